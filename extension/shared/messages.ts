@@ -170,6 +170,8 @@ export interface GraphState {
   by: 'type' | HeapTypes['by'];
   /** The strengths of references that paths follow besides strong ones. */
   through: Requests['memlens/heapPaths']['params']['through'];
+  /** References that paths leave out, to see what else keeps something alive. */
+  without: Requests['memlens/heapPaths']['params']['without'];
   /** Whether rings stand beside the boxes of the dominator tree. */
   sunburst: boolean;
   /** The files of the series beside the view's own. */
@@ -249,6 +251,8 @@ export type ToWebviewMessage =
   | { type: 'failed'; problem: Problem; canOpenAsText: boolean }
   | { type: 'response'; id: number; ok: true; result: unknown }
   | { type: 'response'; id: number; ok: false; problem: Problem }
+  /** How much of what a request asked for is done, 0 to 1. */
+  | { type: 'requestProgress'; id: number; fraction: number }
   /** A response over a line between two machines: the result's JSON and its geometry, deflated. */
   | { type: 'packed'; id: number; json: ArrayBuffer; geometry: ArrayBuffer | null }
   /** Highlight what a source line allocated (from a hover's link or a command). */

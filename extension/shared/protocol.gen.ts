@@ -781,6 +781,16 @@ export interface FindingsParams {
   limit?: number;
 }
 
+/** `fraction` is the part that is done, None while they aren't being made. */
+export interface FindingsState {
+  fraction: number | null;
+}
+
+/** How far the findings of a large heap dump are, which may take seconds the first time. */
+export interface FindingsStateParams {
+  snapshot: string;
+}
+
 /**
  * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
  *
@@ -1327,11 +1337,12 @@ export interface HeapAtResult {
   filter: string | null;
 }
 
-/** What would be freed without the references from one object to another. */
+/** What would be freed without the references from one object to another, besides those of `without`. */
 export interface HeapCutParams {
   snapshot: string;
   source: number;
   target: number;
+  without: (OneObject | OneType | OneName)[];
 }
 
 /** What an object dominates, the largest first; None for what no object does. */
@@ -1374,6 +1385,7 @@ export interface HeapMergedPathsParams {
   kind: number | null;
   group: number | null;
   through: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
+  without: (OneObject | OneType | OneName)[];
   filter: string;
   node: number;
   offset: number;
@@ -1432,6 +1444,7 @@ export interface HeapPathsParams {
   snapshot: string;
   object: number;
   through: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
+  without: (OneObject | OneType | OneName)[];
   most: number;
 }
 
@@ -2048,6 +2061,25 @@ export interface ObjectsLink {
   sql: string;
 }
 
+/** References of a name: those of a type's objects, or of all objects where `type` is None. */
+export interface OneName {
+  is: 'name';
+  name: string;
+  type: string | null;
+}
+
+/** All references of an object, by its number. */
+export interface OneObject {
+  is: 'object';
+  object: number;
+}
+
+/** All references of the objects of a type, by its name. */
+export interface OneType {
+  is: 'type';
+  type: string;
+}
+
 /** One out-of-memory event, explained by the allocator's state at it. */
 export interface OomAnswer {
   device: number;
@@ -2182,6 +2214,7 @@ export interface PathNode {
   node: number;
   type: string;
   name: string;
+  above_type: string;
   objects: number;
   ends: number;
   bytes: number;
@@ -2199,13 +2232,16 @@ export interface PathNodesAnswer {
   bytes: number;
   left_out: number;
   unreachable: number;
+  freed: number;
+  without: WithoutAnswer | null;
 }
 
 /**
  * A reference and where it leads.
  *
  * `freed_bytes` would be freed without the references from the step before to this: what the object retains where
- * every path to it passes there, else 0. None where that isn't worked out.
+ * every path to it passes there, else 0. Where others are left out, it is what would be freed besides. None where that
+ * isn't worked out.
  */
 export interface PathStep {
   kind: string;
@@ -2215,11 +2251,12 @@ export interface PathStep {
   freed_bytes: number | null;
 }
 
-/** Paths, the shortest first; `complete` if there are no others. */
+/** Paths, the shortest first; `complete` if there are no others. `without` is None where nothing is left out. */
 export interface PathsAnswer {
   object: ObjectRow;
   paths: Path[];
   complete: boolean;
+  without: WithoutAnswer | null;
 }
 
 /** A segment that could serve the request without the blocks in it, the largest of which are listed. */
@@ -3055,6 +3092,13 @@ export interface ViewportResult {
   areas: Area[];
 }
 
+/** What only the references that are left out keep alive, and the objects among what is left out. */
+export interface WithoutAnswer {
+  objects: ObjectRow[];
+  freed_objects: number;
+  freed_bytes: number;
+}
+
 export type SnapshotInfo = TimelineInfo | ProfileInfo | GraphInfo;
 
 /** The client asks, the server answers. */
@@ -3114,6 +3158,7 @@ export interface Requests {
   'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
   'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
   'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
+  'memlens/findingsState': { params: FindingsStateParams; result: FindingsState };
   'memlens/heapOverview': { params: HeapOverviewParams; result: HeapOverviewAnswer };
   'memlens/heapTypes': { params: HeapTypesParams; result: HeapTypesAnswer };
   'memlens/heapPackages': { params: HeapPackagesParams; result: PackagesAnswer };
@@ -3222,6 +3267,7 @@ export const VIEW_METHODS = [
   'memlens/profileRange',
   'memlens/headline',
   'memlens/findings',
+  'memlens/findingsState',
   'memlens/heapOverview',
   'memlens/heapTypes',
   'memlens/heapPackages',

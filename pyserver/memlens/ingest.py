@@ -1,7 +1,8 @@
 """Turns a snapshot file into an archive: the work of the ``memlens ingest`` child process.
 
 It reads the file, writes the archive, and then computes what views request first and would have to wait for: the first
-picture of each device, and the findings of a large heap dump. Everything else is computed after the first answers.
+picture of each device. The findings of a large heap dump are made here only if nobody waits for the archive, as on the
+command line; the server runs ``memlens examine`` for them. Everything else is computed after the first answers.
 """
 
 import logging
@@ -13,7 +14,7 @@ from memlens.formats import read
 from memlens.formats.containers import ChangedFileError, open_source
 from memlens.formats.tools import Tools
 from memlens.limits import return_memory
-from memlens.model.graph import Graph
+from memlens.model.graph import EXAMINED_FROM, Graph
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.files.cache import Cache, check_place, making
@@ -26,9 +27,6 @@ logger = logging.getLogger(__name__)
 # the start and end of each stage as fractions of the whole work, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
 
-EXAMINED_FROM = 200_000
-"""The number of objects from which on a heap dump's findings are computed here; smaller ones take a tenth of a second.
-"""
 _WRITTEN = 0.93
 """The fraction of the whole work at which such a dump has been written."""
 
@@ -42,13 +40,16 @@ def ingest(
     dump: int | None = None,
     *,
     ahead: bool = True,
+    findings: bool = True,
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
     ``report`` is called with a stage and the fraction of the whole work that is done. ``tools`` default to those of the
     environment. ``dump`` is the number of the heap dump to read in a file with several, from 0; the last by default.
-    With ``ahead``, what views request first is computed as well. Raises :class:`memlens.errors.MemlensError`,
-    MemoryError, and OSError if the archive can't be written; all partial files are removed then.
+    With ``ahead``, what views request first is computed as well, of heap dumps only with ``findings``.
+
+    Raises :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written; all partial
+    files are removed then.
     """
     written = 1.0
 
@@ -81,12 +82,13 @@ def ingest(
             raise ChangedFileError(phrase("{path} was written while it was read", path=path))
         is_timeline = isinstance(model, Timeline)
         is_large = isinstance(model, Graph) and len(model.objects.type) >= EXAMINED_FROM
-        written = _WRITTEN if ahead and is_large else 1.0
+        is_examined = ahead and findings and is_large
+        written = _WRITTEN if is_examined else 1.0
         write_archive(model, source, partial, overall)
         del model
     if ahead and is_timeline:
         _draw_first(archive)
-    if ahead and is_large:
+    if is_examined:
         # what was the model's would count beside the archive's columns
         return_memory()
         _examine(archive, report)
@@ -116,27 +118,16 @@ def _draw_first(archive: Path) -> None:
 
 
 def _examine(archive: Path, report: Report) -> None:
-    """Compute a heap dump's findings with what these depend on, and for a large one what types retain.
-
-    Raises ``ArchiveError``.
-    """
-    from memlens.store.models import graph_of
+    """Examine a heap dump. Raises ``ArchiveError``."""
     from memlens.store.snapshot import Snapshot
-    from memlens.views.findings.ahead import FINDINGS, parts
-    from memlens.views.graph.reach import HELD_DISTANCES
-    from memlens.views.graph.together import TOGETHER, WORKED_OUT_FROM
+    from memlens.views.examining import examine
+
+    def overall(stage: str, fraction: float) -> None:
+        report(stage, _WRITTEN + (1 - _WRITTEN) * fraction)
 
     with closing(Snapshot.open(archive)) as snapshot:
         try:
-            if snapshot.graph_names.root is not None:
-                HELD_DISTANCES.try_to_write(snapshot)
-            questions = parts(snapshot, None)
-            for number, question in enumerate(questions):
-                report("examining", _WRITTEN + (1 - _WRITTEN) * number / len(questions))
-                question(snapshot)
-            FINDINGS.try_to_write(snapshot)
-            if graph_of(snapshot.info).objects >= WORKED_OUT_FROM:
-                TOGETHER.try_to_write(snapshot)
+            examine(snapshot, overall)
         except MemlensError:
             raise
         except Exception:

@@ -1,13 +1,13 @@
 """Limits on memory and CPU, so that a huge file ends in an error, and long work doesn't delay short answers."""
 
 import contextlib
+import ctypes
 import gc
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
-
-from memlens.kernels.base import process
 
 SHARE = 0.8
 """The share of the machine's memory to use if no limit is set."""
@@ -21,9 +21,11 @@ FOUND_FILES_BYTES = 32 << 20
 _UNKNOWN_BYTES = 4 << 30
 """The memory that a process may use if that of the machine is unknown."""
 
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+_PR_SET_PDEATHSIG = 1
 _NICENESS = 10
-_KEPT_MOST = 256 << 20
-_KEPT_PART = 8
 _FREEZE_AFTER_S = 5.0
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
@@ -73,11 +75,11 @@ def lower_priority() -> None:
 def end_with(parent: int) -> None:
     """Make this process end when ``parent``, the process that started it, ends.
 
-    Linux kills it when the thread that started it ends. On other systems it ends at the end of stdin, which the parent
-    must keep open.
+    Linux kills it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On other systems it ends at the
+    end of stdin, which the parent must keep open.
     """
     if sys.platform == "linux":
-        process.end_with_parent()
+        _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)  # the parent ended before the call
     else:
@@ -92,18 +94,20 @@ def _end_with_stdin() -> None:
 
 
 def share_one_heap() -> None:
-    """Make all threads share one heap. By default glibc gives each thread its own, with its own holes."""
-    process.share_one_heap()
+    """Make all threads share one heap. By default glibc gives each thread its own, with its own holes (mallopt(3))."""
+    _glibc("mallopt", _M_ARENA_MAX, 1)
 
 
 def keep_memory() -> None:
-    """Share one heap that keeps what is freed, in large pages: for a process that ends after one piece of work.
+    """Keep what is freed for what is allocated next: for a process that ends after one piece of work (mallopt(3)).
 
     The system clears each page that it gives, which takes as long as much of the work on it, and by default glibc
-    returns what columns of a few MiB took as soon as they are freed.
+    returns what a column took as soon as it is freed.
     """
-    process.share_one_heap()
-    process.keep_memory(min(_KEPT_MOST, allowed_bytes() // _KEPT_PART))
+    # before glibc 2.35 more than 32 MiB isn't accepted
+    for most in (32 << 20, 1 << 30):
+        _glibc("mallopt", _M_MMAP_THRESHOLD, most)
+    _glibc("mallopt", _M_TRIM_THRESHOLD, -1)
 
 
 def freeze_objects_later() -> None:
@@ -131,8 +135,17 @@ def release_memory() -> None:
 
 
 def return_memory() -> None:
-    """Return free memory to the system. Other C libraries than glibc do that of their own accord."""
-    process.return_memory()
+    """Return free memory to the system.
+
+    glibc needs malloc_trim(3) for that; other C libraries return memory of their own accord.
+    """
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(name: str, *arguments: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            getattr(ctypes.CDLL(None), name)(*arguments)
 
 
 def limit(most_bytes: int) -> bool:

@@ -94,8 +94,16 @@ def _types(steps: Walk) -> list[int]:
         steps.ask("type", "heapType", kind=row["number"])
         instances = steps.ask("instances", "heapObjects", **of, order="retained", reverse=False, **page)
         some += [each["object"] for each in instances["rows"][:: max(1, len(instances["rows"]) // 3)]]
-        steps.ask("merged paths", "heapMergedPaths", **of, through=[], node=0, **page)
-        steps.ask("merged paths, weak ones too", "heapMergedPaths", **of, through=["weak"], node=0, **page)
+        steps.ask("merged paths", "heapMergedPaths", **of, through=[], without=[], node=0, **page)
+        steps.ask(
+            "merged paths, weak ones too",
+            "heapMergedPaths",
+            **of,
+            through=["weak"],
+            without=[],
+            node=0,
+            **page,
+        )
         steps.ask("retained by a type", "heapRetained", **of)
     for node in range(LARGEST):
         steps.ask("group", "heapGroup", node=node, filter="")
@@ -108,8 +116,10 @@ def _object(steps: Walk, number: int) -> None:
     for direction in ("outgoing", "incoming"):
         steps.ask(f"{direction} references", "heapReferences", object=number, direction=direction, **page)
     steps.ask("dominated", "heapDominated", object=number, filter="", **page)
-    steps.ask("path to a root", "heapPaths", object=number, through=[], most=10)
-    steps.ask("path through weak references", "heapPaths", object=number, through=["weak"], most=10)
+    steps.ask("path to a root", "heapPaths", object=number, through=[], without=[], most=10)
+    steps.ask(
+        "path through weak references", "heapPaths", object=number, through=["weak"], without=[], most=10
+    )
 
 
 def _filters(steps: Walk) -> None:

@@ -109,6 +109,36 @@ test('a box leads to why its objects are alive, and to the line of their class',
   assert.match(await chain.innerText(), /sessions →.*Map @.*table →.*Session @/s);
   assert.match(await chain.locator('li').last().innerText(), /cut frees \d/);
   await vscode.screenshot('heap-object');
+  // what would hold it without the store? by the keys, as the menu of the link has it, too
+  const link = chain.locator('li', { hasText: 'sessions →' });
+  const menu = view.locator('.menu button', { hasText: /^Leave Out/ });
+  await link.click({ button: 'right', position: { x: 5, y: 5 } });
+  await menu.first().waitFor();
+  const offered = await menu.allInnerTexts();
+  await vscode.page.keyboard.press('Escape');
+  await link.locator('.heap-leave-out').focus();
+  await vscode.page.keyboard.press('Enter');
+  await menu.first().waitFor();
+  assert.deepEqual(await menu.allInnerTexts(), offered);
+  assert.match(offered.join(), /SessionStore\.sessions,.*Any \.sessions,.*Map @\d+,.*All Map/s);
+  await vscode.screenshot('heap-leave-out');
+  await vscode.page.keyboard.press('Enter');
+  await view
+    .locator('.heap-note', { hasText: /Nothing else holds Session @\d+: it would be freed/ })
+    .waitFor();
+  await view.settled();
+  assert.match(
+    await view.text('.heap-left-out'),
+    /SessionStore\.sessions.*Clear.*Without this, \d\.\d+ MiB in 12,\d{3} objects would be freed\./s,
+  );
+  assert.deepEqual(await view.violations(), []);
+  await vscode.screenshot('heap-left-out');
+  await vscode.runCommand('Memlens: Go Back');
+  await chain.waitFor();
+  await vscode.runCommand('Memlens: Go Forward');
+  await view.locator('.heap-left-out .chip', { hasText: 'SessionStore.sessions' }).click();
+  await chain.waitFor();
+  assert.match(await chain.innerText(), /sessions →/);
   await view.locator('.heap-actions .place').click();
   await vscode.atLine('leak.js', lineOf('constructor(id)'));
   await vscode.runCommand('View: Close Editor');

@@ -46,6 +46,29 @@ describe('Back and Forward', () => {
     assert.equal(history.can(-1), false);
   });
 
+  it('another object and what is left out for it are two places of a heap dump, however fast', () => {
+    const history = new History();
+    const graph = { selection: null, without: [], x0: 0, x1: 1, top: 0 } as unknown as GraphState;
+    const selection = { is: 'object', object: 3 } as const;
+    const [type, object, left] = [{}, { selection }, { selection, without: [selection] }].map(
+      (more): ViewState => ({
+        ...{ model: 'graph', pane: null, filter: '', compare: null },
+        graph: { ...graph, ...more },
+      }),
+    );
+    assert.ok(type && object && left);
+    history.record(type, 0, 0);
+    history.record(object, 1, 5_000);
+    history.record(left, 2, 5_300);
+    assert.equal(history.go(-1), object);
+    assert.equal(history.go(-1), type);
+    // a zoom by the wheel is one place, whatever of the part in view it changes
+    history.record({ ...type, graph: { ...graph, x1: 0.5 } } as ViewState, 1, 9_000);
+    const zoomed = { ...type, graph: { ...graph, x1: 0.4, top: 2 } } as ViewState;
+    history.record(zoomed, 2, 9_300);
+    assert.equal(history.go(-1), type);
+  });
+
   it('what comes late of an act belongs to its place, and a new page counts anew', () => {
     const history = new History();
     history.record(at(1), 0, 0);

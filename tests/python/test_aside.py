@@ -6,12 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from lsprotocol import types
 from tests.python.heap_files import small_heap
 
 from memlens.errors import CancelledError
+from memlens.kernels.base.work import Work
+from memlens.server.reporting import reported
 from memlens.server.sessions.aside import Aside
+from memlens.server.wire import reporting
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.cuts import cut
 from memlens.views.graph.retained import retained_by
+from memlens.views.graph.together import retained_by_type
+from memlens.views.graph.without import OneObject
 
 LIMIT_S = 30.0
 
@@ -68,12 +75,69 @@ def test_closing_stops_questions(heap_archive: Path) -> None:
     asyncio.run(ask())
 
 
-def test_what_objects_retain_is_not_worked_out_when_it_is_no_longer_wanted(heap_archive: Path) -> None:
+def test_how_far_a_question_is_goes_to_who_asked(heap_archive: Path) -> None:
+    """As percentages that grow, in LSP's notifications, and only where the request has a token."""
+    notified: list[tuple[object, ...]] = []
+    seen = threading.Event()
+
+    def notify(method: str, params: types.ProgressParams) -> None:
+        assert params.value is not None
+        percentage = getattr(params.value, "percentage", None)
+        notified.append((method, params.token, params.value.kind, percentage))
+        seen.set()
+
+    def question(snapshot: Snapshot) -> int:
+        # a small part of it is known at once, the answer comes when that was reported
+        snapshot.work.within(0, 0.43)
+        retained_by(snapshot, [0])
+        assert seen.wait(LIMIT_S)
+        return 7
+
+    async def ask() -> None:
+        aside = Aside(lambda: Snapshot.open(heap_archive))
+        with reporting("token", "title", notify):
+            assert await aside.ask(question) == 7
+        assert [each[:3] for each in notified] == [
+            (types.PROGRESS, "token", "begin"),
+            (types.PROGRESS, "token", "report"),
+            (types.PROGRESS, "token", "end"),
+        ]
+        percentage = notified[1][3]
+        assert isinstance(percentage, int)
+        assert 0 < percentage <= 43
+        with reporting(None, "title", notify):
+            await aside.ask(question)
+        assert len(notified) == 3
+        await aside.close()
+
+    asyncio.run(ask())
+
+
+def test_what_is_answered_at_once_is_not_reported() -> None:
+    notified: list[object] = []
+    with reporting(1, "title", lambda *each: notified.append(each)):
+        assert reported.get() is not None
+    assert reported.get() is None
+    assert notified == []
+
+
+def test_nothing_is_worked_out_that_is_no_longer_wanted(heap_archive: Path) -> None:
     snapshot = Snapshot.open(heap_archive)
+    questions: tuple[Callable[[Snapshot], object], ...] = (
+        lambda opened: retained_by(opened, [0]),
+        lambda opened: retained_by_type(opened, 0),
+        lambda opened: cut(opened, 3, 7),
+        lambda opened: cut(opened, 3, 7, (OneObject(4),)),
+    )
     try:
         snapshot.work.stop()
-        with pytest.raises(CancelledError):
-            snapshot.ask(lambda opened: retained_by(opened, [0]))
+        for question in questions:
+            with pytest.raises(CancelledError):
+                snapshot.ask(question)
         assert not snapshot.verified
+        # what was stopped isn't taken for an answer
+        snapshot.work = Work()
+        for question in questions:
+            snapshot.ask(question)
     finally:
         snapshot.close()

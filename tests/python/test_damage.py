@@ -28,7 +28,8 @@ from memlens.server import wire
 from memlens.server.protocol.timeline import StackParams
 from memlens.server.sessions import opened as opened_module
 from memlens.server.sessions import registry as registry_module
-from memlens.server.sessions.opened import DamagedError, OpenSnapshot
+from memlens.server.sessions.errors import DamagedError
+from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Damage, Registry
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder

@@ -23,11 +23,13 @@ from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.units import format_bytes
+from memlens.views import examining
+from memlens.views.examining import EXAMINED, examine
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, pieces
 from memlens.views.findings.filtering import add_finding_term
-from memlens.views.graph import filters, together
+from memlens.views.graph import filters
 from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
 from memlens.views.graph.together import TOGETHER
 from memlens.views.sql.query import SqlSession
@@ -646,12 +648,18 @@ def test_findings_of_a_large_dump_are_made_with_the_archive(
         distances = held_distances(snapshot).tolist()
         assert not TOGETHER.is_current(snapshot.origin)
     monkeypatch.setattr(ingest, "EXAMINED_FROM", 100)
-    monkeypatch.setattr(together, "WORKED_OUT_FROM", 100)
+    monkeypatch.setattr(examining, "WORKED_OUT_FROM", 100)
     stages: list[tuple[str, float]] = []
     archive = ingest.ingest(path, Cache(tmp_path / "large"), lambda *stage: stages.append(stage))
     fractions = [fraction for _, fraction in stages]
     assert fractions == sorted(fractions)
     assert stages[-1][0] == "examining"
+    later = ingest.ingest(path, Cache(tmp_path / "later"), lambda *_: None, findings=False)
+    with closing(Snapshot.open(later)) as snapshot:
+        assert not any(artefact.is_current(snapshot.origin) for artefact in EXAMINED)
+        examine(snapshot, lambda *_: None)
+        assert all(artefact.is_current(snapshot.origin) for artefact in EXAMINED)
+        assert (findings(snapshot, None, 100), headline(snapshot, None)) == expected
     with closing(Snapshot.open(archive)) as snapshot:
         assert FINDINGS.is_current(snapshot.origin)
         assert TOGETHER.is_current(snapshot.origin)

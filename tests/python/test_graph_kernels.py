@@ -24,6 +24,7 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import filtering, nearer, together, tree, walk
 from memlens.kernels.graph.alike import first_alike
+from memlens.kernels.graph.paths import PathSearch
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.objects.room import Room
@@ -235,6 +236,29 @@ def test_distances_through_more_kinds_of_references() -> None:
     assert shortened > 100
 
 
+@pytest.mark.parametrize("weak_kinds", [[9], [200, 9, 7], list(range(7, 40))])
+def test_few_references_of_other_kinds_among_many(weak_kinds: list[int]) -> None:
+    rng = np.random.default_rng(7)
+    objects, references = 3_000, 20_000
+    counts = np.bincount(rng.integers(0, objects, references), minlength=objects)
+    start = np.append(0, np.cumsum(counts)).astype(np.uint64)
+    target = rng.integers(0, objects, references).astype(np.uint32)
+    # most are of a kind that nothing asks for, so that little is reached
+    kind = np.where(rng.random(references) < 0.85, 5, rng.integers(0, 3, references)).astype(np.uint8)
+    weak = rng.random(references) < 0.01
+    kind[weak] = rng.choice(weak_kinds, int(weak.sum()))
+    retains, through = np.zeros(256, np.uint8), np.zeros(256, np.uint8)
+    retains[:3] = 1
+    through[weak_kinds] = 1
+    roots = np.arange(0, objects, 500, dtype=np.uint32)
+    distance, expected = (np.empty(objects, np.uint32) for _ in range(2))
+    walk.distances(start, target, kind, retains, roots, distance)
+    walk.distances(start, target, kind, retains | through, roots, expected)
+    assert np.count_nonzero(distance != expected) > 10
+    nearer.shorten(start, target, kind, retains | through, through, distance)
+    assert (distance == expected).all()
+
+
 def test_a_number_out_of_range_is_an_error() -> None:
     start, target, kind = np.array([0, 1, 2], np.uint64), np.array([1, 0], np.uint32), np.zeros(2, np.uint8)
     every = np.ones(256, np.uint8)
@@ -341,9 +365,35 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
     assert walk.retained_by(*columns, work) == (objects, objects)
     assert 0 < work.fraction <= 1
     work = Work()
+    work.within(0.2, 0.4)
+    assert walk.retained_by(*columns, work) == (objects, objects)
+    assert 0.2 < work.fraction <= 0.4, "it is a part of the whole"
+    work = Work()
     work.stop()
     assert walk.retained_by(*columns, work) is None
     assert work.fraction == 0
+
+
+def test_other_walks_end_once_they_are_stopped() -> None:
+    chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
+    start, target, kind = chain.columns()
+    work = Work()
+    work.stop()
+    counts, sums = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(2))
+    asked = (
+        start, target, kind, RETAINS, np.zeros(1, np.uint32), np.empty(0, np.uint64), np.zeros(100, np.uint32),
+        np.ones(1, np.uint64), np.ones(100, np.uint64), counts, sums,
+    )  # fmt: skip
+    assert not together.retained_together(*asked, work)
+    assert not counts.any()
+    assert together.retained_together(*asked, Work())
+    assert counts[0] == 100
+    none, above = np.empty(0, np.uint32), np.array([kernel.NONE, *range(99)], np.uint32)
+    others = walk.OtherHolders(
+        start, target, kind, RETAINS, above, none, none, np.arange(100, dtype=np.uint32)
+    )
+    assert others.hold(99, np.array([98], np.uint32), none, 2**40, work) is None
+    assert others.hold(99, np.array([98], np.uint32), none, 2**40, Work()) is True
 
 
 def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone() -> None:
@@ -359,7 +409,7 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
         counts, sums = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(2))
         together.retained_together(
             *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), np.empty(0, np.uint64), types,
-            group_of, np.array(graph.shallow, np.uint64), counts, sums,
+            group_of, np.array(graph.shallow, np.uint64), counts, sums, Work(),
         )  # fmt: skip
         reached = graph.reached(graph.roots)
         for group in range(within):
@@ -376,7 +426,7 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
 def _paths(graph: SmallGraph, item: int) -> tuple[list[list[int]], bool]:
     is_root = np.zeros(len(graph.edges), np.uint8)
     is_root[graph.roots] = 1
-    search = walk.PathSearch(*turned(*graph.columns()), RETAINS, is_root, item)
+    search = PathSearch(*turned(*graph.columns()), RETAINS, is_root, item)
     found = []
     while (path := search.next_path(1_000)) is not None:
         found.append(np.asarray(path).tolist())
@@ -413,7 +463,7 @@ def test_a_search_for_paths_can_be_limited() -> None:
     chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
     is_root = np.zeros(100, np.uint8)
     is_root[0] = 1
-    search = walk.PathSearch(*turned(*chain.columns()), RETAINS, is_root, 99)
+    search = PathSearch(*turned(*chain.columns()), RETAINS, is_root, 99)
     assert search.next_path(50) is None
     assert not search.is_complete
     path = search.next_path(50)
@@ -430,9 +480,9 @@ def test_followed_references_are_checked() -> None:
         columns = turned(start, target, kind)
         columns[damaged][place] = value
         with pytest.raises(IndexError):
-            walk.PathSearch(*columns, RETAINS, is_root, 99).next_path(1_000)
+            PathSearch(*columns, RETAINS, is_root, 99).next_path(1_000)
         # objects that nothing leads to do no harm
-        assert walk.PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
+        assert PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
     none, distance = np.empty(0, np.uint32), np.arange(100, dtype=np.uint32)
     above = np.append(np.uint32(kernel.NONE), np.arange(99, dtype=np.uint32))
     for name, place, value in (
@@ -449,9 +499,9 @@ def test_followed_references_are_checked() -> None:
         others = walk.OtherHolders(start_damaged, target, kind, RETAINS, above_damaged, none, none, distance)
         for _ in range(2):
             with pytest.raises(IndexError):
-                others.hold(99, np.array([60], np.uint32), none, 2**40)
+                others.hold(99, np.array([60], np.uint32), none, 2**40, Work())
         # the search continues without the objects of that path
-        assert others.hold(30, np.array([29], np.uint32), none, 2**40) is True
+        assert others.hold(30, np.array([29], np.uint32), none, 2**40, Work()) is True
 
 
 @pytest.mark.parametrize("values", [[], [7], [3, 1, 3, 2], [0, 2**63, 2**40, 2**40 + 1, 5, 70_000]])

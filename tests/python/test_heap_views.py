@@ -538,10 +538,10 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
         "heapDominated": {"object": None, "filter": "type:Session", **page},
         "heapGroup": {"node": 1, "filter": "retained>1"},
         "heapPicture": {**part, "search": "Session", "kind": 1},
-        "heapPaths": {"object": 3, "through": ["weak"], "most": 3},
-        "heapMergedPaths": {**kind, "through": ["weak"], "node": 0, **page},
+        "heapPaths": {"object": 3, "through": ["weak"], "without": [], "most": 3},
+        "heapMergedPaths": {**kind, "through": ["weak"], "without": [], "node": 0, **page},
         "heapRetained": kind,
-        "heapCut": {"source": 0, "target": 3},
+        "heapCut": {"source": 0, "target": 3, "without": [{"is": "object", "object": 1}]},
     }
     answers = {
         name: server.request(f"memlens/{name}", {**about, **params}) for name, params in questions.items()

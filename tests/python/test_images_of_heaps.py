@@ -143,7 +143,7 @@ def test_buffered_images_of_java(
     path = tmp_path / "made.hprof"
     path.write_bytes(dump.end())
     assert decoded(_answer(opened, path, made)) == (3, 2, expected)
-    assert "doesn't have the pixels in a form that is known" in _said(_answer(opened, path, part))
+    assert "aren't in one array of the image's own" in _said(_answer(opened, path, part))
 
 
 def _png_head(width: int, height: int) -> bytes:

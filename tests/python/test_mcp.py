@@ -28,6 +28,7 @@ from memlens.server.tools.table import TOOLS
 
 TRACE, PROFILE = str(ROOT / "samples" / "train.pickle"), str(ROOT / "samples" / "words.pb.gz")
 RUBY = str(ROOT / "tests" / "fixtures" / "heap" / "sessions.ruby.json.zst")
+RAN_OUT = str(ROOT / "tests" / "fixtures" / "heap" / "ran_out.hprof.zst")
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
 
@@ -248,7 +249,7 @@ def test_a_summary_says_what_info_and_findings_say(client: McpClient, folder: Pa
             assert (mine["file"], mine["line"]) == (theirs["line"]["file"], theirs["line"]["line"])
 
 
-@pytest.mark.parametrize("file", [TRACE, PROFILE, "app.heapsnapshot", "app.hprof", RUBY])
+@pytest.mark.parametrize("file", [TRACE, PROFILE, "app.heapsnapshot", "app.hprof", RUBY, RAN_OUT])
 def test_what_a_finding_leads_to_is_answered(client: McpClient, file: str) -> None:
     for finding in client.call("memlens_summary", path=file)["findings"]:
         assert client.call(finding["see"]["tool"], path=file, **finding["see"]["arguments"])
@@ -349,6 +350,15 @@ def test_types_objects_and_paths_are_those_of_the_commands(
         client.call("memlens_paths", path=file, number=largest["object"], values=True),
         printed(folder, "paths", path, largest["object"], "--by-number"),
     )
+
+
+def test_threads_are_those_of_memlens_threads(client: McpClient, folder: Path) -> None:
+    expected = printed(folder, "threads", RAN_OUT, "--variables", 5)
+    found = client.call("memlens_top", path=RAN_OUT, by="thread", values=True)
+    assert found["total"] == expected["total"] > 0
+    assert_has(found["rows"][: len(expected["threads"])], [each["row"] for each in expected["threads"]])
+    first = expected["threads"][0]
+    assert_has(client.call("memlens_stack", path=RAN_OUT, thread=first["row"]["thread"], values=True), first)
 
 
 def test_paths_of_many_objects_are_merged(client: McpClient) -> None:
@@ -541,7 +551,9 @@ def test_long_answers_are_cut_and_say_so(client: McpClient, folder: Path) -> Non
         ("memlens_top", {"path": TRACE, "limit": 10_000}, "limit"),
         ("memlens_top", {"path": TRACE, "moment": 10**12}, "1"),
         ("memlens_top", {"path": PROFILE, "value": "weight"}, "weight"),
-        ("memlens_stack", {"path": TRACE}, "neither"),
+        ("memlens_stack", {"path": TRACE}, "no allocation, stack or thread"),
+        ("memlens_stack", {"path": TRACE, "thread": 0}, "objects"),
+        ("memlens_stack", {"path": "app.hprof", "thread": 10**9}, "thread"),
         ("memlens_stack", {"path": TRACE, "allocation": 10**9}, "allocation"),
         ("memlens_stack", {"path": TRACE, "stack": 10**9}, "no stack"),
         ("memlens_steps", {"path": PROFILE}, "events"),

@@ -11,9 +11,11 @@ from tests.python.graphs import SmallGraph, attached, random_graph, rooted
 from tests.python.heap_archives import archived
 from tests.python.heap_files import heap_of
 
-from memlens.errors import MemlensError
+from memlens.errors import CancelledError, MemlensError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.views.graph.retained import RetainedAnswer, retained_by
+from memlens.views.sql import heap
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import examples, schema
 
@@ -39,6 +41,32 @@ def test_what_a_set_retains(dump: tuple[SmallGraph, Asked]) -> None:
         freed = graph.reached([0]) - graph.reached([0], frozenset(chosen))
         query = f"SELECT retained(object) FROM objects WHERE object % {modulus} = 1"
         assert asked(query) == [(sum(graph.shallow[item] for item in freed),)]
+
+
+def test_a_walk_ends_when_its_query_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dump.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(3, 30)).data())
+    query, ended = "SELECT retained(object) FROM objects", list[str]()
+
+    def interrupted(snapshot: Snapshot, chosen: list[int]) -> RetainedAnswer:
+        session.interrupt()
+        try:
+            return retained_by(snapshot, chosen)
+        except CancelledError:
+            ended.append("stopped")
+            raise
+
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            whole = session.ask(query).rows
+            with monkeypatch.context() as patched:
+                patched.setattr(heap, "retained_by", interrupted)
+                with pytest.raises(MemlensError):
+                    session.ask(query)
+            assert ended == ["stopped"]
+            # the next query is another one
+            assert session.ask(query).rows == whole
 
 
 def test_referrers_and_dominated_objects(dump: tuple[SmallGraph, Asked]) -> None:

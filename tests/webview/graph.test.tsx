@@ -6,7 +6,7 @@ import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { render } from 'preact';
-import type { HeapSelection } from '../../extension/shared/messages';
+import type { GraphState, HeapSelection } from '../../extension/shared/messages';
 import type {
   ComparedType,
   GraphInfo,
@@ -234,7 +234,7 @@ test('why something is alive: the chain of an object, and the switches that its 
         steps: [{ kind: 'κ', name: 'ν', object: row(2), strength: 'strong', freed_bytes: MIB }],
       },
     ],
-    complete: false,
+    ...{ complete: false, without: null },
   };
   const answers = { 'memlens/heapPaths': paths, 'memlens/heapOverview': OVERVIEW };
   const host = await shown(whyPane(contextWith(answers, { is: 'object', object: 2 })));
@@ -242,6 +242,85 @@ test('why something is alive: the chain of an object, and the switches that its 
   assert.equal(host.querySelectorAll('.heap-switch').length, 2);
   const nothing = await shown(whyPane(contextWith(answers)));
   assert.equal(nothing.querySelectorAll('.heap-switch').length, 0, 'nothing is explained');
+});
+
+test('a holder is left out by the menu of its link, and taken back by its chip', async () => {
+  const above = row(1, { type: 'Σ.Δ' });
+  const paths: PathsAnswer = {
+    object: row(2),
+    paths: [
+      {
+        ...{ root: above, roots: [], length: 2, left_out: 0 },
+        steps: [
+          { kind: 'κ', name: 'ν', object: row(3, { type: 'Σ.Θ' }), strength: 'strong', freed_bytes: 0 },
+          { kind: 'κ', name: '[3]', object: row(2), strength: 'strong', freed_bytes: 0 },
+        ],
+      },
+    ],
+    ...{ complete: true, without: null },
+  };
+  const nothing: PathsAnswer = {
+    ...paths,
+    ...{ paths: [], without: { objects: [row(3)], freed_objects: 4, freed_bytes: MIB } },
+  };
+  const context = contextWith({ 'memlens/heapOverview': OVERVIEW }, { is: 'object', object: 2 });
+  const asked: unknown[] = [];
+  Object.assign(context, {
+    keep: (part: object) => Object.assign(context.state, part),
+  });
+  Object.assign(context.api, {
+    request: (method: string, { without }: { without: readonly unknown[] }) => {
+      if (method === 'memlens/heapPaths') asked.push(without);
+      const found = method === 'memlens/heapOverview' ? OVERVIEW : without.length > 0 ? nothing : paths;
+      return { answer: Promise.resolve(found), cancel: () => undefined };
+    },
+  });
+  const host = await shown(whyPane(context));
+  const buttons = host.querySelectorAll<HTMLElement>('.heap-leave-out');
+  assert.equal(
+    buttons.length,
+    2,
+    'an element of an array has no name to leave out, and what it leads to is last',
+  );
+  const offered = async (link: number): Promise<HTMLButtonElement[]> => {
+    host.querySelectorAll<HTMLElement>('.heap-leave-out')[link]?.click();
+    await drawn();
+    const menu = document.querySelector<HTMLElement>('.menu');
+    if (menu) assertTranslated(menu, 'menu');
+    return [...(menu?.querySelectorAll('button') ?? [])];
+  };
+  assert.equal((await offered(0)).length, 2, 'the root, and all of its type');
+  document.body.dispatchEvent(new Event('pointerdown', { bubbles: true }));
+  const items = await offered(1);
+  assert.equal(items.length, 4, 'the reference of its type, of any, what it leads to, all of that type');
+  assert.match(items[0]?.textContent ?? '', /Δ\.ν/);
+  items[0]?.click();
+  await drawn();
+  assertTranslated(host, 'left out');
+  assert.equal(host.querySelectorAll('.heap-chain').length, 0);
+  assert.equal(host.querySelectorAll('.heap-note:not([hidden])').length, 1, 'nothing else holds it');
+  const chip = host.querySelector<HTMLElement>('.heap-left-out .chip');
+  assert.match(chip?.textContent ?? '', /Δ\.ν/);
+  chip?.click();
+  await drawn();
+  assert.deepEqual(asked, [[], [{ is: 'name', name: 'ν', type: 'Σ.Δ' }], []]);
+  assert.equal(host.querySelector('.heap-left-out'), null);
+  assert.equal(host.querySelectorAll('.heap-chain li').length, 3);
+});
+
+test('what is left out is restored where the dump is the same', () => {
+  const without: GraphState['without'] = [
+    { is: 'object', object: 3 },
+    { is: 'object', object: 9 },
+    { is: 'type', type: 'Σ' },
+    { is: 'name', name: 'ν', type: null },
+    { is: 'name', name: 'ν', type: 3 } as never,
+    { is: 'other' } as never,
+  ];
+  const saved = { ...restoreGraph(INFO, null), without };
+  assert.deepEqual(restoreGraph(INFO, saved).without, [without[0], without[2], without[3]]);
+  assert.deepEqual(restoreGraph({ ...INFO, file_bytes: 8 }, saved).without, []);
+  assert.deepEqual(restoreGraph(INFO, { ...saved, without: 'all' as never }).without, []);
 });
 
 test('the overview, and the details of an object', async () => {
@@ -349,9 +428,11 @@ test('an image says its size, or why it isn’t drawn', async () => {
     };
     Object.assign(globalThis, { createImageBitmap: make });
   };
+  const posted: unknown[] = [];
   const shownFor = async (answer: Partial<ImageAnswer>): Promise<HTMLElement> => {
     const whole = { ...image, media: 'image/png', data: 'AQID', every: 2, missing: null, ...answer };
     const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapImage': whole });
+    Object.assign(context.api, { post: (message: unknown) => posted.push(message) });
     const inspector = new Inspector(context, never, () => undefined);
     const details = mounted(<inspector.View hidden={false} style={{}} />);
     inspector.show({ is: 'object', object: 1 });
@@ -369,6 +450,9 @@ test('an image says its size, or why it isn’t drawn', async () => {
   assert.deepEqual([canvas?.hidden, canvas?.width, canvas?.height], [false, 540, 960]);
   assert.match(section.querySelector('p')?.textContent ?? '', /^1,080 × 1,920 {2}· {2}Σ_8888 {2}· {2}.*1:2/);
   assert.deepEqual(closed, ['bitmap']);
+  if (canvas) canvas.toDataURL = () => 'data:image/png;base64,AQID';
+  section.querySelector('button')?.click();
+  assert.deepEqual(posted, [{ type: 'saveText', form: 'png', text: 'AQID' }]);
   decodes(null);
   assert.equal(canvasOf(await shownFor({}))?.hidden, true, 'the browser can’t decode it');
   const missing = await shownFor({ data: '', missing: { text: 'σ <b>', template: 'σ <b>', values: {} } });

@@ -420,6 +420,52 @@ test('a finding whose first sentence is the headline is one click away', async (
   assert.deepEqual(compares, ['asked']);
 });
 
+test('findings that take a while say how far they are, and can be given up and asked for again', async () => {
+  const host = root();
+  let asked = 0;
+  let cancelled = 0;
+  let found: ((answer: FindingsAnswer) => void) | undefined;
+  // SAFETY: nothing else is asked for.
+  const request = ((method: ViewMethod) => {
+    const answer =
+      method === 'memlens/findingsState'
+        ? Promise.resolve({ fraction: 0.25 })
+        : method === 'memlens/headline'
+          ? Promise.resolve(HEADLINE)
+          : new Promise<FindingsAnswer>((resolve) => {
+              asked++;
+              found = resolve;
+            });
+    return { answer, cancel: () => cancelled++ };
+  }) as unknown as Api['request'];
+  const summary = new Summary({ request }, [], never);
+  const actions = { open: never, show: never, showObjects: null, copy: never };
+  render(<Headline summary={summary} actions={actions} next={NEXT} />, host);
+  const shown = async (): Promise<string> => {
+    await drawn();
+    return host.querySelector('.headline-searching')?.textContent ?? '';
+  };
+  const until = async (text: string): Promise<void> => {
+    while ((await shown()) !== text) await new Promise((next) => setTimeout(next, 20));
+  };
+  summary.turnTo(null);
+  summary.find();
+  assert.equal(await shown(), '', 'those that are there at once say nothing');
+  await until('Looking for findings…Cancel');
+  assert.equal(one(host, '.headline-searching progress').getAttribute('value'), '0.25');
+  one(host, '.headline-searching .link').click();
+  await until('Look for findings');
+  assert.deepEqual([asked, cancelled], [1, 1]);
+  const link = one(host, '.headline-searching .link');
+  link.click();
+  assert.equal(await shown(), 'Looking for findings…Cancel');
+  assert.equal(one(host, '.headline-searching .link'), link, 'the focus stays on it');
+  assert.equal(asked, 2);
+  found?.({ findings: FINDINGS });
+  await until('');
+  assert.match(one(host, '.headline-finding').textContent, /^Most memory/);
+});
+
 test('a summary that fails says so, and leaves the warnings of the file', async () => {
   const host = root();
   const errors: unknown[] = [];

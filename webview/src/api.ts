@@ -1,5 +1,6 @@
 // The only file that talks to the host.
 
+import { signal, type Signal } from '@preact/signals';
 import type {
   FromWebviewMessage,
   ToWebviewMessage,
@@ -31,9 +32,10 @@ export interface Api {
 }
 
 /** Responses are handled here; the rest is for the view. */
-export type HostMessage = Exclude<ToWebviewMessage, { type: 'response' | 'packed' }>;
+export type HostMessage = Exclude<ToWebviewMessage, { type: 'response' | 'packed' | 'requestProgress' }>;
 
 interface Waiting {
+  readonly done: Signal<number | null>;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -76,6 +78,11 @@ export function connect(): Api {
       );
       return;
     }
+    if (message.type === 'requestProgress') {
+      const request = waiting.get(message.id);
+      if (request) request.done.value = message.fraction;
+      return;
+    }
     if (message.type !== 'response') {
       if (message.type === 'goTo') acts.count = 0;
       else if (isAct(message)) acts.count++;
@@ -92,15 +99,17 @@ export function connect(): Api {
     post,
     request<M extends ViewMethod>(method: M, params: ViewParams<M>): Pending<ViewResult<M>> {
       const id = ++lastId;
+      const done = signal<number | null>(null);
       const answer = new Promise<ViewResult<M>>((resolve, reject) => {
         // The host answers a method with that method's result, as messages.ts says; nothing checks it here.
-        const request = { resolve, reject };
+        const request = { resolve, reject, done };
         waiting.set(id, request);
         started(request, method);
       });
       post({ type: 'request', id, method, params });
       return {
         answer,
+        done,
         cancel: () => {
           if (take(id)) post({ type: 'cancelRequest', id });
         },

@@ -80,7 +80,10 @@ function partsOf(state: ViewState): [name: string, text: string][] {
 }
 
 function ownParts(state: ViewState): object {
-  if (state.model === 'graph') return state;
+  if (state.model === 'graph') {
+    const { x0, x1, top, ...graph } = state.graph;
+    return { ...state, graph: null, ...graph, camera: [x0, x1, top] };
+  }
   const { place, ...flame } = state.flame ?? { place: null };
   if (state.model === 'profile') return { ...state, place, flame };
   const { x0, x1, y0: _y0, y1: _y1, ...others } = state;

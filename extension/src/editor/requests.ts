@@ -67,7 +67,9 @@ export class ViewRequests extends Disposable {
         ...(method === 'memlens/heapSeries' ? { dumps } : {}),
         snapshot,
       } as Requests[ViewMethod]['params'];
-      const result = await this.server.request(method, params, cancel.token);
+      const result = await this.server.request(method, params, cancel.token, (fraction) => {
+        if (this.#pending.has(id)) this.post({ type: 'requestProgress', id, fraction });
+      });
       // The page may be at the other end of a slow line.
       const small = vscode.env.remoteName === undefined ? null : await packed(id, result);
       if (cancel.token.isCancellationRequested) this.#fail(id, problem(CANCELLED, 'Cancelled', ''));

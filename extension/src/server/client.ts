@@ -9,6 +9,7 @@ import {
   RevealOutputChannelOn,
   State,
   type ServerOptions,
+  WorkDoneProgress,
 } from 'vscode-languageclient/node';
 import type {
   ClientRequests,
@@ -79,6 +80,8 @@ export class Server extends Disposable {
   #shownMissingPython = false;
   /** The times of recent crashes of the server. */
   #deaths: number[] = [];
+  /** The number of requests whose progress was listened to. */
+  #listened = 0;
   /** Counts starts and stops, so that a superseded start can be recognised. */
   #attempt = 0;
 
@@ -140,11 +143,15 @@ export class Server extends Disposable {
     }
   }
 
-  /** Send a request. Rejects with an error for `problemOf`. Opening a file starts a failed server again. */
+  /**
+   * Send a request. Rejects with an error for `problemOf`. Opening a file starts a failed server again. `onProgress`
+   * hears how much of a long answer is done, 0 to 1.
+   */
   async request<M extends keyof Requests>(
     method: M,
     params: Requests[M]['params'],
     token?: vscode.CancellationToken,
+    onProgress?: (fraction: number) => void,
   ): Promise<Requests[M]['result']> {
     if (this.#failure !== undefined && method !== 'memlens/open') throw this.#failure;
     await this.start();
@@ -152,9 +159,18 @@ export class Server extends Disposable {
       throw this.#failure ?? noServer(vscode.l10n.t('The Memlens server is not running'));
     // An undefined token would count as a second parameter, and the parameters would become an array.
     const client = this.#client;
-    return await (token === undefined
-      ? client.sendRequest<Requests[M]['result']>(method, params)
-      : client.sendRequest<Requests[M]['result']>(method, params, token));
+    if (token === undefined) return await client.sendRequest<Requests[M]['result']>(method, params);
+    if (onProgress === undefined)
+      return await client.sendRequest<Requests[M]['result']>(method, params, token);
+    const workDoneToken = `memlens-${++this.#listened}`;
+    const listening = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+      if (value.kind === 'report' && value.percentage !== undefined) onProgress(value.percentage / 100);
+    });
+    try {
+      return await client.sendRequest<Requests[M]['result']>(method, { ...params, workDoneToken }, token);
+    } finally {
+      listening.dispose();
+    }
   }
 
   /** Send the current settings to the server. */

@@ -92,6 +92,8 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
                         help="the memory that may be used (Linux only; default no limit)")  # fmt: skip
     ingest.add_argument("--dump", type=_positive, metavar="NUMBER",
                         help="of a file with several heap dumps, the one to read (default: the last)")  # fmt: skip
+    ingest.add_argument("--no-findings", action="store_true",
+                        help="leave the findings of a large heap dump to the first question for them")  # fmt: skip
     ingest.add_argument("--memray-python", metavar="PATH", default="",
                         help="a Python that has memray (default: that of MEMLENS_MEMRAY_PYTHON)")  # fmt: skip
     ingest.add_argument("--source-folder", type=Path, metavar="DIR", action="append",
@@ -163,6 +165,11 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     paths.add_argument(
         "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
         help="also follow references of this strength; may be repeated",
+    )  # fmt: skip
+    paths.add_argument(
+        "--without", action="append", metavar="HOLDER",
+        help="leave out what TYPE.NAME, .NAME of any type, all objects of a TYPE or the object @ID refer to, to see "
+        "what else holds the object; may be repeated",
     )  # fmt: skip
     for report, top in ((types, 30), (one, 20), (paths, 3), (threads, 10)):
         report.add_argument(
@@ -292,10 +299,12 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
 def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands that make SQL tables, query them, and write files for other tools."""
     tables = command("tables", "Make the tables for SQL in an archive, ahead of the first query.")
-    tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
     tables.add_argument("--part", choices=PARTS, action="append",
                         help="make only this table, or with `base` all others; may be repeated")  # fmt: skip
-    _long_work(tables)
+    examine = command("examine", "Make the findings in a heap dump's archive, ahead of the first question.")
+    for each in (tables, examine):
+        each.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
+        _long_work(each)
     sql = command("sql", "Run a read-only SQL query on a snapshot.")
     sql.add_argument("file", type=Path)
     sql.add_argument("query", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`",
@@ -325,7 +334,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
                         "or of all allocations")  # fmt: skip
     export.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     export.add_argument("--device", type=int, metavar="N", help=_DEVICE)
-    return tables, sql, export
+    return tables, examine, sql, export
 
 
 def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:

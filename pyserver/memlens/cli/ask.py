@@ -50,7 +50,7 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
             shutil.rmtree(archive, ignore_errors=True)
     report = reporter("auto")
     try:
-        archive = ingest(file, cache, report)
+        archive = ingest(file, cache, report, findings=False)
     except MemlensError as error:
         if path is not None:
             error.message = phrase("{file}: {problem}", file=file, problem=error.message)

@@ -18,13 +18,13 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
+    limits.share_one_heap()
     if options.parent:
         limits.end_with(options.parent)
     if options.background:
         limits.lower_priority()
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
-    limits.keep_memory()
     tools = Tools.of_environment()
     if options.memray_python:
         tools = tools._replace(memray_python=options.memray_python)
@@ -32,7 +32,15 @@ def run(options: argparse.Namespace) -> int:
         tools = tools._replace(source_folders=options.source_folder)
     dump = options.dump - 1 if options.dump else None
     try:
-        archive = ingest(options.file, cache_of(options), report, options.out, tools, dump)
+        archive = ingest(
+            options.file,
+            cache_of(options),
+            report,
+            options.out,
+            tools,
+            dump,
+            findings=not options.no_findings,
+        )
     except MemoryError as error:
         if not limited:
             raise

@@ -5,27 +5,40 @@ import argparse
 from memlens.cli.ask import ask
 from memlens.cli.object import chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
+from memlens.units import counted, format_bytes
 from memlens.views.graph.paths import Path, PathsAnswer, paths
+from memlens.views.graph.without import parsed
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    without = options.without or []
     answer = ask(
         options,
         lambda snapshot: paths(
-            snapshot, chosen_number(snapshot, options), options.top, options.through or ()
+            snapshot, chosen_number(snapshot, options), options.top, options.through or (),
+            tuple(parsed(snapshot, text) for text in without),
         ),
-    )
+    )  # fmt: skip
     if options.json:
         json_line(answer)
     else:
-        _print(answer)
+        _print(answer, without)
     return 0
 
 
-def _print(answer: PathsAnswer) -> None:
-    if not answer.paths:
-        say(f"No root reaches {words(answer.object)}")
+def _print(answer: PathsAnswer, without: list[str]) -> None:
+    row, left = answer.object, answer.without
+    if left is not None:
+        freed = f"{format_bytes(left.freed_bytes)} in {counted(left.freed_objects, 'object')}"
+        say(f"without {', '.join(without)}: {freed if left.freed_objects else 'nothing'} would be freed")
+    if not answer.paths and left is not None and row.distance is not None:
+        say(
+            f"Nothing else holds {words(row)}: it would be freed, with the {format_bytes(row.retained_bytes)} "
+            "that it retains"
+        )
+    elif not answer.paths:
+        say(f"No root reaches {words(row)}")
     for number, path in enumerate(answer.paths, 1):
         say(f"path {number}, {path.length:,} steps:")
         _print_path(path)

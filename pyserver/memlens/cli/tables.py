@@ -1,34 +1,25 @@
 """``memlens tables``: make the SQL tables ahead of the first query."""
 
 import argparse
-import contextlib
 
-from memlens import limits
-from memlens.cli.ask import libraries_of
-from memlens.cli.cache import cache_of
-from memlens.cli.output import message_line, say
-from memlens.cli.progress import reporter
-from memlens.store.relabel import open_with
+from memlens.cli.archive_work import work_in
+from memlens.cli.output import say
+from memlens.progress import Report
+from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill
-from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF
+from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    if options.parent:
-        limits.end_with(options.parent)
-    if options.background:
-        limits.lower_priority()
-    report = reporter(options.progress)
-    with contextlib.closing(open_with(options.archive, libraries_of(options))) as snapshot:
+    parts: list[Part] = []
+
+    def work(snapshot: Snapshot, report: Report) -> None:
         wanted = options.part or PARTS_OF[snapshot.info.model]
-        parts = [part for part in PARTS if part in wanted]
-        snapshot.ask(lambda opened: fill(opened, report, parts))
-        cache_of(options).evict(keep=options.archive)
-    report("done", 1.0)
-    if options.progress == "json":
-        message_line({"type": "done", "archive": str(options.archive)})
-    else:
+        parts.extend(part for part in PARTS if part in wanted)
+        fill(snapshot, report, parts)
+
+    if work_in(options, work):
         for part in parts:
             say(options.archive / FILE_NAMES[part])
     return 0

@@ -1,71 +1,24 @@
 """``memlens threads``: a heap dump's threads, their frames and what the variables of each refer to."""
 
 import argparse
-from collections.abc import Iterator
-
-from msgspec import Struct
 
 from memlens.cli.ask import ask
 from memlens.cli.object import words
 from memlens.cli.output import json_line, say
-from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, shortened
 from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph.rows import MOST_ROWS
-from memlens.views.graph.threads import (
-    StackRow,
-    ThreadRow,
-    VariableRow,
-    stack,
-    threads,
-    variables,
-)  # fmt: skip
+from memlens.views.graph.thread_stacks import ThreadWithStack, threads_with_stacks
+from memlens.views.graph.threads import StackRow
 
-_MOST_FRAMES = MOST_ROWS
 _WIDEST_NAME = 80
-
-
-class _Part(Struct, frozen=True):
-    """A part of what a thread has, with its variables."""
-
-    row: StackRow
-    variables: list[VariableRow]
-    variables_total: int
-
-
-class _Thread(Struct, frozen=True):
-    """A thread with its stack."""
-
-    row: ThreadRow
-    stack: list[_Part]
-
-
-class _Threads(Struct, frozen=True):
-    """The threads that retain most, of ``total``."""
-
-    threads: list[_Thread]
-    total: int
-
-
-def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Threads:
-    found = threads(snapshot, options.filter, 0, min(options.top, MOST_ROWS))
-    most = min(options.variables, MOST_ROWS)
-    return _Threads(
-        [_Thread(row, list(_parts(snapshot, row.thread, options.filter, most))) for row in found.rows],
-        found.total,
-    )
-
-
-def _parts(snapshot: Snapshot, thread: int, filter_text: str, most: int) -> Iterator[_Part]:
-    for row in stack(snapshot, thread, filter_text, 0, _MOST_FRAMES).rows:
-        found = variables(snapshot, thread, row.part, row.depth, filter_text, 0, most)
-        yield _Part(row, found.rows, found.total)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     add_finding_term()
-    answer = ask(options, lambda snapshot: _answer(snapshot, options))
+    top, most = (min(each, MOST_ROWS) for each in (options.top, options.variables))
+    answer = ask(options, lambda snapshot: threads_with_stacks(snapshot, options.filter, top, most))
     if options.json:
         json_line(answer)
         return 0
@@ -79,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(thread: _Thread) -> None:
+def _print(thread: ThreadWithStack) -> None:
     row = thread.row
     said = [row.name or f"thread {row.thread}", *([row.state] if row.state else [])]
     if row.out_of_memory:

@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
+from memlens import limits
 from memlens.formats import other_files
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
@@ -61,9 +62,17 @@ readers before it would take longer than reading a small file, and a twentieth o
 """
 
 
+_FIXED = ("v8_heap", "gcdump")
+"""Formats that say beforehand how long their columns are, so that the memory of one can become another's. Of columns
+that grow while they are read too much would be kept."""
+
+
 def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
     """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
-    return _reader(recognised(source)).read(source, scratch, report)
+    module = recognised(source)
+    if module in _FIXED:
+        limits.keep_memory()
+    return _reader(module).read(source, scratch, report)
 
 
 def recognised(source: Source) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.readers import hprof_objects
+from memlens.model.distinct import distinct
 from memlens.model.info import Notice
 from memlens.texts import phrase
 
@@ -126,20 +127,28 @@ class Mapping:
 
 def mapping_of(objects: hprof_objects.Objects, dump: Path, folders: Sequence[Path]) -> Mapping:
     """The mapping of the build that a dump is of, an empty one if there is none."""
-    count = objects.class_count
-    names = np.empty(count, np.uint32)
-    objects.names_of_classes(names, np.empty(count + 1, np.uint64), np.empty(objects.field_count, np.uint32))
-    known = {objects.records.text_at(number).rstrip("[]") for number in np.unique(names).tolist()}
-    for path in _beside(dump):
+    beside, built = list(_beside(dump)), _built(folders)
+    if not beside and not built:
+        # of most dumps, whose classes needn't be read for that
+        return Mapping()
+    known = _class_names(objects)
+    for path in beside:
         found = _read(path, known)
         if len(found):
             return found
     best = Mapping()
-    for path in _built(folders):
+    for path in built:
         found = _read(path, known)
         if len(found) > len(best):
             best = found
     return best
+
+
+def _class_names(objects: hprof_objects.Objects) -> set[str]:
+    count = objects.class_count
+    names = np.empty(count, np.uint32)
+    objects.names_of_classes(names, np.empty(count + 1, np.uint64), np.empty(objects.field_count, np.uint32))
+    return {objects.records.text_at(number).rstrip("[]") for number in distinct(names).tolist()}
 
 
 def _beside(dump: Path) -> Iterator[Path]:
@@ -162,7 +171,6 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
     file.
     """
     classes: dict[str, _Class] = {}
-    names: dict[str, str] = {}
     here: _Class | None = None
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -177,7 +185,6 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
                         here = _Class(head["original"]) if short in known else None
                         if here is not None:
                             classes[short] = here
-                            names[short] = here.name
                     elif not is_comment:
                         return Mapping()
                     elif here is not None and (said := _FILE.match(line)) is not None:
@@ -186,7 +193,7 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
                     _add_member(here, line)
     except OSError:
         return Mapping()
-    changed = any(short != own for short, own in names.items())
+    changed = any(short != own.name for short, own in classes.items())
     return Mapping(path, classes) if changed else Mapping()
 
 

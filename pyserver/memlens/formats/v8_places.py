@@ -1,6 +1,5 @@
 """Source lines in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
 
-import os
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -10,8 +9,8 @@ import numpy.typing as npt
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMap, SourceMaps
 from memlens.formats.stacks import Numbers
-from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.readers import v8_graph as kernel
+from memlens.model.distinct import first_equal
 from memlens.model.frames import (
     MOST_LINE,
     MOST_NAME,
@@ -223,7 +222,7 @@ def _definitions(
         )  # fmt: skip
     # scripts have small numbers, but any will do, because equal ones get equal places
     most = int(ids.max(initial=0))
-    place_of = ids if most <= len(names) else _first_equal(ids)
+    place_of = ids if most <= len(names) else first_equal(ids)
     named = np.zeros(min(most, len(names)) + 1, np.uint32)
     known = np.flatnonzero(scripts != NONE)
     named[place_of[known]] = names[scripts[known]]
@@ -243,7 +242,7 @@ def _definitions(
         columns = locations["column"][chosen][has_place] + np.uint32(1)
         keys[:, 3] = np.where(np.isin(scripts, mapped), columns, 0)
     # the same function has many closures
-    first = _first_equal(keys)
+    first = first_equal(keys)
     distinct = np.flatnonzero(first == np.arange(len(first), dtype=np.uint32))
     frame_of = np.zeros(len(first), np.uint32)
     used = np.zeros(len(texts), np.bool_)
@@ -252,13 +251,3 @@ def _definitions(
     frame_of[distinct] = frames.numbers(keys[distinct].tolist())
     rows["frame"] = frame_of[first]
     return rows
-
-
-def _first_equal(rows: npt.NDArray[Any]) -> U32:
-    """For each row the number of the first row with the same content."""
-    size = rows.nbytes // len(rows) if len(rows) else 0
-    begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)
-    first = np.empty(len(rows), np.uint32)
-    data = np.ascontiguousarray(rows).view(np.uint8).ravel()
-    first_alike(data, begin, begin + np.uint64(size), int.from_bytes(os.urandom(8), "little"), first)
-    return first

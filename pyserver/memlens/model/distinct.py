@@ -1,19 +1,39 @@
-"""Numbers without those that are there already."""
+"""Numbers and rows without those that are there already.
 
+NumPy's ``unique`` does so, too, but imports its masked arrays first, which takes longer than most findings, and sorts
+rows as bytes.
+"""
+
+import os
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.graph.alike import first_alike
+
 Number = TypeVar("Number", bound=np.integer[Any])
 
 
 def distinct(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The different ones of some numbers, ascending.
-
-    NumPy's ``unique`` does so, too, but imports its masked arrays first, which takes longer than most findings.
-    """
+    """The different ones of some numbers, ascending."""
     ordered = np.sort(numbers, axis=None)
     is_first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return ordered[is_first]
+
+
+def counted(numbers: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], npt.NDArray[np.intp]]:
+    """The different ones of some numbers, ascending, and how often each is there."""
+    found = distinct(numbers)
+    return found, np.bincount(np.searchsorted(found, numbers), minlength=len(found))
+
+
+def first_equal(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """For each row the number of the first row with the same content."""
+    size = rows.nbytes // len(rows) if len(rows) else 0
+    begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)
+    first = np.empty(len(rows), np.uint32)
+    data = np.ascontiguousarray(rows).view(np.uint8).ravel()
+    first_alike(data, begin, begin + np.uint64(size), int.from_bytes(os.urandom(8), "little"), first)
+    return first

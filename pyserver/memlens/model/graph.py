@@ -56,6 +56,9 @@ NONE = 0xFFFFFFFF
 MOST_OBJECTS = NONE - 2
 """Objects are numbered in 32 bits, with a number for "none" and one for the virtual root."""
 
+EXAMINED_FROM = 200_000
+"""From so many objects on findings are made apart from other answers; of fewer it takes a tenth of a second."""
+
 MOST_BYTES = 2**62
 """Shallow sizes add up to less than this."""
 

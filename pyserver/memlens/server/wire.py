@@ -7,7 +7,7 @@ import platform
 import re
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
 from threading import Event
 from typing import Any, BinaryIO, TypeVar, cast
@@ -27,6 +27,7 @@ from pygls.protocol import (
 
 from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.server import language, protocol
+from memlens.server.reporting import reported
 from memlens.server.versions import own_version
 from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
@@ -129,8 +130,9 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
         except msgspec.ValidationError as error:
             raise JsonRpcInvalidParams(f"{method}: the parameters do not fit: {error}") from error
         try:
-            # REQUESTS pairs the method with the struct that its handler takes.
-            return msgspec.Raw(msgspec.json.encode(await handler(cast("P", decoded))))
+            with reporting(_token_of(params), method, server.protocol.notify):
+                # REQUESTS pairs the method with the struct that its handler takes.
+                return msgspec.Raw(msgspec.json.encode(await handler(cast("P", decoded))))
         except LackingError as error:
             problem = error.to(protocol.QUESTION_NAMES.get(method, phrase("this"))).problem()
         except MemlensError as error:
@@ -146,6 +148,45 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
         raise failure(problem)
 
     server.feature(method)(answered)
+
+
+@contextlib.contextmanager
+def reporting(
+    token: int | str | None, title: str, notify: Callable[[str, types.ProgressParams], None]
+) -> Iterator[None]:
+    """Notify the client of the progress of a request, if it has a ``workDoneToken``, in LSP's notifications."""
+    if token is None:
+        yield
+        return
+    last = 0
+
+    def report(fraction: float) -> None:
+        nonlocal last
+        percentage = min(int(fraction * 100), 100)
+        # most answers are there before anything is known of them
+        if percentage <= last:
+            return
+        if last == 0:
+            notify(types.PROGRESS, types.ProgressParams(token, types.WorkDoneProgressBegin(title)))
+        last = percentage
+        notify(
+            types.PROGRESS,
+            types.ProgressParams(token, types.WorkDoneProgressReport(percentage=percentage)),
+        )
+
+    before = reported.set(report)
+    try:
+        yield
+    finally:
+        reported.reset(before)
+        if last:
+            notify(types.PROGRESS, types.ProgressParams(token, types.WorkDoneProgressEnd()))
+
+
+def _token_of(params: Any) -> int | str | None:
+    """LSP's token, by which the client knows notifications of a request's progress."""
+    token = params.get("workDoneToken") if isinstance(params, dict) else None
+    return token if isinstance(token, int | str) else None
 
 
 def failure(problem: Problem) -> JsonRpcException:

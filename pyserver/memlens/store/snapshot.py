@@ -106,6 +106,10 @@ class Snapshot(Uncounted):
         self.background.clear()
         self._held.close()
 
+    def drop_pages(self) -> None:
+        """Take the pages of mapped columns out of this process's memory, for work that goes on with other columns."""
+        self._files.drop_pages()
+
     def forget(self, number: int) -> None:
         """Unmap a device's columns; they are mapped again when they are used."""
         self._devices.pop(number, None)

@@ -10,10 +10,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "pyserver"))
 
-gc.disable()  # as __main__ does
-from memlens.cli import ingest as command
-from memlens.cli import main
-from memlens.ingest import ingest
 
-vars(command)["ingest"] = functools.partial(ingest, ahead=False)
-sys.exit(main(["ingest", sys.argv[1], "--cache-dir", sys.argv[2], "--progress", "none"]))
+def run() -> int:
+    """Run the command, which imports as ``python -m memlens`` does: without garbage collection."""
+    gc.disable()
+    from memlens.cli import ingest as command
+    from memlens.cli import main
+    from memlens.ingest import ingest
+
+    vars(command)["ingest"] = functools.partial(ingest, ahead=False)
+    return main(["ingest", sys.argv[1], "--cache-dir", sys.argv[2], "--progress", "none"])
+
+
+sys.exit(run())

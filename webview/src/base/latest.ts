@@ -16,6 +16,11 @@ export class Latest {
     return this.pending.value !== null;
   }
 
+  /** How much of the latest is done; see `Pending`. */
+  get done(): number | null {
+    return this.pending.value?.done?.value ?? null;
+  }
+
   ask<T>(pending: Pending<T>, use: (answer: T) => void, failed: (error: unknown) => void): void {
     this.pending.peek()?.cancel();
     this.pending.value = pending;
@@ -66,5 +71,6 @@ export function turned<A, B>(pending: Pending<A>, turn: (answer: A) => B): Pendi
   return {
     answer: pending.answer.then(turn),
     cancel: () => pending.cancel(),
+    ...(pending.done ? { done: pending.done } : {}),
   };
 }

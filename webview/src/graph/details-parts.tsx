@@ -9,6 +9,7 @@ import { bytes, count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
+import { canExplain } from './menu';
 import { PlaceButton } from './place';
 
 export function Actions({
@@ -22,9 +23,11 @@ export function Actions({
 }): VNode {
   return (
     <div class="heap-actions">
-      <button type="button" class="button" onClick={() => context.explain(selection)}>
-        {t('Why Alive')}
-      </button>
+      {canExplain(selection) && (
+        <button type="button" class="button" onClick={() => context.explain(selection)}>
+          {t('Why Alive')}
+        </button>
+      )}
       <button type="button" class="button" onClick={() => context.openSource(selection, false)}>
         {t('Open Source')}
       </button>

@@ -1,6 +1,5 @@
 // What is known of an object, a type or a group.
 
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { HeapSelection } from '../../../extension/shared/messages';
@@ -9,19 +8,18 @@ import type {
   InstancesAnswer,
   ObjectAnswer,
   ObjectRow,
-  RetainedAnswer,
 } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../base/request';
 import { bytes, count, exactBytes, share } from '../base/format';
 import { said, t } from '../base/l10n';
-import { isCancelled } from '../base/latest';
 import { shorten, visible } from '../base/text';
+import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
 import { ObjectButton } from './object-button';
 import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
+import { Waiting } from './waiting';
 import { idText, objectsText, ownName, referencesText, shortType } from './words';
 
 const PAGE = 100;
@@ -41,7 +39,7 @@ export function ObjectDetails({
       <Name type={row.type}>
         <span class="muted"> {idText(row)}</span>
       </Name>
-      {name !== '' && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
+      {name !== '' && !image && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
       <Actions selection={selection} context={context} place={row} />
       <Figures
         rows={[
@@ -261,58 +259,27 @@ function Largest({
  * it may take a walk over the whole heap.
  */
 function Together({ kind, context }: { readonly kind: number; readonly context: GraphContext }): VNode {
-  const answer = useSignal<RetainedAnswer | null>(null);
-  const pending = useSignal<Pending<RetainedAnswer> | null>(null);
-  const ask = (): void => {
-    const asked = context.api.request('memlens/heapRetained', { kind, group: null, filter: context.filter });
-    pending.value = asked;
-    asked.answer.then(
-      (retained) => {
-        answer.value = retained;
-        pending.value = null;
-      },
-      (error: unknown) => {
-        if (pending.value === asked) pending.value = null;
-        if (!isCancelled(error)) context.failed(error);
-      },
-    );
-  };
+  const { found, isPending, done, ask, drop } = useAsked(context, () =>
+    context.api.request('memlens/heapRetained', { kind, group: null, filter: context.filter }),
+  );
   useEffect(() => {
     if (context.filter.trim() === '') ask();
-    return () => pending.peek()?.cancel();
-  }, [pending]);
-  const found = answer.value;
-  if (found)
-    return (
-      <p class="hint" role="status">
-        {t(
+  }, []);
+  if (isPending)
+    return <Waiting text={t('Looking for what only these objects keep alive…')} done={done} cancel={drop} />;
+  return (
+    <p class="hint" role="status">
+      {found ? (
+        t(
           'Without all of them {0} in {1} would be freed.',
           bytes(found.retained_bytes),
           objectsText(found.objects),
-        )}
-      </p>
-    );
-  if (pending.value)
-    return (
-      <p class="hint" role="status">
-        {t('Looking for what only these objects keep alive…')}{' '}
-        <button
-          type="button"
-          class="link"
-          onClick={() => {
-            pending.value?.cancel();
-            pending.value = null;
-          }}
-        >
-          {t('Cancel')}
+        )
+      ) : (
+        <button type="button" class="link" onClick={ask}>
+          {t('What would be freed without all of them?')}
         </button>
-      </p>
-    );
-  return (
-    <p class="hint">
-      <button type="button" class="link" onClick={ask}>
-        {t('What would be freed without all of them?')}
-      </button>
+      )}
     </p>
   );
 }

@@ -6,6 +6,11 @@ import { exactly } from '../base/text';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 import type { GraphContext } from './context';
 
+/** Whether something can keep it alive: the group of everything is none of the program's objects. */
+export function canExplain(selection: HeapSelection): boolean {
+  return selection.is !== 'group' || selection.group !== 0;
+}
+
 /** `name` is what a type is called. */
 export function selectionMenu(
   context: GraphContext,
@@ -14,7 +19,7 @@ export function selectionMenu(
 ): readonly MenuEntry[] {
   const item = (text: string, run: () => void): MenuItem => ({ text, key: '', run });
   return [
-    item(t('Why Alive'), () => context.explain(selection)),
+    ...(canExplain(selection) ? [item(t('Why Alive'), () => context.explain(selection))] : []),
     item(t('Show Details'), () => context.select(selection)),
     item(t('Open Source'), () => context.openSource(selection, false)),
     ...(selection.is === 'type'

@@ -15,6 +15,7 @@ import {
   type HeapColumn,
 } from './columns';
 import type { GraphContext } from './context';
+import { leaveOutItems, type LeaveOut } from './left-out';
 import { selectionMenu } from './menu';
 import { HeapTree } from './tree';
 import {
@@ -47,6 +48,7 @@ function columnsOf(): readonly HeapColumn<never>[] {
 export function mergedTree(
   context: GraphContext,
   merged: Signal<PathNodesAnswer | null>,
+  leaveOut: LeaveOut,
 ): HeapTree<PathNode> {
   return new HeapTree<PathNode>(t('Merged paths'), context, {
     ask: (node, offset, limit) =>
@@ -54,6 +56,7 @@ export function mergedTree(
         context.api.request('memlens/heapMergedPaths', {
           ...ofSelection(context.state.selection),
           ...{ filter: context.filter, through: [...context.state.through] },
+          without: [...context.state.without],
           ...{ node: node?.node ?? 0, offset, limit },
         }),
         (found) => {
@@ -83,9 +86,17 @@ export function mergedTree(
       if (opened) context.openSource({ is: 'object', object: example.object }, beside);
       else context.say(t('One of them: {0}', objectText(example)));
     },
-    menu: ({ example }) => selectionMenu(context, { is: 'object', object: example.object }),
+    menu: ({ above_type: above, name, type, children, example }) => {
+      const link = { above, name, object: null, type: children > 0 ? type : null };
+      const items = leaveOutItems(link, context.state.without, leaveOut);
+      const own = selectionMenu(context, { is: 'object', object: example.object });
+      return items.length > 0 ? [...items, null, ...own] : own;
+    },
     copied: ({ example }) => ({ name: objectText(example), place: null }),
-    empty: () => (merged.value?.unreachable ? t('No root reaches any of them.') : noObjects(context)),
+    empty: () => {
+      if (merged.value?.freed) return t('Nothing else holds any of them: they would be freed.');
+      return merged.value?.unreachable ? t('No root reaches any of them.') : noObjects(context);
+    },
   });
 }
 
@@ -101,7 +112,12 @@ function ofSelection(selection: HeapSelection | null): { kind: number | null; gr
   };
 }
 
-export function mergedWords({ explained, left_out: left, unreachable }: PathNodesAnswer): string | null {
+export function mergedWords({
+  explained,
+  left_out: left,
+  unreachable,
+  freed,
+}: PathNodesAnswer): string | null {
   // the table says so
   if (explained + left + unreachable === 0) return null;
   const objects = objectsText(explained);
@@ -114,6 +130,15 @@ export function mergedWords({ explained, left_out: left, unreachable }: PathNode
           objects,
         )
       : t('Shortest paths to {0}.', objects),
+    ...(freed > 0
+      ? [
+          plural(
+            freed,
+            'Nothing else holds {0} object: it would be freed.',
+            'Nothing else holds {0} objects: they would be freed.',
+          ),
+        ]
+      : []),
     ...(unreachable > 0
       ? [plural(unreachable, 'No root reaches {0} object.', 'No root reaches {0} objects.')]
       : []),

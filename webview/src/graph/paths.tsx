@@ -1,27 +1,41 @@
 // An object's shortest paths to roots, as chains of references, and what cutting each of these frees.
 
-import { useSignal } from '@preact/signals';
-import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
-import type { CutAnswer, Path, PathsAnswer, PathStep } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../base/request';
+import type { ComponentChildren, VNode } from 'preact';
+import type { ObjectRow, Path, PathsAnswer, PathStep } from '../../../extension/shared/protocol.gen';
 import { bytes, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
-import { isCancelled } from '../base/latest';
+import { turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
+import { copyItems } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
+import { openMenu, openMenuAt, type MenuEntry } from '../widgets/menu';
+import { useAsked } from './asked';
 import type { GraphContext } from './context';
+import { leaveOutItems, type LeaveOut } from './left-out';
+import { selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
-import { objectText, referencesText, referenceWords } from './words';
+import { Done } from './waiting';
+import { copiedObject, objectText, referencesText, referenceWords } from './words';
 
-export function Paths({
-  found: { paths, complete, object },
-  context,
-}: {
+interface PathsProps {
   readonly found: PathsAnswer;
   readonly context: GraphContext;
-}): VNode {
-  if (paths.length === 0) return <p class="heap-note">{t('No root reaches {0}.', objectText(object))}</p>;
+  readonly leaveOut: LeaveOut;
+}
+
+export function Paths({ found: { paths, complete, object, without }, context, leaveOut }: PathsProps): VNode {
+  if (paths.length === 0)
+    return (
+      <p class="heap-note">
+        {without === null || object.distance === null
+          ? t('No root reaches {0}.', objectText(object))
+          : t(
+              'Nothing else holds {0}: it would be freed, with the {1} that it retains.',
+              objectText(object),
+              bytes(object.retained_bytes),
+            )}
+      </p>
+    );
   return (
     <>
       {paths.map((path, index) => (
@@ -33,17 +47,24 @@ export function Paths({
             <IconButton icon="copy" label={t('Copy Path')} press={() => context.copy(pathText(path))} />
           </h3>
           <ol class="heap-chain">
-            <li>
+            <Link
+              row={path.root}
+              name=""
+              above={null}
+              isLast={path.steps.length === 0}
+              {...{ context, leaveOut }}
+            >
               <span class="heap-reference">{rootWords(path)}</span>{' '}
               <ObjectButton row={path.root} context={context} />
-            </li>
+            </Link>
             {path.steps.map((step, at) => (
               <Step
                 key={at}
                 step={step}
-                above={(path.steps[at - 1]?.object ?? path.root).object}
+                above={path.steps[at - 1]?.object ?? path.root}
                 gap={path.left_out > 0 && at === path.steps.length / 2 ? path.left_out : 0}
-                context={context}
+                isLast={at === path.steps.length - 1}
+                {...{ context, leaveOut }}
               />
             ))}
           </ol>
@@ -54,30 +75,85 @@ export function Paths({
   );
 }
 
-function Step({
-  step,
-  above,
-  gap,
-  context,
-}: {
+interface StepProps {
   readonly step: PathStep;
-  /** The object that has the reference, unless steps are left out before this one. */
-  readonly above: number;
+  /** What has the reference, unless steps are left out before this one. */
+  readonly above: ObjectRow;
   readonly gap: number;
+  readonly isLast: boolean;
   readonly context: GraphContext;
-}): VNode {
+  readonly leaveOut: LeaveOut;
+}
+
+function Step({ step, above, gap, isLast, context, leaveOut }: StepProps): VNode {
   return (
     <>
       {gap > 0 && <li class="muted">… {referencesText(gap)} …</li>}
-      <li>
+      <Link
+        row={step.object}
+        name={step.name}
+        above={gap > 0 ? null : above}
+        {...{ isLast, context, leaveOut }}
+      >
         <bdi class="heap-reference">{referenceWords(step)}</bdi>{' '}
         <ObjectButton row={step.object} context={context} />
         <span class="heap-figures" title={t('Retained: {0}', exactBytes(step.object.retained_bytes))}>
           {bytes(step.object.retained_bytes)}
         </span>
-        {(step.freed_bytes !== null || gap === 0) && <Cut step={step} above={above} context={context} />}
-      </li>
+        {(step.freed_bytes !== null || gap === 0) && (
+          <Cut step={step} above={above.object} context={context} />
+        )}
+      </Link>
     </>
+  );
+}
+
+interface LinkProps {
+  readonly row: ObjectRow;
+  /** The reference to it. */
+  readonly name: string;
+  readonly above: ObjectRow | null;
+  /** Whether it is what is explained, and so holds nothing here. */
+  readonly isLast: boolean;
+  readonly context: GraphContext;
+  readonly leaveOut: LeaveOut;
+  readonly children: ComponentChildren;
+}
+
+/** A link of a chain: its menu, also by a button that shows when the link has the focus, leaves out who holds. */
+function Link({ row, name, above, isLast, context, leaveOut, children }: LinkProps): VNode {
+  const link = {
+    ...{ above: above?.type ?? '', name },
+    ...(isLast ? { object: null, type: null } : { object: row, type: row.type }),
+  };
+  const items = leaveOutItems(link, context.state.without, leaveOut);
+  const entries = (): readonly MenuEntry[] => [
+    ...items,
+    ...(items.length > 0 ? [null] : []),
+    ...selectionMenu(context, { is: 'object', object: row.object }),
+    ...copyItems(context.api, copiedObject(row), null),
+  ];
+  return (
+    <li
+      onContextMenu={(event) => {
+        // of selected text VS Code's own menu has Copy
+        if (!(getSelection()?.isCollapsed ?? true)) return;
+        event.preventDefault();
+        openMenu(entries(), event.clientX, event.clientY);
+      }}
+    >
+      {children}
+      {items.length > 0 && (
+        <IconButton
+          icon="more"
+          class="heap-leave-out"
+          label={t('Leave Out…')}
+          press={({ currentTarget }) => {
+            if (currentTarget instanceof HTMLElement) openMenuAt(currentTarget, items, t('Leave Out…'));
+          }}
+        />
+      )}
+    </li>
   );
 }
 
@@ -91,11 +167,23 @@ function Cut({
   readonly above: number;
   readonly context: GraphContext;
 }): VNode {
-  const found = useSignal(step.freed_bytes);
-  const pending = useSignal<Pending<CutAnswer> | null>(null);
-  useEffect(() => () => pending.peek()?.cancel(), [pending]);
-  const freed = found.value;
-  const title = t('What would be freed without this reference');
+  const { object } = step.object;
+  const asked = useAsked(
+    context,
+    () =>
+      turned(
+        context.api.request('memlens/heapCut', {
+          ...{ source: above, target: object, without: [...context.state.without] },
+        }),
+        ({ freed_bytes: bytesFreed }) => bytesFreed,
+      ),
+    step.freed_bytes,
+  );
+  const title =
+    context.state.without.length > 0
+      ? t('What would be freed without this reference, besides what is freed without what is left out')
+      : t('What would be freed without this reference');
+  const freed = asked.found;
   if (freed !== null)
     return (
       <span class={freed > 0 ? 'heap-cut' : 'heap-cut muted'} title={title}>
@@ -107,26 +195,10 @@ function Cut({
       type="button"
       class="link heap-cut"
       title={title}
-      onClick={() => {
-        if (pending.value) {
-          pending.value.cancel();
-          pending.value = null;
-          return;
-        }
-        const asked = context.api.request('memlens/heapCut', { source: above, target: step.object.object });
-        pending.value = asked;
-        asked.answer.then(
-          ({ freed_bytes: bytesFreed }) => {
-            found.value = bytesFreed;
-          },
-          (error: unknown) => {
-            if (pending.value === asked) pending.value = null;
-            if (!isCancelled(error)) context.failed(error);
-          },
-        );
-      }}
+      onClick={asked.isPending ? asked.drop : asked.ask}
     >
-      {pending.value ? t('Cancel') : t('cut frees…')}
+      {asked.isPending ? t('Cancel') : t('cut frees…')}
+      {asked.done !== null && <Done text={title} done={asked.done} />}
     </button>
   );
 }

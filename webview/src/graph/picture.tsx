@@ -71,6 +71,11 @@ export function Picture({
         {value.is === 'drawn' &&
           visible([size, image.layout, everyText(value.every)].filter(Boolean).join('  ·  '))}
       </p>
+      {value.is === 'drawn' && (
+        <button type="button" class="link" onClick={() => save(context, canvas.current)}>
+          {t('Save as PNG…')}
+        </button>
+      )}
     </Section>
   );
 }
@@ -92,4 +97,10 @@ function draw(canvas: HTMLCanvasElement, bitmap: ImageBitmap): void {
   canvas.width = bitmap.width;
   canvas.height = bitmap.height;
   canvas.getContext('2d')?.drawImage(bitmap, 0, 0);
+}
+
+/** Lets the user save what is drawn. */
+function save({ api }: GraphContext, canvas: HTMLCanvasElement | null): void {
+  const text = canvas?.toDataURL('image/png').replace(/^.*,/, '') ?? '';
+  if (text !== '') api.post({ type: 'saveText', form: 'png', text });
 }

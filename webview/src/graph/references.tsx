@@ -1,14 +1,11 @@
 // What an object refers to, or what refers to it, by name: in pages, and each can be opened in turn.
 
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
-import type { HeapReferencesResult, ObjectRow, ReferenceRow } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../base/request';
+import type { ObjectRow, ReferenceRow } from '../../../extension/shared/protocol.gen';
 import { bytes, count } from '../base/format';
 import { t } from '../base/l10n';
-import { isCancelled } from '../base/latest';
 import { Icon } from '../widgets/icon';
+import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { MoreButton, Section, usePages } from './details-parts';
 import { ObjectButton } from './object-button';
@@ -76,34 +73,11 @@ interface ItemProps {
 }
 
 function Item({ row, direction, chain, context }: ItemProps): VNode {
-  const behind = useSignal<Listed | null>(null);
-  const pending = useSignal<Pending<HeapReferencesResult> | null>(null);
-  useEffect(() => () => pending.peek()?.cancel(), [pending]);
   const { object } = row.object;
+  const behind = useAsked(context, () =>
+    context.api.request('memlens/heapReferences', { object, direction, offset: 0, limit: FIRST }),
+  );
   const place = chain.indexOf(object);
-  const toggle = (): void => {
-    pending.value?.cancel();
-    if (behind.value || pending.value) {
-      behind.value = null;
-      pending.value = null;
-      return;
-    }
-    const asked = context.api.request('memlens/heapReferences', {
-      ...{ object, direction, offset: 0, limit: FIRST },
-    });
-    pending.value = asked;
-    asked.answer.then(
-      (found) => {
-        if (pending.value !== asked) return;
-        pending.value = null;
-        behind.value = found;
-      },
-      (error: unknown) => {
-        if (pending.value === asked) pending.value = null;
-        if (!isCancelled(error)) context.failed(error);
-      },
-    );
-  };
   const text = referenceWords(row);
   return (
     <li>
@@ -112,13 +86,13 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
           type="button"
           class="link heap-opener"
           disabled={place >= 0}
-          aria-expanded={behind.value !== null}
+          aria-expanded={behind.found !== null}
           aria-label={
             direction === 'outgoing'
               ? t('What {0} refers to', objectText(row.object))
               : t('What refers to {0}', objectText(row.object))
           }
-          onClick={toggle}
+          onClick={behind.found || behind.isPending ? behind.drop : behind.ask}
         >
           <Icon name="chevron" />
         </button>
@@ -133,10 +107,10 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
         )}
         <span class="heap-figures">{bytes(row.object.retained_bytes)}</span>
       </div>
-      {behind.value?.total === 0 && <p class="muted heap-behind">{t('None')}</p>}
-      {behind.value && behind.value.total > 0 && (
+      {behind.found?.total === 0 && <p class="muted heap-behind">{t('None')}</p>}
+      {behind.found && behind.found.total > 0 && (
         <div class="heap-behind">
-          <List of={behind.value} chain={[...chain, object]} {...{ object, direction, context }} />
+          <List of={behind.found} chain={[...chain, object]} {...{ object, direction, context }} />
         </div>
       )}
     </li>

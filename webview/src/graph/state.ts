@@ -27,6 +27,7 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     reverse: saved?.reverse === true,
     by: oneOf(saved?.by, GROUPS, 'type'),
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
+    without: same && Array.isArray(same.without) ? same.without.filter((each) => isHolder(info, each)) : [],
     sunburst: saved?.sunburst === true,
     series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],
     ...place,
@@ -34,20 +35,36 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
   };
 }
 
+function isHolder(info: GraphInfo, holder: GraphState['without'][number]): boolean {
+  const isText = (value: unknown): boolean => typeof value === 'string';
+  switch (holder.is) {
+    case 'object':
+      return isBelow(holder.object, info.objects);
+    case 'type':
+      return isText(holder.type);
+    case 'name':
+      return isText(holder.name) && (holder.type === null || isText(holder.type));
+    default:
+      return false;
+  }
+}
+
+function isBelow(number: unknown, end: number): boolean {
+  return typeof number === 'number' && Number.isInteger(number) && number >= 0 && number < end;
+}
+
 function isPlace({ x0, x1, top }: GraphState): boolean {
   return 0 <= x0 && x0 < x1 && x1 <= 1 && Number.isFinite(top) && top >= 0;
 }
 
 function known(info: GraphInfo, selection: HeapSelection | null): HeapSelection | null {
-  const below = (number: unknown, end: number): boolean =>
-    typeof number === 'number' && Number.isInteger(number) && number >= 0 && number < end;
   switch (selection?.is) {
     case 'object':
-      return below(selection.object, info.objects) ? selection : null;
+      return isBelow(selection.object, info.objects) ? selection : null;
     case 'type':
-      return below(selection.kind, info.types) ? selection : null;
+      return isBelow(selection.kind, info.types) ? selection : null;
     case 'group':
-      return below(selection.group, info.compact_nodes) ? selection : null;
+      return isBelow(selection.group, info.compact_nodes) ? selection : null;
     default:
       return null;
   }

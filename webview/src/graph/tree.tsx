@@ -83,6 +83,7 @@ export class HeapTree<N> {
       {this.first.value === 'asked' && (
         <Waiting
           text={t('Working…')}
+          done={this.asked?.done?.value ?? null}
           cancel={() => {
             this.rows.cancel();
             this.first.value = 'cancelled';

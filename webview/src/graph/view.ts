@@ -19,6 +19,7 @@ import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
 import type { MenuEntry } from '../widgets/menu';
 import { sameSelection } from './context';
+import { canExplain } from './menu';
 import { makeParts, type GraphParts, type PartsOwner } from './parts';
 import { restoreGraph } from './state';
 import { factsOf, setIds } from './words';
@@ -351,7 +352,7 @@ export class GraphView implements PartsOwner {
     const { selection } = this.state;
     if (event.key === 't') this.panels.togglePane();
     else if (event.key === 'i') this.panels.toggleDetails();
-    else if (event.key === 'w' && selection) this.explain(selection);
+    else if (event.key === 'w' && selection && canExplain(selection)) this.explain(selection);
     else if (event.key === '/') filterBox.focus();
     else if (event.key === '?') help.toggle();
     else if (/^[1-9]$/.test(event.key)) dock.showNth(Number(event.key) - 1);

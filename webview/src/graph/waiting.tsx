@@ -5,18 +5,35 @@ import { t } from '../base/l10n';
 
 interface WaitingProps {
   readonly text: string;
+  /** How much of it is done, 0 to 1, where that is known. */
+  readonly done: number | null;
   readonly cancel: () => void;
 }
 
 /** Not to be seen before a tenth of a second is over. */
-export function Waiting({ text, cancel }: WaitingProps): VNode {
+export function Waiting({ text, done, cancel }: WaitingProps): VNode {
   return (
-    <p class="muted heap-waiting" role="status">
-      {text}{' '}
+    <p class="muted heap-waiting">
+      <span role="status">{text}</span> {done !== null && <Done text={text} done={done} />}{' '}
       <button type="button" class="link" onClick={cancel}>
         {t('Cancel')}
       </button>
     </p>
+  );
+}
+
+/** Its changes aren't announced, and can be asked for. */
+export function Done({ text, done }: { readonly text: string; readonly done: number }): VNode {
+  const percent = Math.round(done * 100);
+  return (
+    <span
+      role="progressbar"
+      class="heap-done"
+      aria-label={text}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={percent}
+    >{`${percent}%`}</span>
   );
 }
 

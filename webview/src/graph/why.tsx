@@ -9,6 +9,8 @@ import { Latest } from '../base/latest';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { GraphContext } from './context';
+import { LeftOut, type LeaveOut } from './left-out';
+import { canExplain } from './menu';
 import { mergedTree, mergedWords, showMerged } from './merged-paths';
 import { Paths } from './paths';
 import { GivenUp, Waiting } from './waiting';
@@ -32,15 +34,23 @@ export function whyPane(context: GraphContext): Pane {
   const answer = signal<PathsAnswer | null>(null);
   const merged = signal<PathNodesAnswer | null>(null);
   const through = signal(context.state.through);
+  const without = signal(context.state.without);
   const offered = signal<readonly Strength[]>([]);
   const asking = new Latest();
   const isGivenUp = signal(false);
   let shown = '';
-  const tree = mergedTree(context, merged);
+  const leaveOut: LeaveOut = (chosen) => {
+    context.keep({ without: [...chosen] });
+    show();
+  };
+  const tree = mergedTree(context, merged, leaveOut);
   const show = (): void => {
-    const { selection } = context.state;
+    const { selection: chosen } = context.state;
+    const selection = chosen && canExplain(chosen) ? chosen : null;
     through.value = context.state.through;
-    const key = JSON.stringify([selection, through.value, selection?.is === 'object' ? '' : context.filter]);
+    without.value = context.state.without;
+    const filter = selection?.is === 'object' ? '' : context.filter;
+    const key = JSON.stringify([selection, through.value, without.value, filter]);
     if (key === shown) return;
     shown = key;
     asking.cancel();
@@ -55,7 +65,8 @@ export function whyPane(context: GraphContext): Pane {
     }
     asking.ask(
       context.api.request('memlens/heapPaths', {
-        ...{ object: selection.object, through: [...through.value], most: MOST_PATHS },
+        ...{ object: selection.object, through: [...through.value], without: [...without.value] },
+        most: MOST_PATHS,
       }),
       (found) => {
         answer.value = found;
@@ -71,14 +82,22 @@ export function whyPane(context: GraphContext): Pane {
         : merged.value && mergedWords(merged.value);
     return (
       <section {...room} class="heap-why pane">
+        {is !== null && (
+          <LeftOut
+            without={without.value}
+            found={(is === 'object' ? answer.value : merged.value)?.without ?? null}
+            change={leaveOut}
+          />
+        )}
         <p class="heap-note muted" role="status" hidden={words === null}>
           {words}
         </p>
         <div class="heap-paths" hidden={is !== 'object'}>
-          {answer.value && <Paths found={answer.value} context={context} />}
+          {answer.value && <Paths key={shown} found={answer.value} {...{ context, leaveOut }} />}
           {asking.asking && (
             <Waiting
               text={t('Looking for paths…')}
+              done={asking.done}
               cancel={() => {
                 asking.cancel();
                 isGivenUp.value = true;

@@ -18,7 +18,7 @@ import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
 import { Phrase } from '../widgets/phrase';
 import { Said } from '../widgets/said';
-import type { Summary } from './summary';
+import type { Looking, Summary } from './summary';
 
 interface HeadlineActions {
   open(line: LineLink, beside: boolean): void;
@@ -88,6 +88,8 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
       </span>
     </button>
   );
+  const looking = summary.looking.value;
+  const searching = looking && <Searching looking={looking} summary={summary} />;
   const failed = headline?.rule === 'out_of_memory';
   // beside the finding, of which there are more; beside the headline where warnings are all
   const below = next !== undefined && listed.length > 0;
@@ -104,7 +106,8 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
       }}
     >
       <div class="headline-row">
-        <p class="headline-text" role="status">
+        {sentences.length === 0 && searching}
+        <p class="headline-text" role="status" hidden={sentences.length === 0 && searching !== null}>
           {above.map((sentence, index) => (
             <span key={index} class={['headline-first', 'headline-second'][index] ?? ''}>
               <Part part={sentence} actions={actions} />{' '}
@@ -133,6 +136,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         </div>
       )}
       {!next && !failed && summary.findings.value !== null && <Next {...step} />}
+      {sentences.length > 0 && searching}
       <div class="headline-list" id={id} hidden={!opened.value}>
         <IconButton icon="close" label={t('Close')} press={close} class="headline-close" />
         {listed.length > 0 && <h2>{t('Findings')}</h2>}
@@ -147,6 +151,26 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         <Warnings warnings={warnings} />
       </div>
     </section>
+  );
+}
+
+/** In place of the findings while they are being made, and after that was given up. */
+function Searching({ looking, summary }: { readonly looking: Looking; readonly summary: Summary }): VNode {
+  const goesOn = looking !== 'ended';
+  return (
+    <p class="headline-searching">
+      {goesOn && (
+        <>
+          <span role="status">{t('Looking for findings…')}</span>
+          <progress max={1} value={looking.fraction} aria-label={t('Looking for findings')} />
+        </>
+      )}
+      <Link
+        text={goesOn ? t('Cancel') : t('Look for findings')}
+        title={goesOn ? t('Do not look for findings now') : t('Look for findings')}
+        press={goesOn ? summary.stop : summary.findAgain}
+      />
+    </p>
   );
 }
 

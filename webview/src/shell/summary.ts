@@ -5,15 +5,29 @@ import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension
 import type { Api } from '../api';
 import { said } from '../base/l10n';
 import { Questions } from '../base/latest';
+import { Polling } from '../base/polling';
 
 const MOST_FINDINGS = 20;
+const POLL_MS = 200;
+
+/** How far the search for findings is, from 0 to 1, or that there was none. */
+export type Looking = { readonly fraction: number } | 'ended';
 
 export class Summary {
   private readonly headlineSignal = signal<HeadlineAnswer | null>(null);
   private readonly findingsSignal = signal<readonly SnapshotFinding[] | null>(null);
   private readonly warningsSignal = signal<readonly Notice[]>([]);
+  /** Of a large heap dump, whose findings take a while the first time; null while there is nothing to say. */
+  readonly looking = signal<Looking | null>(null);
   private device: number | null = null;
   private readonly questions: Questions;
+  private readonly watch = new Polling(
+    POLL_MS,
+    () => this.api.request('memlens/findingsState', {}).answer,
+    ({ fraction }) => {
+      if (fraction !== null) this.looking.value = { fraction };
+    },
+  );
   private asked = false;
 
   constructor(
@@ -21,7 +35,10 @@ export class Summary {
     warnings: readonly Notice[],
     failed: (error: unknown) => void,
   ) {
-    this.questions = new Questions(failed);
+    this.questions = new Questions((error) => {
+      this.end(this.looking.value === null ? null : 'ended');
+      failed(error);
+    });
     this.warningsSignal.value = warnings;
   }
 
@@ -68,8 +85,22 @@ export class Summary {
     const params = { device, limit: MOST_FINDINGS };
     this.questions.ask(this.api.request('memlens/findings', params), ({ findings }) => {
       this.findingsSignal.value = findings;
+      this.end(null);
     });
+    this.watch.begin();
   }
+
+  /** Ends the search, which another one begins anew. */
+  readonly stop = (): void => {
+    this.questions.cancel();
+    this.end('ended');
+  };
+
+  readonly findAgain = (): void => {
+    this.asked = false;
+    this.looking.value = { fraction: 0 };
+    this.find();
+  };
 
   /** One of the findings as Markdown, by its place among them. */
   takeMarkdown(number: number, take: (text: string) => void): void {
@@ -81,5 +112,11 @@ export class Summary {
 
   drop(): void {
     this.questions.cancel();
+    this.end(null);
+  }
+
+  private end(looking: Looking | null): void {
+    this.watch.end();
+    this.looking.value = looking;
   }
 }

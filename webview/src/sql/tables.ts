@@ -4,6 +4,7 @@ import { signal } from '@preact/signals';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
+import { Polling } from '../base/polling';
 import { messageOf } from '../base/text';
 
 const POLL_MS = 200;
@@ -15,7 +16,13 @@ export class Tables {
   /** Null while there is nothing to say. */
   readonly filling = signal<Filling | null>(null);
   private readonly fill = new Latest();
-  private poll: ReturnType<typeof setTimeout> | undefined;
+  private readonly watch = new Polling(
+    POLL_MS,
+    () => this.api.request('memlens/sqlState', {}).answer,
+    ({ filled, fraction }) => {
+      if (!filled && fraction !== null) this.filling.value = { fraction };
+    },
+  );
 
   constructor(private readonly api: Pick<Api, 'request'>) {}
 
@@ -27,7 +34,7 @@ export class Tables {
       () => this.end(null),
       (error) => this.end({ why: messageOf(error) }),
     );
-    this.watch();
+    this.watch.begin();
   };
 
   readonly stop = (): void => this.end({ why: t('The tables have not been made.') });
@@ -38,20 +45,7 @@ export class Tables {
 
   private end(filling: Filling | null): void {
     this.fill.cancel();
-    clearTimeout(this.poll);
+    this.watch.end();
     this.filling.value = filling;
-  }
-
-  private watch(): void {
-    this.poll = setTimeout(() => {
-      this.api.request('memlens/sqlState', {}).answer.then(
-        ({ filled, fraction }) => {
-          if (!this.fill.asking) return;
-          if (!filled && fraction !== null) this.filling.value = { fraction };
-          this.watch();
-        },
-        () => undefined,
-      );
-    }, POLL_MS);
   }
 }

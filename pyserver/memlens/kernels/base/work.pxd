@@ -9,6 +9,8 @@ cdef enum:
 cdef class Work:
     cdef int stopped
     cdef double done
+    cdef double first       # what part of the work is being done
+    cdef double last
 
     cdef int look(self, double done) noexcept nogil
 

@@ -16,13 +16,21 @@ cdef extern from *:
 cdef class Work:
     """Work that can be stopped before it begins and at any time after."""
 
+    def __cinit__(self):
+        self.last = 1
+
     cdef int look(self, double done) noexcept nogil:
         """Say that a fraction of the work is done; STOPPED if the rest is no longer wanted, else 0."""
         if read_anew(&self.stopped):
             return STOPPED
+        done = self.first + (self.last - self.first) * (done if done < 1 else 1)
         if done > self.done:
-            self.done = done if done < 1 else 1
+            self.done = done
         return 0
+
+    def within(self, double first, double last):
+        """What begins now is this part of the work."""
+        self.first, self.last = first, last
 
     def stop(self):
         """Let the work end soon, without a result."""

@@ -276,7 +276,8 @@ cdef uint32_t take_referrers(
 
 
 cdef inline int lower_semi(
-    const Sources *sources, Link *links, uint32_t vertex, const uint32_t *held, size_t count, Vector *path, uint32_t *semi
+    const Sources *sources, Link *links, uint32_t vertex, const uint32_t *held, size_t count, Vector *path,
+    uint32_t *semi,
 ) noexcept nogil:
     """Lower ``semi``, the number of a vertex's semidominator, by some of its referrers."""
     cdef size_t at

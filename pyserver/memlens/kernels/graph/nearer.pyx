@@ -7,12 +7,90 @@ from libc.stdlib cimport calloc, free
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
 
+cdef extern from *:
+    """
+    enum { MEMLENS_STRETCH = 64, MEMLENS_FEW = 8 };
+
+    /* in a form that compilers turn into comparisons of 16 bytes and more */
+    static int memlens_has_one_of(const uint8_t *stretch, const uint8_t *wanted, size_t count) {
+        for (size_t each = 0; each < count; each++) {
+            const uint8_t one = wanted[each];
+            uint8_t found = 0;
+            for (int at = 0; at < MEMLENS_STRETCH; at++)
+                found |= stretch[at] == one ? 0xff : 0;
+            if (found)
+                return 1;
+        }
+        return 0;
+    }
+    """
+    const size_t STRETCH "MEMLENS_STRETCH"      # references that are passed over together where none is new
+    const size_t FEW "MEMLENS_FEW"              # of so many kinds that is faster than a look at each reference
+    bint has_one_of "memlens_has_one_of"(const uint8_t *stretch, const uint8_t *wanted, size_t count) noexcept nogil
+
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
 cdef enum:
     AHEAD = 8       # objects and references that are fetched before their turn
     BLOCK = 4096    # references that are looked through for those that are new
     OUT_OF_RANGE = -2
+
+
+cdef struct Kinds:
+    const uint8_t *is_one       # an item for each number of a byte
+    uint8_t number[256]         # the same as numbers
+    size_t count                # of these
+
+
+cdef Kinds kinds_of(const uint8_t[::1] table) noexcept:
+    cdef Kinds kinds
+    cdef size_t each
+    kinds.is_one, kinds.count = &table[0], 0
+    for each in range(256):
+        if table[each]:
+            kinds.number[kinds.count] = <uint8_t> each
+            kinds.count += 1
+    return kinds
+
+
+cdef size_t listed(
+    const uint8_t *kind, uint64_t begin, uint64_t end, const Kinds *kinds, uint64_t *found
+) noexcept nogil:
+    """List the references from ``begin`` on up to ``end`` that are of some kinds; return how many there are."""
+    cdef size_t count = 0
+    cdef uint64_t at, last
+    while begin < end:
+        last = begin + STRETCH
+        if last > end:
+            last = end
+        elif kinds.count <= FEW and not has_one_of(kind + begin, kinds.number, kinds.count):
+            begin = last
+            continue
+        # they are in no order, so that a branch would be foreseen badly
+        for at in range(begin, last):
+            found[count] = at
+            count += kinds.is_one[kind[at]] != 0
+        begin = last
+    return count
+
+
+cdef inline size_t source_of(const uint64_t[::1] start, size_t item, uint64_t at, size_t objects) noexcept nogil:
+    """The object that a reference is of, ``item`` or one after it; ``objects`` if it is of none."""
+    cdef size_t step = 1, last, middle
+    if start[item + 1] > at:
+        return item
+    while item + step < objects and start[item + step] <= at:
+        item += step
+        step *= 2
+    # it is after where this begins and not after where that one does
+    last = item + step if item + step < objects else objects
+    while item + 1 < last:
+        middle = item + (last - item) // 2
+        if start[middle] <= at:
+            item = middle
+        else:
+            last = middle
+    return item if start[item + 1] > at else objects
 
 
 def shorten(
@@ -34,28 +112,30 @@ def shorten(
     cdef uint64_t found[BLOCK]
     cdef uint8_t *waits
     cdef Vector queue
+    cdef Kinds kinds
     cdef int status = 0
+    if more.shape[0] < 256 or follows.shape[0] < 256:
+        raise ValueError("an item for each number of a byte")
     if <size_t> start.shape[0] != objects + 1 or <uint64_t> kind.shape[0] != references:
         raise ValueError("a distance for each object, a kind for each reference")
     waits = <uint8_t *> calloc(objects + 1, 1)
     if waits == NULL:
         raise MemoryError
     vector_init(&queue, 4)
+    kinds = kinds_of(more)
     with nogil:
         begin = 0
         while begin < references and status == 0:
-            # few are new, in no order, so that they are listed without a branch and then fetched ahead
-            count = 0
-            for at in range(begin, begin + BLOCK if begin + BLOCK < references else references):
-                found[count] = at
-                count += more[kind[at]] != 0
+            # few are new: they are listed, and what they lead to is fetched ahead
+            count = listed(
+                &kind[0], begin, begin + BLOCK if begin + BLOCK < references else references, &kinds, found
+            )
             begin += BLOCK
             for each in range(count):
                 if each + AHEAD < count and target[found[each + AHEAD]] < objects:
                     prefetch(&distance[target[found[each + AHEAD]]])
                 at = found[each]
-                while item < objects and start[item + 1] <= at:
-                    item += 1
+                item = <uint32_t> source_of(start, item, at, objects) if item < objects else item
                 other = target[at]
                 if item == objects or other >= objects:
                     status = OUT_OF_RANGE

@@ -3,6 +3,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.graph.left_out import LeftOut
+
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -20,4 +22,5 @@ def one_up(
     above: U32,
     rows: U64,
     most: int,
+    left_out: LeftOut | None = ...,
 ) -> int | None: ...

@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from memlens.kernels.base.prefetch cimport prefetch
+from memlens.kernels.graph.left_out cimport LeftOut
 
 cdef uint64_t NO_ROW = 0xFFFFFFFFFFFFFFFF
 
@@ -38,11 +39,13 @@ def one_up(
     uint32_t[::1] above,
     uint64_t[::1] rows,
     uint64_t most,
+    LeftOut left_out=None,
 ):
     """Fill ``above`` with what stands before each of some distinct objects, and ``rows`` with the reference's number.
 
     ``distance`` is the least number of references that ``follows`` from a root; that of each object isn't 0. Of what
-    refers to it and is nearer to a root the first is taken, and of its references to it the first.
+    refers to it and is nearer to a root the first is taken, and of its references to it the first. References that are
+    ``left_out`` count in neither.
 
     Returns how many references were looked at; more than ``most`` where there are so many, and then the rest isn't
     filled in. None where nothing stands before an object, as in columns that don't belong together. Raises MemoryError.
@@ -50,10 +53,12 @@ def one_up(
     cdef size_t each, count = items.shape[0], room = 16, slot
     cdef uint32_t item, source = 0, nearer
     cdef uint64_t at, looked = 0
-    cdef bint is_whole = True
+    cdef bint is_whole = True, leaves_out = left_out is not None
     cdef Places places
     if above.shape[0] != items.shape[0] or rows.shape[0] != items.shape[0]:
         raise ValueError("an item for each object")
+    if leaves_out and left_out.objects != <size_t> distance.shape[0]:
+        raise ValueError("what is left out is of another graph")
     while room < 4 * count:
         room *= 2
     places.mask = room - 1
@@ -72,7 +77,8 @@ def one_up(
             while at < back_start[item + 1]:
                 source = back[at]
                 if distance[source] == nearer and follows[back_kind[at]]:
-                    break
+                    if not leaves_out or left_out.is_kept(source, item, &follows[0]):
+                        break
                 at += 1
             looked += at - back_start[item]
             is_whole = at < back_start[item + 1]
@@ -89,7 +95,7 @@ def one_up(
             if looked > most:
                 break
             for at in range(start[source], start[source + 1]):
-                if not follows[kind[at]]:
+                if not follows[kind[at]] or leaves_out and left_out.rows[at]:
                     continue
                 slot = places.slots[slot_of(&places, &items[0], target[at])]
                 if slot and above[slot - 1] == source and rows[slot - 1] == NO_ROW:

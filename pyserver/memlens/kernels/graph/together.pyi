@@ -3,6 +3,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.base.work import Work
+
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -21,4 +23,5 @@ def retained_together(
     shallow: U64,
     counts: U64,
     sums: U64,
-) -> None: ...
+    work: Work,
+) -> bool: ...

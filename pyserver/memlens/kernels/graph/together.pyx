@@ -12,6 +12,7 @@ from libc.stdlib cimport free, malloc
 
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
+from memlens.kernels.base.work cimport LOOK_EVERY, Work, look
 
 cdef enum:
     AHEAD = 8       # objects that are fetched before their turn
@@ -33,15 +34,18 @@ def retained_together(
     const uint64_t[::1] shallow,
     uint64_t[::1] counts,
     uint64_t[::1] sums,
+    Work work not None,
 ):
     """Add the objects that each group retains to its item of ``counts``, and their bytes to that of ``sums``.
 
-    ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. ``held`` has the
-    same for each root, of what makes it a root; it is empty where no group does. Columns are as in
-    :mod:`memlens.kernels.graph.walk`; ``roots`` are distinct. Raises MemoryError.
+    ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. ``held`` has
+    the same for each root, of what makes it a root; it is empty where no group does. Columns are as in
+    :mod:`memlens.kernels.graph.walk`; ``roots`` are distinct. Returns whether that was done: not where
+    ``work`` was stopped. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> type_of.shape[0], room = objects + 1, first = 0, last = 0, item, other, far
-    cdef uint64_t waiting = 0, at, end, mask, found
+    cdef uint64_t waiting = 0, at, end, mask, found, steps = 0
+    cdef bint is_wanted = True
     cdef Py_ssize_t each
     cdef uint64_t *passed
     cdef uint32_t *queue
@@ -67,6 +71,11 @@ def retained_together(
             last += 1
             waiting += 1
         while waiting:
+            # few objects come more than once
+            if steps % LOOK_EVERY == 0 and look(work, min(steps, objects), objects, 0, 100) < 0:
+                is_wanted = False
+                break
+            steps += 1
             if waiting > 3 * AHEAD:
                 prefetch(&start[queue[later(first, 3 * AHEAD, room)]])
                 far = queue[later(first, 2 * AHEAD, room)]
@@ -95,9 +104,11 @@ def retained_together(
                         last = later(last, 1, room)
                         waiting += 1
                     passed[other] = found
-        add_up(passed, objects, &shallow[0] if objects else NULL, &counts[0], &sums[0])
+        if is_wanted:
+            add_up(passed, objects, &shallow[0] if objects else NULL, &counts[0], &sums[0])
     free(passed)
     free(queue)
+    return is_wanted
 
 
 cdef inline uint32_t later(uint32_t place, uint32_t by, uint32_t room) noexcept nogil:

@@ -2,7 +2,6 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer
 
 from memlens.kernels.base.work import Work
 
@@ -60,18 +59,4 @@ class OtherHolders:
         moved_to: U32,
         distance: U32,
     ) -> None: ...
-    def hold(self, item: int, referrers: U32, without: U32, most: int) -> bool | None: ...
-
-class PathSearch:
-    def __init__(
-        self,
-        back_start: U64,
-        back: U32,
-        back_kind: U8,
-        follows: U8,
-        is_root: U8,
-        item: int,
-    ) -> None: ...
-    def next_path(self, most: int) -> Buffer | None: ...
-    @property
-    def is_complete(self) -> bool: ...
+    def hold(self, item: int, referrers: U32, without: U32, most: int, work: Work) -> bool | None: ...

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Walks over a graph of objects: references turned around, distances, paths to roots, what a set retains.
+"""Walks over a graph of objects: references turned around, distances, what a set retains, what a cut frees.
 
 References are columns by source: those of object ``o`` are ``start[o]`` to ``start[o + 1]`` of ``target`` and ``kind``.
 Turned around, ``back_start``, ``back`` and ``back_kind`` have the sources of those to each object, and their kinds.
@@ -14,8 +14,9 @@ from libc.string cimport memset
 
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32, vector_reserve
+from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
+from memlens.kernels.graph.levels cimport by_distance
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
@@ -406,45 +407,6 @@ cdef size_t dominated_by(
     return last
 
 
-cdef int by_distance(Vector *items, const uint32_t *distance) noexcept nogil:
-    """Order some objects by their distances, which are all known; -1 without memory."""
-    cdef size_t each, levels, place, count
-    cdef uint32_t nearest = NO_NUMBER, farthest = 0, far
-    cdef uint32_t *numbers = <uint32_t *> items.data
-    cdef size_t *begins
-    cdef Vector ordered
-    if items.count < 2:
-        return 0
-    for each in range(items.count):
-        far = distance[numbers[each]]
-        if far < nearest:
-            nearest = far
-        if far > farthest:
-            farthest = far
-    levels = <size_t> (farthest - nearest) + 1
-    begins = <size_t *> calloc(levels, sizeof(size_t))
-    vector_init(&ordered, 4)
-    if begins == NULL or vector_reserve(&ordered, items.count) < 0:
-        free(begins)
-        return -1
-    for each in range(items.count):
-        begins[distance[numbers[each]] - nearest] += 1
-    place = 0
-    for each in range(levels):
-        count = begins[each]
-        begins[each] = place
-        place += count
-    for each in range(items.count):
-        far = distance[numbers[each]] - nearest
-        (<uint32_t *> ordered.data)[begins[far]] = numbers[each]
-        begins[far] += 1
-    ordered.count = items.count
-    free(begins)
-    vector_free(items)
-    items.data, items.count, items.room = ordered.data, ordered.count, ordered.room
-    return 0
-
-
 cdef int suspect(
     const Graph *turned, const uint32_t *distance, uint8_t *state, uint32_t item, Vector *found
 ) noexcept nogil:
@@ -654,11 +616,18 @@ cdef class OtherHolders:
         free(self.state)
         vector_free(&self.passed)
 
-    def hold(self, uint32_t item, const uint32_t[::1] referrers, const uint32_t[::1] without, size_t most):
+    def hold(
+        self,
+        uint32_t item,
+        const uint32_t[::1] referrers,
+        const uint32_t[::1] without,
+        size_t most,
+        Work work not None,
+    ):
         """Whether one of ``referrers`` has a reference that retains an object, and isn't dominated by it.
 
         Referrers ascend and may stand several times; those ``without``, which ascend as well, don't count. None where
-        more than ``most`` dominators would have to be looked at. Raises MemoryError, and IndexError for a column with
+        more than ``most`` dominators would have to be looked at, and where ``work`` was stopped. Raises MemoryError, and IndexError for a column with
         a number that is out of range.
         """
         cdef size_t looked = 0, each_passed, objects = self.dominator.shape[0]
@@ -673,6 +642,9 @@ cdef class OtherHolders:
             self.state[item] = IS_BELOW
             status = vector_push_u32(&self.passed, item)
             for each in range(referrers.shape[0]):
+                if each % LOOK_EVERY == 0 and look(work, each, referrers.shape[0], 0, 100) < 0:
+                    status = STOPPED
+                    break
                 one = referrers[each]
                 if self.distance[one] == NO_NUMBER or (each and referrers[each - 1] == one):
                     continue
@@ -681,6 +653,9 @@ cdef class OtherHolders:
                     continue
                 while one != NO_NUMBER and self.state[one] == 0 and looked <= most:
                     looked += 1
+                    if looked % LOOK_EVERY == 0 and look(work, each, referrers.shape[0], 0, 100) < 0:
+                        status = STOPPED
+                        break
                     one = above(self.dominator, self.moved, self.moved_to, one)
                     # dominators in a circle would be passed without end
                     if objects <= one < NO_NUMBER or looked > objects:
@@ -713,107 +688,10 @@ cdef class OtherHolders:
                 self.state[(<uint32_t *> self.passed.data)[each_passed]] = 0
         if status == OUT_OF_RANGE:
             raise IndexError("a reference or a dominator is out of range")
+        if status == STOPPED:
+            return None
         if status < 0:
             # what couldn't be remembered couldn't be taken back either
             memset(self.state, 0, self.dominator.shape[0])
             raise MemoryError
         return None if looked > most else holds
-
-
-cdef class PathSearch:
-    """Searches backwards from an object for roots, the nearest first. Each object is passed through once.
-
-    So the first path is the shortest, and each further one is the shortest to another root that avoids going through an
-    object twice, as heap analysers list "paths to GC roots". Numbers in ``back_start`` and ``back`` are checked when
-    they are used.
-    """
-
-    cdef const uint64_t[::1] back_start
-    cdef const uint32_t[::1] back
-    cdef const uint8_t[::1] back_kind, follows, is_root
-    cdef uint32_t *towards      # the next object on the way to the one that is explained
-    cdef Vector queue
-    cdef size_t first
-    cdef size_t objects
-    cdef uint32_t item
-
-    def __cinit__(
-        self,
-        const uint64_t[::1] back_start,
-        const uint32_t[::1] back,
-        const uint8_t[::1] back_kind,
-        const uint8_t[::1] follows,
-        const uint8_t[::1] is_root,
-        uint32_t item,
-    ):
-        vector_init(&self.queue, 4)
-        self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.follows, self.is_root = follows, is_root
-        self.objects = is_root.shape[0]
-        self.item = item
-        # nearly all of it is never touched, so calloc's untouched pages cost nothing: 0 is "not seen"
-        self.towards = <uint32_t *> calloc(self.objects + 1, 4)
-        if self.towards == NULL or vector_push_u32(&self.queue, item) < 0:
-            raise MemoryError
-        self.towards[item] = item + 1
-
-    def __dealloc__(self):
-        free(self.towards)
-        vector_free(&self.queue)
-
-    def next_path(self, size_t most):
-        """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
-
-        ``most`` bounds how many objects are looked at; once they are used up, None is returned as well, and
-        :attr:`is_complete` is False. Raises MemoryError, and IndexError for a column with a number that is out of
-        range.
-        """
-        cdef uint32_t item = NO_NUMBER, source, one
-        cdef uint64_t at, references = self.back.shape[0]
-        cdef size_t looked = 0
-        cdef bint found = False
-        cdef int status = 0
-        cdef Vector path
-        vector_init(&path, 4)
-        with nogil:
-            while self.first < self.queue.count and looked < most and status == 0:
-                item = (<uint32_t *> self.queue.data)[self.first]
-                self.first += 1
-                looked += 1
-                found = self.is_root[item] != 0
-                if not self.back_start[item] <= self.back_start[item + 1] <= references:
-                    status = OUT_OF_RANGE
-                    break
-                # a root may itself be held by another
-                for at in range(self.back_start[item], self.back_start[item + 1]):
-                    source = self.back[at]
-                    if source >= self.objects:
-                        status = OUT_OF_RANGE
-                        break
-                    if self.towards[source] == 0 and self.follows[self.back_kind[at]]:
-                        self.towards[source] = item + 1
-                        status = vector_push_u32(&self.queue, source)
-                        if status < 0:
-                            break
-                if found:
-                    break
-            if found and status == 0:
-                one = item
-                status = vector_push_u32(&path, one)
-                while one != self.item and status == 0:
-                    one = self.towards[one] - 1
-                    status = vector_push_u32(&path, one)
-        if status < 0:
-            vector_free(&path)
-            if status == OUT_OF_RANGE:
-                raise IndexError("a reference is out of range")
-            raise MemoryError
-        if not found:
-            vector_free(&path)
-            return None
-        return column_of(&path, b"I")
-
-    @property
-    def is_complete(self):
-        """Whether everything that holds the object has been looked at."""
-        return self.first >= self.queue.count

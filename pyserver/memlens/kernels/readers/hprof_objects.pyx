@@ -505,7 +505,7 @@ cdef class Objects(Owner):
             out[each] = <uint32_t> number if number >= 0 else <uint32_t> NO_CLASS
 
     def elements(self, const uint32_t[::1] numbers, uint64_t[::1] offsets, uint64_t[::1] sizes) -> None:
-        """Fill columns with where the elements of arrays of numbers begin in the file, and their bytes; 0 for others."""
+        """Fill columns with where in the file the numbers of arrays begin, and their bytes; 0 for other objects."""
         cdef Record record
         cdef Py_ssize_t each
         cdef const uint8_t *bytes = self.records.bytes

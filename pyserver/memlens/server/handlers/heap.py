@@ -118,12 +118,12 @@ def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
 
 
 def _paths(snapshot: Snapshot, p: HeapPathsParams) -> PathsAnswer:
-    return paths.paths(snapshot, p.object, p.most, p.through)
+    return paths.paths(snapshot, p.object, p.most, p.through, tuple(p.without))
 
 
 def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnswer:
     return merged_paths.merged_paths(
-        snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit, p.through
+        snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit, p.through, tuple(p.without)
     )
 
 
@@ -140,7 +140,7 @@ def _whole_type(p: HeapRetainedParams) -> int | None:
 
 
 def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
-    return cuts.cut(snapshot, p.source, p.target)
+    return cuts.cut(snapshot, p.source, p.target, tuple(p.without))
 
 
 def _threads(snapshot: Snapshot, p: HeapThreadsParams) -> ThreadsAnswer:
@@ -182,8 +182,10 @@ _LONG = frozenset(f"memlens/heap{name}" for name in ("Retained", "Cut", "Threads
 
 def takes_long(method: str, params: object) -> bool:
     """Whether a request may visit much of the graph, or read the file, so that no other should wait for its answer."""
+    if method in _LONG or getattr(params, "without", None):
+        return True
     texts = [getattr(params, name, "") for name in ("filter", "search")]
-    return method in _LONG or any("finding:" in text.casefold() for text in texts)
+    return any("finding:" in text.casefold() for text in texts)
 
 
 def is_known(snapshot: Snapshot, params: object) -> bool:

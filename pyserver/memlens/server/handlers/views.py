@@ -46,23 +46,18 @@ QUESTIONS: Questions = {
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
-    """Register QUESTIONS, each of which is answered in its snapshot's thread."""
+    """Register QUESTIONS, each of which is answered in its snapshot's thread, or beside it where that takes long."""
 
     def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
         async def handler(params: Any) -> R:
             opened = registry.get(params.snapshot)
-            is_heap_dump = heap_dump_of(opened.info) is not None
             takes_long = (
-                is_heap_dump
+                heap_dump_of(opened.info) is not None
                 and heap.takes_long(method, params)
                 and not await opened.ask(lambda snapshot: heap.is_known(snapshot, params))
             )
-            if method in findings.QUESTIONS:
-                parts = await opened.ask(lambda snapshot: findings.parts(snapshot, params))
-                # those of a heap dump visit all objects and references
-                takes_long = is_heap_dump and bool(parts)
-                for part in parts:
-                    await (opened.ask_aside if takes_long else opened.ask)(part)
+            if method in findings.NEED_FINDINGS:
+                takes_long = await findings.prepare(opened, params)
             chosen = opened.ask_aside if takes_long else opened.ask
             return await chosen(lambda snapshot: ask(snapshot, params))
 
@@ -70,3 +65,4 @@ def register(server: LanguageServer, registry: Registry) -> None:
 
     for method, ask in QUESTIONS.items():
         question(method, ask)
+    findings.register(server, registry)

@@ -1,7 +1,8 @@
 """The headline and the findings of a snapshot.
 
-Both are computed with the archive for what a snapshot shows first, and so are among a view's first questions. For
-another device, or after a change of the setting for libraries, a trace of millions of events takes about a second.
+Both are kept in the archive for what a snapshot shows first. For another device, or after a change of the setting for
+libraries, a trace of millions of events takes about a second. Those of a large heap dump are made by a process of their
+own when one of them is asked for the first time.
 """
 
 from typing import Annotated
@@ -27,7 +28,20 @@ class FindingsParams(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
 
 
+class FindingsStateParams(Struct, frozen=True):
+    """How far the findings of a large heap dump are, which may take seconds the first time."""
+
+    snapshot: str
+
+
+class FindingsState(Struct, frozen=True):
+    """``fraction`` is the part that is done, None while they aren't being made."""
+
+    fraction: float | None
+
+
 REQUESTS: Requests = {
     "memlens/headline": (HeadlineParams, HeadlineAnswer),
     "memlens/findings": (FindingsParams, FindingsAnswer),
+    "memlens/findingsState": (FindingsStateParams, FindingsState),
 }

@@ -26,9 +26,12 @@ from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
 from memlens.views.graph.threads import StackPart, ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
+from memlens.views.graph.without import LeavesOut
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
 Filter = Annotated[str, Meta(max_length=4096)]
+Without = Annotated[list[LeavesOut], Meta(max_length=100)]
+"""References that are left out, to see what else keeps something alive."""
 
 
 class HeapOverviewParams(Struct, frozen=True):
@@ -157,6 +160,7 @@ class HeapPathsParams(Struct, frozen=True):
     snapshot: str
     object: Count
     through: list[Strength]
+    without: Without
     most: Annotated[int, Meta(ge=1, le=20)]
 
 
@@ -170,6 +174,7 @@ class HeapMergedPathsParams(Struct, frozen=True, kw_only=True):
     kind: Count | None
     group: Count | None
     through: list[Strength]
+    without: Without
     filter: Filter
     node: Count
     offset: Count
@@ -186,11 +191,12 @@ class HeapRetainedParams(Struct, frozen=True, kw_only=True):
 
 
 class HeapCutParams(Struct, frozen=True, kw_only=True):
-    """What would be freed without the references from one object to another."""
+    """What would be freed without the references from one object to another, besides those of ``without``."""
 
     snapshot: str
     source: Count
     target: Count
+    without: Without
 
 
 class HeapThreadsParams(Struct, frozen=True):

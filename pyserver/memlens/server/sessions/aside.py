@@ -7,14 +7,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from memlens.errors import CancelledError
 from memlens.kernels.base.work import Work
+from memlens.server.reporting import reported
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.views.graph.stopped import stopped
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+REPORTED_EVERY_S = 0.2
+"""How often it is reported how far an answer is. Most are there sooner."""
 
 
 class Aside:
@@ -33,10 +36,12 @@ class Aside:
         """
         work = Work()
         self._asked.add(work)
+        answering = asyncio.wrap_future(self._thread.submit(self._answer, question, work))
         try:
-            answer = await asyncio.wrap_future(self._thread.submit(self._answer, question, work))
+            answer = await _watched(answering, work)
         except asyncio.CancelledError:
             work.stop()
+            answering.cancel()
             raise
         finally:
             self._asked.discard(work)
@@ -57,7 +62,7 @@ class Aside:
 
     def _answer(self, question: Callable[[Snapshot], T], work: Work) -> T:
         if work.is_stopped:
-            raise CancelledError(phrase("The question was cancelled"))
+            raise stopped()
         if self._snapshot is None:
             self._snapshot = self._open_again()
         self._snapshot.work = work
@@ -75,3 +80,12 @@ class Aside:
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None
+
+
+async def _watched(answering: asyncio.Future[T], work: Work) -> T:
+    """The answer; until it is there, how far it is goes to whoever asked."""
+    report = reported.get()
+    while report is not None and not answering.done():
+        await asyncio.wait([answering], timeout=REPORTED_EVERY_S)
+        report(work.fraction)
+    return await answering

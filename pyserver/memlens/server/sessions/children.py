@@ -1,4 +1,4 @@
-"""Runs ``memlens ingest``, ``memlens tables`` and ``memlens redact`` as child processes.
+"""Runs ``memlens ingest``, ``memlens examine``, ``memlens tables`` and ``memlens redact`` as child processes.
 
 Their progress is forwarded, they are killed when cancelled, and their crashes are explained. Untrusted files are read
 only by these processes, so this one survives whatever happens to them.
@@ -35,6 +35,7 @@ from memlens.store.files.disk import partial_file
 from memlens.store.tables.fill import TABLES
 from memlens.store.tables.schema import Part
 from memlens.texts import Text, phrase
+from memlens.views.examining import EXAMINED
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,16 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
         _Work(phrase("reading of the snapshot"), source), ["ingest", *options], on_progress, remove
     )
     return Path(done.archive)
+
+
+async def examine(archive: Path, options: list[str], on_progress: ProgressListener) -> None:
+    """Make the findings of the heap dump in ``archive``; cancellation and errors are as in :func:`ingest`."""
+
+    def remove(pid: int) -> None:
+        for artefact in EXAMINED:
+            artefact.partial(archive, pid).unlink(missing_ok=True)
+
+    await _run(_Work(phrase("search for findings"), archive), ["examine", *options], on_progress, remove)
 
 
 async def fill_tables(archive: Path, part: Part, options: list[str], on_progress: ProgressListener) -> None:

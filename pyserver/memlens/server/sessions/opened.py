@@ -12,10 +12,12 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
-from memlens.errors import FileError, MemlensError
+from memlens.errors import FileError
 from memlens.model.attribution import Attribution
 from memlens.result_cache import ResultCache
 from memlens.server.sessions.aside import Aside
+from memlens.server.sessions.errors import DamagedError, NotOpenError
+from memlens.server.sessions.examination import Examination
 from memlens.server.sessions.sql import SqlQueries
 from memlens.store.files.verify import StoppedError
 from memlens.store.manifest import ArchiveError, SourceFile
@@ -47,20 +49,6 @@ _ending = threading.Event()
 def end_verifying() -> None:
     """Stop every verification, because Python waits for its thread before the process ends."""
     _ending.set()
-
-
-class NotOpenError(MemlensError):
-    """The request names a snapshot that is not open."""
-
-    code = "closed"
-    advice = phrase("Open the file again.")
-
-
-class DamagedError(MemlensError):
-    """The stored copy of a snapshot is damaged on disk, so a question can't be answered from it."""
-
-    code = "damaged"
-    advice = phrase("Memlens reads the file again.")
 
 
 class Identity(NamedTuple):
@@ -103,6 +91,7 @@ class OpenSnapshot:
         snapshot: Snapshot,
         thread: ThreadPoolExecutor,
         sql: SqlQueries,
+        examination: Examination,
         open_again: Callable[[], Snapshot],
         on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
     ) -> None:
@@ -117,6 +106,8 @@ class OpenSnapshot:
         self.is_kept_damaged = False
         """Whether its archive is damaged but kept, because the file that it was made from no longer exists."""
         self.sql = sql
+        self.examination = examination
+        """Of a large heap dump."""
         self._kept = ResultCache()
         self._most: line_heat.Most | None = None
         self._source = snapshot.manifest.source
@@ -294,6 +285,7 @@ class OpenSnapshot:
                 task.cancel()
                 await asyncio.wait([task])
         await self.sql.close()
+        await self.examination.close()
         await self._aside.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)

@@ -9,6 +9,7 @@ import logging
 import shutil
 import time
 import uuid
+from collections.abc import Awaitable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,8 +20,10 @@ from memlens.errors import FileError
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
-from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
-from memlens.server.sessions.opened import Identity, NotOpenError, OpenSnapshot
+from memlens.server.sessions.children import ProgressListener, examine, fill_tables, ingest
+from memlens.server.sessions.errors import NotOpenError
+from memlens.server.sessions.examination import Examination
+from memlens.server.sessions.opened import Identity, OpenSnapshot
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
@@ -281,11 +284,14 @@ class Registry:
             thread.shutdown(wait=False)
             raise
 
-        async def fill(part: Part, on_progress: ProgressListener) -> None:
+        def options() -> list[str]:
             # a pattern may look like an option
-            chosen = [f"--libraries={pattern}" for pattern in libraries.patterns]
+            return [*self._cache_options(), *(f"--libraries={pattern}" for pattern in libraries.patterns)]
+
+        async def watched(work: Awaitable[None]) -> None:
+            """A child's work, which may find the archive damaged."""
             try:
-                await fill_tables(archive, part, [*self._cache_options(), *chosen], on_progress)
+                await work
             except IngestError as error:
                 if error.code == ArchiveError.code:
                     # releasing the snapshot waits for this to end
@@ -294,11 +300,26 @@ class Registry:
                     task.add_done_callback(self._tasks.discard)
                 raise
 
+        def fill(part: Part, on_progress: ProgressListener) -> Awaitable[None]:
+            return watched(fill_tables(archive, part, options(), on_progress))
+
+        def examination(on_progress: ProgressListener) -> Awaitable[None]:
+            return watched(examine(archive, options(), on_progress))
+
         def open_again() -> Snapshot:
             return open_with(archive, libraries)
 
         sql = SqlQueries(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
-        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, open_again, self._give_up)
+        opened = OpenSnapshot(
+            uuid.uuid4().hex,
+            path,
+            snapshot,
+            thread,
+            sql,
+            Examination(examination),
+            open_again,
+            self._give_up,
+        )
         opened.patterns = patterns
         return opened
 
@@ -373,7 +394,8 @@ class Registry:
         memray = self._configuration.memray_python
         tools = ["--memray-python", str(memray)] if memray is not None else []
         folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
-        return [*self._cache_options(), *limit, *tools, *folders]
+        # findings are asked for when the first picture is there
+        return [*self._cache_options(), *limit, *tools, *folders, "--no-findings"]
 
     def _cache_options(self) -> list[str]:
         options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]

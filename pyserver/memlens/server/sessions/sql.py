@@ -5,6 +5,7 @@ first.
 """
 
 import asyncio
+import functools
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from memlens import limits
 from memlens.server.sessions.children import ProgressListener
+from memlens.server.sessions.shared import Shared, all_done, given_up_ended
 from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import TABLES, are_filled, remove
@@ -41,19 +43,6 @@ class _Asked:
             self.session.interrupt()
 
 
-class _Filling:
-    """The task that makes a part of the tables, and how many callers wait for it."""
-
-    def __init__(self, part: Part, fill: Fill) -> None:
-        self.fraction = 0.0
-        self.waiting = 0
-        self.is_given_up = False
-        self.task = asyncio.ensure_future(fill(part, self._progress))
-
-    def _progress(self, _stage: str, fraction: float | None) -> None:
-        self.fraction = fraction or 0.0
-
-
 class SqlQueries:
     """For the event loop's thread only. ``parts`` are those of its model, ``fill`` makes one of them.
 
@@ -67,7 +56,7 @@ class SqlQueries:
         self._parts = parts
         self._open_again = open_again
         self._fill = fill
-        self._fillings: dict[Part, _Filling] = {}
+        self._fillings: dict[Part, Shared] = {}
         self._current: dict[Part, tuple[int, int, int]] = {}
         """The files that were found to be current: inode, size, modification time."""
         self._names: SqlSession | None = None
@@ -96,42 +85,15 @@ class SqlQueries:
 
         When the last caller that waits for a part is cancelled, the part is cancelled as well.
         """
-        # what nobody waited for any more is about to end without a result
-        while ending := [
-            each.task for each in self._fillings.values() if each.is_given_up and not each.task.done()
-        ]:
-            await asyncio.wait(ending)
+        await given_up_ended(self._fillings.values())
         waited_for = []
         for part in self._parts if parts is None else parts:
             if self._has((part,)):
                 continue
             if part not in self._fillings or self._fillings[part].task.done():
-                self._fillings[part] = _Filling(part, self._fill)
-            self._fillings[part].waiting += 1
+                self._fillings[part] = Shared(functools.partial(self._fill, part))
             waited_for.append(self._fillings[part])
-        try:
-            if waited_for:
-                # cancelling this doesn't cancel them
-                tasks = [filling.task for filling in waited_for]
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-                # a part that found the archive damaged may have cancelled the others
-                for task in sorted(done, key=asyncio.Future.cancelled):
-                    if task.cancelled():
-                        raise SqlError(phrase("The snapshot has been closed"))
-                    task.result()
-        finally:
-            given_up = []
-            for filling in waited_for:
-                filling.waiting -= 1
-                if filling.task.done():
-                    # another part may have failed first
-                    filling.task.cancelled() or filling.task.exception()
-                elif filling.waiting == 0:
-                    filling.is_given_up = True
-                    filling.task.cancel()
-                    given_up.append(filling.task)
-            if given_up:
-                await asyncio.shield(asyncio.wait(given_up))
+        await all_done(waited_for, SqlError(phrase("The snapshot has been closed")))
 
     async def ask(
         self, query: str, offset: int, limit: int, sort: SqlSort | None, most_s: float | None = None

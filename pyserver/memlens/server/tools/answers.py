@@ -34,6 +34,7 @@ from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph.merged_paths import largest_branches
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths as paths_to
+from memlens.views.graph.thread_stacks import thread_with_stack
 from memlens.views.lines.stack import stack as stack_of
 from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.selection.profile_sets import set_at
@@ -42,6 +43,9 @@ from memlens.views.trace.steps.whole import steps_and_growth
 
 if TYPE_CHECKING:
     from memlens.views.compare.rows import CompareBy
+
+_MOST_VARIABLES = 5
+"""Of a frame."""
 
 SQL_SECONDS = 60.0
 """A model's query is ended after so long; a person can cancel one."""
@@ -61,14 +65,19 @@ async def top(opened: OpenSnapshot, arguments: TopArguments) -> Any:
 
 
 async def stack(opened: OpenSnapshot, arguments: StackArguments) -> Any:
-    """An allocation with its stack, or the frames of a stack."""
-    allocation, number = given(arguments.allocation), given(arguments.stack)
+    """An allocation with its stack, the frames of a stack, or a thread of a heap dump with its variables."""
+    allocation, number, thread = (
+        given(each) for each in (arguments.allocation, arguments.stack, arguments.thread)
+    )
 
     def question(snapshot: Snapshot) -> Any:
+        if thread is not None:
+            graph_of(snapshot.info)
+            return readable(thread_with_stack(snapshot, thread, _MOST_VARIABLES), values=arguments.values)
         if allocation is not None:
             return readable(stack_of(snapshot, allocation))
         if number is None:
-            raise BadRequestError(phrase("The arguments name neither an allocation nor a stack"))
+            raise BadRequestError(phrase("The arguments name no allocation, stack or thread"))
         if number >= len(snapshot.stacks.node):
             raise BadRequestError(phrase("The snapshot has no stack {number}", number=str(number)))
         found = {"stack": number, "frames": stack_frames(snapshot, number)}

@@ -99,8 +99,8 @@ class TopArguments(Asked, frozen=True, kw_only=True):
             Meta(
                 description="What rows are. All but heap dumps: line, function, file, stack, size; traces also module, "
                 "category, stream, pool; profiles also package, thread, label. Heap dumps: type, package, kind, "
-                "object, and line (of definition, or of allocation if the dump has stacks; then also function, file, "
-                "stack). If left out, line, or type for a heap dump."
+                "object, thread, and line (of definition, or of allocation if the dump has stacks; then also function, "
+                "file, stack). If left out, line, or type for a heap dump."
             ),
         ]
         | UnsetType
@@ -163,6 +163,14 @@ class StackArguments(Asked, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
+    thread: (
+        Annotated[
+            int,
+            Meta(ge=0, description="Heap dumps: the number of a thread, of a row of memlens_top by thread."),
+        ]
+        | UnsetType
+    ) = UNSET
+    values: Values = False
 
 
 class StepsArguments(Asked, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ MOST_TEXT = 400
 MOST_SENTENCE = 4_000
 _LENGTHS = (100, 50, 30, 20, 10, 5, 3, 1)
 
-_SAY_NOTHING = frozenset(("distance", "end_moment"))
+_NULLS = frozenset(("distance", "end_moment"))
 """Where null says something: that no root reaches an object, that an allocation was never freed."""
 
 _NAMED = frozenset(
@@ -71,7 +71,7 @@ def _with_words(value: Any, unit: str) -> Any:
         case dict():
             found: dict[str, Any] = {}
             for key, each in value.items():
-                if each is None and key not in _SAY_NOTHING:
+                if each is None and key not in _NULLS:
                     continue
                 is_size = (key == "bytes" or key.endswith("_bytes")) and isinstance(each, int)
                 if is_size and unit != "bytes":
@@ -105,9 +105,11 @@ def _cut(value: Any, most: int) -> Any:
         case dict():
             found: dict[str, Any] = {}
             for key, each in value.items():
-                found[key] = _cut(each, most)
+                # an answer may have left out some itself
+                found.setdefault(key, _cut(each, most))
                 if isinstance(each, list) and len(each) > most:
-                    found[f"{key}_left_out"] = len(each) - most
+                    left_out = f"{key}_left_out"
+                    found[left_out] = len(each) - most + value.get(left_out, 0)
             return found
         case list():
             return [_cut(each, most) for each in value[:most]]

@@ -57,7 +57,7 @@ def _finding(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) -> d
     if finding.evidence is not None:
         found["see"] = _of_set(snapshot.info, finding.evidence)
     if finding.objects is not None:
-        found["see"] = _of_objects(snapshot, finding.objects)
+        found["see"] = _of_objects(snapshot, finding.rule, finding.objects)
     return found
 
 
@@ -95,7 +95,7 @@ def _of_set(info: SnapshotInfo, evidence: Evidence) -> dict[str, Any]:
     return {"tool": "memlens_top", "arguments": arguments}
 
 
-def _of_objects(snapshot: Snapshot, link: ObjectsLink) -> dict[str, Any]:
+def _of_objects(snapshot: Snapshot, rule: str, link: ObjectsLink) -> dict[str, Any]:
     """The question that shows a finding's objects."""
     match link.kind:
         case "object":
@@ -109,7 +109,8 @@ def _of_objects(snapshot: Snapshot, link: ObjectsLink) -> dict[str, Any]:
         case "group":
             return {"tool": "memlens_top", "arguments": {"by": "object", "group": link.number}}
         case "thread":
-            query = f"SELECT * FROM thread_frames WHERE thread = {link.number} ORDER BY depth"
-            return {"tool": "memlens_sql", "arguments": {"query": query}}
+            return {"tool": "memlens_stack", "arguments": {"thread": link.number}}
         case "query":
-            return {"tool": "memlens_sql", "arguments": {"query": Longer(link.sql)}}
+            # not the query itself, whose rows have the texts of strings
+            named = quoted(f"={rule}")
+            return {"tool": "memlens_top", "arguments": {"by": "object", "filter": f"finding:{named}"}}

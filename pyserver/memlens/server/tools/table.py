@@ -46,15 +46,16 @@ TOOLS: dict[str, Tool] = {
     "memlens_top": Tool(
         "Largest by line, function, type …",
         "What holds the most memory in a snapshot, grouped by source line, function, file, module, category, size, "
-        "stack, or for heap dumps by type, package or single object; with a filter, at the peak, the end or any "
-        "moment. Rows of one grouping don't overlap and add up to the whole, unless `inclusive`; retained bytes of "
+        "stack, or for heap dumps by type, package, thread or single object; with a filter, at the peak, the end or "
+        "any moment. Rows of one grouping don't overlap and add up to the whole, unless `inclusive`; retained bytes of "
         "heap dumps overlap.",
         arguments.TopArguments,
     ),
     "memlens_stack": Tool(
         "An allocation and its stack",
         "The call stack of one allocation of a PyTorch trace, innermost frame first, with its size, its life, where "
-        "it was freed and what else has the same stack; or the frames of a stack of any snapshot by its number.",
+        "it was freed and what else has the same stack; the frames of a stack of any snapshot by its number; or a "
+        "thread of a heap dump, with what the variables of each frame retain.",
         arguments.StackArguments,
     ),
     "memlens_steps": Tool(

@@ -16,6 +16,7 @@ from memlens.views.flame.graph import tree_of
 from memlens.views.flame.tables import functions
 from memlens.views.graph.lines import largest_lines
 from memlens.views.graph.listing import heap_packages, heap_types, objects
+from memlens.views.graph.threads import threads
 from memlens.views.selection.profile_sets import set_at, value_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
@@ -26,7 +27,7 @@ def top(snapshot: Snapshot, arguments: TopArguments) -> Any:
     """The first rows. Raises :class:`BadRequestError`."""
     by = given(arguments.by)
     match snapshot.info:
-        case GraphInfo() if by is None or by not in get_args(GroupKind) or by == "package":
+        case GraphInfo() if by not in get_args(GroupKind) or by in ("package", "thread"):
             return _of_heap(snapshot, by or "type", arguments)
         case GraphInfo(allocations=None) if by == "line":
             if arguments.filter.strip():
@@ -53,6 +54,8 @@ def _of_heap(snapshot: Snapshot, by: str, arguments: TopArguments) -> dict[str, 
             answer = heap_packages(
                 snapshot, arguments.filter, "retained", by, 0, arguments.limit, reverse=False
             )
+        case "thread":
+            answer = threads(snapshot, arguments.filter, 0, arguments.limit)
         case _:
             answer = objects(snapshot, arguments.filter, None, given(arguments.group), limit=arguments.limit)
     return {"by": by, **readable(answer, values=arguments.values)}

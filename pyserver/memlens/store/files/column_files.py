@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
+from weakref import WeakSet
 
 import numpy as np
 
@@ -109,6 +110,7 @@ class MappedFiles(Uncounted):
         """Columns that replace those of the archive."""
         self.mapped: set[str] = set()
         """The files that were mapped."""
+        self._maps = WeakSet[mmap.mmap]()
 
     def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
         """The type and the number of items of a file's column; None for a file that the archive hasn't."""
@@ -135,7 +137,9 @@ class MappedFiles(Uncounted):
                             file=file,
                         )
                     )
-                return np.frombuffer(mapped(opened), dtype)
+                pages = mapped(opened)
+                self._maps.add(pages)
+                return np.frombuffer(pages, dtype)
         except OSError as error:
             raise ArchiveError(
                 phrase(
@@ -144,6 +148,15 @@ class MappedFiles(Uncounted):
                     reason=str(error),
                 )
             ) from error
+
+    def drop_pages(self) -> None:
+        """Take the pages of mapped columns out of this process's memory.
+
+        They stay in the system's, from which the next use gets them back.
+        """
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for pages in self._maps:
+                pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _dtype_of(file: str, entry: ColumnEntry) -> np.dtype[Any]:

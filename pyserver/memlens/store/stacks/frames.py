@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.distinct import distinct, first_equal
 from memlens.model.frames import Frames
 from memlens.model.texts import Texts
 from memlens.store.columns import Array, Columns, Count, Source, Stored
@@ -86,23 +87,16 @@ class FrameColumns(Columns):
         """
         numbers = np.arange(len(self)) if chosen is None else chosen
         columns = (self.file[numbers], self.function[numbers], self.kind[numbers])
-        firsts, places = np.unique(_first_alike(*columns), return_inverse=True)
+        first = first_equal(np.stack(columns, axis=1))
+        firsts = distinct(first)
+        places = np.searchsorted(firsts, first)
         rows = self.each(numbers[firsts])
         return ((file, function, kind) for file, _, function, kind in rows), places
 
-    def alike(self, *, by_line: bool) -> npt.NDArray[np.intp]:
+    def alike(self, *, by_line: bool) -> npt.NDArray[np.uint32]:
         """For each frame the first with the same file and function (and line) that is known in the same way."""
         columns = (self.file, self.function, self.source)
-        return _first_alike(*columns, self.line) if by_line else _first_alike(*columns)
-
-
-def _first_alike(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """For each row the first row with the same values in all columns, of up to 32 bits each."""
-    places = first = np.zeros(len(columns[0]), np.intp)
-    for column in columns:
-        keys = places.astype(np.uint64) << np.uint64(32) | column.astype(np.uint32)
-        _, first, places = np.unique(keys, return_index=True, return_inverse=True)
-    return first[places]
+        return first_equal(np.stack((*columns, self.line) if by_line else columns, axis=1))
 
 
 class _Lists:

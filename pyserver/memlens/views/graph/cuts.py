@@ -1,5 +1,7 @@
 """What would be freed if objects no longer referred to others. Objects that no root reaches keep nothing alive."""
 
+from collections.abc import Collection
+
 import numpy as np
 from msgspec import Struct
 
@@ -13,6 +15,8 @@ from memlens.views.graph.objects import references_between
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
 from memlens.views.graph.rows import Numbers, check_object
+from memlens.views.graph.stopped import stopped
+from memlens.views.graph.without import LeavesOut, without
 
 MOST_LOOKED_AT = 200_000
 """Objects that a question passes through at most."""
@@ -25,14 +29,19 @@ class CutAnswer(Struct, frozen=True):
     freed_bytes: int
 
 
-def cut(snapshot: Snapshot, source: int, target: int) -> CutAnswer:
+def cut(snapshot: Snapshot, source: int, target: int, leaving_out: Collection[LeavesOut] = ()) -> CutAnswer:
     """The same as :func:`freed_by_cut` however many objects it looks at, which may be all of them.
 
-    Raises :class:`BadRequestError`.
+    Where other references are left out, what would be freed besides. Raises :class:`BadRequestError`, and
+    :class:`CancelledError` when the snapshot's work is stopped.
     """
     for number in (source, target):
         check_object(snapshot, number)
-    freed = freed_by_cut(snapshot, source, target, _ALL)
+    left = without(snapshot, leaving_out)
+    if left is None:
+        freed = freed_by_cut(snapshot, source, target, _ALL)
+    else:
+        freed, _ = left.freed_by_cuts(snapshot, np.array([source]), np.array([target]), _ALL)
     if freed is None:
         raise InconsistentError("More objects were visited than there are")
     return CutAnswer(freed)
@@ -125,7 +134,11 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> i
     alone = reached(snapshot)
     others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
     without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
-    kept = others.hold(target, stored.items(ReferenceColumns.referrer, slice(start, end)), without, most)
+    kept = others.hold(
+        target, stored.items(ReferenceColumns.referrer, slice(start, end)), without, most, snapshot.work
+    )
+    if kept is None and snapshot.work.is_stopped:
+        raise stopped()
     return None if kept is None else 0 if kept else alone.retained(target)
 
 

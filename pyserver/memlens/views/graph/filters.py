@@ -281,6 +281,8 @@ def _with_field(snapshot: Snapshot, term: Term) -> Mask:
     stored, fields = snapshot.references, snapshot.fields
     fits = _texts(snapshot, term).view(np.uint8)
     found = np.zeros(len(snapshot.objects.type), np.bool_)
+    if not fits.any():
+        return found
     marks, by_text = found.view(np.uint8), named_by_text(snapshot).view(np.uint8)
     rows = [(stored.unchecked(ReferenceColumns.start), stored.name, stored.kind)]
     if fields is not None:

@@ -26,7 +26,7 @@ from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.graph.rows import check_object
+from memlens.views.graph.rows import check_object, type_names
 
 U8 = npt.NDArray[np.uint8]
 
@@ -114,12 +114,7 @@ def _picture(snapshot: Snapshot, row: Any, width: int, height: int) -> tuple[str
     """The type of the file, its bytes, and every how many-th row and column it has."""
     layout, size = PIXEL_LAYOUTS[int(row["layout"])], int(row["bytes"])
     if int(row["elements"]) == NONE:
-        raise _NoPictureError(
-            phrase(
-                "The dump doesn't have the pixels in a form that is known. Since Android 8 they are outside of the "
-                "heap; Android 14 and later add them with: am dumpheap -b"
-            )
-        )
+        raise _NoPictureError(_without_pixels(snapshot, int(row["object"])))
     if layout == "encoded":
         most, needed = _MOST_FILE_BYTES, size
     else:
@@ -142,6 +137,16 @@ def _picture(snapshot: Snapshot, row: Any, width: int, height: int) -> tuple[str
     every = next(each for each in count(1) if -(-width // each) * -(-height // each) <= _MOST_DRAWN_PIXELS)
     pixels = np.frombuffer(data, np.uint8).reshape(height, width, -1)[::every, ::every]
     return "image/png", _png(_rgba(pixels, layout)), every
+
+
+def _without_pixels(snapshot: Snapshot, number: int) -> Text:
+    """Why there are no pixels, of a bitmap of Android's or another image."""
+    if type_names(snapshot)[int(snapshot.objects.type[number])].startswith("java."):
+        return phrase("The pixels aren't in one array of the image's own, or not in a form that is known")
+    return phrase(
+        "The dump doesn't have the pixels: since Android 8 they are outside of the heap. "
+        "Android 14 and later add them with: am dumpheap -b"
+    )
 
 
 def _elements(known: SourceFile, offset: int, size: int, work: Work) -> bytes:

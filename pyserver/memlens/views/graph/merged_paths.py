@@ -20,6 +20,7 @@ from memlens.views.graph.cuts import freed_by_cuts
 from memlens.views.graph.listing import fitting
 from memlens.views.graph.reach import distances_through, followed, is_entry
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, type_names
+from memlens.views.graph.without import LeavesOut, Without, WithoutAnswer, without
 
 MOST_OBJECTS = 10_000
 """Of more objects the paths of those are merged that retain most."""
@@ -39,6 +40,8 @@ class PathNode(Struct, frozen=True):
     type: str
     name: str
     """The reference's name, ``[…]`` for any index; of the first step the kind of root."""
+    above_type: str
+    """The type of the objects that have the reference; empty for the first step."""
     objects: int
     ends: int
     bytes: int
@@ -61,6 +64,10 @@ class PathNodesAnswer(Struct, frozen=True):
     left_out: int
     """Objects whose paths aren't merged: beyond the limits of their number and of a path's length."""
     unreachable: int
+    """Objects that no root reaches, whatever is left out."""
+    freed: int
+    """Objects that only what is left out keeps alive."""
+    without: WithoutAnswer | None
 
 
 class PathBranch(PathNode, frozen=True):
@@ -93,6 +100,9 @@ class MergedPaths:
     example: npt.NDArray[np.int64]
     left_out: int
     unreachable: int
+    only_without: int
+    """Objects that nothing holds but what is left out."""
+    without: Without | None
     steps: tuple["_Step", ...]
     """The first is of the roots."""
     freed: dict[int, int | None]
@@ -117,14 +127,16 @@ def merged_paths(
     offset: int,
     limit: int,
     through: Collection[Strength] = (),
+    leaving_out: Collection[LeavesOut] = (),
 ) -> PathNodesAnswer:
     """A page of a node's children in the tree of the paths to the objects of a type or group that fit a filter.
 
-    References of the strengths ``through`` are followed besides those that keep their targets alive. Raises
-    :class:`BadRequestError`.
+    References of the strengths ``through`` are followed besides those that keep their targets alive, and those of
+    ``leaving_out`` aren't. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is
+    stopped, which is looked at where something is left out.
     """
     rows = page(offset, limit)
-    tree = merged_tree(snapshot, kind, group, filter_text, through)
+    tree = merged_tree(snapshot, kind, group, filter_text, through, leaving_out)
     if not 0 <= node < len(tree.parent):
         raise BadRequestError(phrase("The tree of paths has no node {node}", node=node))
     # node 0 is its own parent
@@ -132,7 +144,8 @@ def merged_paths(
     children = children[np.lexsort((children, -tree.objects[children], -tree.bytes[children]))]
     return PathNodesAnswer(
         _rows(snapshot, tree, children[rows]), offset, len(children), int(tree.objects[0]), int(tree.bytes[0]),
-        tree.left_out, tree.unreachable,
+        tree.left_out, tree.unreachable, tree.only_without,
+        None if tree.without is None else tree.without.answer(snapshot),
     )  # fmt: skip
 
 
@@ -157,15 +170,43 @@ def largest_branches(
 
 
 def merged_tree(
-    snapshot: Snapshot, kind: int | None, group: int | None, filter_text: str, through: Collection[Strength]
+    snapshot: Snapshot,
+    kind: int | None,
+    group: int | None,
+    filter_text: str,
+    through: Collection[Strength],
+    leaving_out: Collection[LeavesOut] = (),
 ) -> MergedPaths:
-    """The whole tree. Raises :class:`BadRequestError`."""
+    """The whole tree. Raises as :func:`merged_paths` does."""
+
+    def make() -> MergedPaths:
+        ways = _Ways.of(snapshot, through, without(snapshot, leaving_out))
+        return _merged(
+            snapshot, fitting(snapshot, filter_text, kind, group), ways, is_ordered=kind is not None
+        )
+
     return snapshot.keep(
-        ("merged paths", kind, group, filter_text, tuple(sorted(through))),
-        lambda: _merged(
-            snapshot, fitting(snapshot, filter_text, kind, group), through, is_ordered=kind is not None
-        ),
+        ("merged paths", kind, group, filter_text, tuple(sorted(through)), tuple(leaving_out)), make
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ways:
+    """Which references paths follow."""
+
+    follows: Numbers
+    """An item for each number of a byte, whether those of that kind."""
+    distance: Numbers
+    """The least number of these references from a root to each object."""
+    before: Numbers
+    """The same where nothing is left out."""
+    without: Without | None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, through: Collection[Strength], left: Without | None) -> "_Ways":
+        before = distances_through(snapshot, through)
+        distance = before if left is None else left.distances(snapshot, through)
+        return cls(followed(snapshot, through), distance, before, left)
 
 
 def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathNode]:
@@ -173,7 +214,8 @@ def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathN
     below = np.bincount(tree.parent[1:], minlength=len(tree.parent))
     return [
         PathNode(
-            number, names[int(tree.type[number])], _label(snapshot, tree, number), int(tree.objects[number]),
+            number, names[int(tree.type[number])], _label(snapshot, tree, number),
+            names[int(tree.type[tree.parent[number]])] if tree.parent[number] else "", int(tree.objects[number]),
             int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]), freed,
         )
         for number, example, freed in zip(
@@ -190,7 +232,11 @@ def _freed(snapshot: Snapshot, tree: MergedPaths, numbers: list[int]) -> list[in
             continue
         step = next(each for each in tree.steps if len(each.node) and int(each.node.max()) >= number)
         rows = step.node == number
-        freed, looked_at = freed_by_cuts(snapshot, step.above[rows], step.item[rows], left)
+        both = step.above[rows], step.item[rows]
+        if tree.without is None:
+            freed, looked_at = freed_by_cuts(snapshot, *both, left)
+        else:
+            freed, looked_at = tree.without.freed_by_cuts(snapshot, *both, left)
         if freed is None and left < _MOST_LOOKED_AT:
             # the rows before it took what there was; asked for alone it may do
             return [tree.freed.get(each) for each in numbers]
@@ -212,19 +258,19 @@ def _label(snapshot: Snapshot, tree: MergedPaths, number: int) -> str:
     return "" if label == _NO_NAME else snapshot.strings.head(label, MOST_NAME)
 
 
-def _merged(
-    snapshot: Snapshot, numbers: Numbers, through: Collection[Strength], *, is_ordered: bool
-) -> MergedPaths:
+def _merged(snapshot: Snapshot, numbers: Numbers, ways: _Ways, *, is_ordered: bool) -> MergedPaths:
     """``is_ordered`` says that they stand by retained size already, as a type's instances do."""
-    distance = distances_through(snapshot, through)[numbers]
-    unreachable = int(np.count_nonzero(distance == NEVER))
+    distance = ways.distance[numbers]
+    unreachable = int(np.count_nonzero(ways.before[numbers] == NEVER))
+    freed = int(np.count_nonzero(distance == NEVER)) - unreachable
     # what isn't reached is further than any
     near = numbers[distance < MOST_LENGTH]
     chosen = (near[:MOST_OBJECTS] if is_ordered else _largest(snapshot, near)).astype(np.int64)
     retained = snapshot.objects.retained[chosen].astype(np.int64)
     sizes = np.where(_has_none_above(snapshot, chosen), retained, 0)
-    left_out = len(numbers) - unreachable - len(chosen)
-    return _tree(snapshot, chosen, sizes, left_out, unreachable, through)
+    tree = _tree(snapshot, chosen, sizes, ways)
+    left_out = len(numbers) - unreachable - freed - len(chosen)
+    return replace(tree, left_out=left_out, unreachable=unreachable, only_without=freed)
 
 
 def _largest(snapshot: Snapshot, numbers: Numbers) -> Numbers:
@@ -260,20 +306,13 @@ def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_
     return alone
 
 
-def _tree(
-    snapshot: Snapshot,
-    chosen: Numbers,
-    sizes: Numbers,
-    left_out: int,
-    unreachable: int,
-    through: Collection[Strength],
-) -> MergedPaths:
+def _tree(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> MergedPaths:
     kinds, types = root_kinds(snapshot), snapshot.objects.type
     # the columns of MergedPaths, in their order
     parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0]], np.int64)]
     steps: list[_Step] = []
     node, count = np.zeros(1, np.int64), 1
-    for far, level in enumerate(_levels(snapshot, chosen, sizes, through)):
+    for far, level in enumerate(_levels(snapshot, chosen, sizes, ways)):
         parents = node[level.above_at] if far else np.zeros(len(level.items), np.int64)
         label = level.labels if far else kinds[level.items]
         keys = np.stack((parents, label, types[level.items].astype(np.int64)))
@@ -292,8 +331,8 @@ def _tree(
         count += len(counts)
     parent, name, kind, objects, ending, retained, example = np.concatenate(parts).T
     return MergedPaths(
-        parent, name, kind, objects, ending, retained, example, left_out, unreachable, tuple(steps), {}
-    )  # fmt: skip
+        parent, name, kind, objects, ending, retained, example, 0, 0, 0, ways.without, tuple(steps), {}
+    )
 
 
 def _distinct(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
@@ -328,12 +367,9 @@ class _Level:
     """Of the reference from there."""
 
 
-def _levels(
-    snapshot: Snapshot, chosen: Numbers, sizes: Numbers, through: Collection[Strength]
-) -> list[_Level]:
+def _levels(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> list[_Level]:
     """What the paths to the chosen objects lead through, the roots first. Each object is looked at once."""
-    distance, follows = distances_through(snapshot, through), followed(snapshot, through)
-    far = distance[chosen].astype(np.int64)
+    far = ways.distance[chosen].astype(np.int64)
     # what is explained, the nearest first
     order = np.argsort(far, kind="stable")
     begins = np.searchsorted(far[order], np.arange(int(far.max(initial=-1)) + 2))
@@ -348,7 +384,7 @@ def _levels(
         objects, total = (np.bincount(inverse, each, len(items)).astype(np.int64) for each in both[1:3])
         first = np.full(len(items), len(chosen), np.int64)
         np.minimum.at(first, inverse, both[3])
-        above, labels = _step(snapshot, items, distance, follows) if step else (items, none)
+        above, labels = _step(snapshot, items, ways) if step else (items, none)
         if levels:
             levels[-1] = replace(levels[-1], above_at=inverse[len(own) :])
         ends = np.bincount(inverse[: len(own)], minlength=len(items))
@@ -357,13 +393,14 @@ def _levels(
     return levels[::-1]
 
 
-def _step(snapshot: Snapshot, at: Numbers, distance: Numbers, follows: Numbers) -> tuple[Numbers, Numbers]:
+def _step(snapshot: Snapshot, at: Numbers, ways: _Ways) -> tuple[Numbers, Numbers]:
     """What refers to each of some objects and is nearer to a root, and the label of the reference."""
     stored = snapshot.references
     above, rows = np.empty(len(at), np.uint32), np.empty(len(at), np.uint64)
     looked_at = one_up(
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
-        follows, distance, at.astype(np.uint32), above, rows, _MOST_REFERENCES,
+        ways.follows, ways.distance, at.astype(np.uint32), above, rows, _MOST_REFERENCES,
+        None if ways.without is None else ways.without.left_out,
     )  # fmt: skip
     if looked_at is None:
         raise InconsistentError("An object has a distance, but nothing nearer to a root refers to it")

@@ -6,14 +6,22 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.kernels.graph.walk import PathSearch
+from memlens.kernels.graph.paths import PathSearch
 from memlens.model.graph import Strength
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.cuts import freed_by_cut
+from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cut
 from memlens.views.graph.objects import RootRow, references_between, roots_of
 from memlens.views.graph.reach import entries, followed, is_entry
-from memlens.views.graph.rows import ObjectRow, ReferenceRow, check_object, object_rows, reference_rows
+from memlens.views.graph.rows import (
+    Numbers,
+    ObjectRow,
+    ReferenceRow,
+    check_object,
+    object_rows,
+    reference_rows,
+)
+from memlens.views.graph.without import LeavesOut, Without, WithoutAnswer, without
 
 MOST_PATHS = 100
 _MOST_LOOKED_AT = 1 << 26
@@ -31,7 +39,8 @@ class PathStep(ReferenceRow, frozen=True):
     """A reference and where it leads.
 
     ``freed_bytes`` would be freed without the references from the step before to this: what the object retains where
-    every path to it passes there, else 0. None where that isn't worked out.
+    every path to it passes there, else 0. Where others are left out, it is what would be freed besides. None where that
+    isn't worked out.
     """
 
     freed_bytes: int | None
@@ -52,23 +61,33 @@ class Path(Struct, frozen=True):
 
 
 class PathsAnswer(Struct, frozen=True):
-    """Paths, the shortest first; ``complete`` if there are no others."""
+    """Paths, the shortest first; ``complete`` if there are no others. ``without`` is None where nothing is left out."""
 
     object: ObjectRow
     paths: list[Path]
     complete: bool
+    without: WithoutAnswer | None
 
 
-def paths(snapshot: Snapshot, number: int, most: int = 10, through: Collection[Strength] = ()) -> PathsAnswer:
+def paths(
+    snapshot: Snapshot,
+    number: int,
+    most: int = 10,
+    through: Collection[Strength] = (),
+    leaving_out: Collection[LeavesOut] = (),
+) -> PathsAnswer:
     """Paths from roots to an object, by references that keep their targets alive, and by those of ``through``.
 
-    Each further path begins at another root. Raises :class:`BadRequestError`.
+    Each further path begins at another root. Raises :class:`BadRequestError`, and :class:`CancelledError` when the
+    snapshot's work is stopped, which is looked at where something is left out.
     """
     check_object(snapshot, number)
+    left = without(snapshot, leaving_out)
     follows, stored = followed(snapshot, through), snapshot.references
     search = PathSearch(
         stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
-        stored.referrer_kind, follows, is_entry(snapshot), number,
+        stored.referrer_kind, follows, is_entry(snapshot) if left is None else left.is_entry, number,
+        None if left is None else left.left_out,
     )  # fmt: skip
     found: list[Path] = []
     # where all begin at one root, as V8's do, looking for another one would pass through the whole heap
@@ -77,11 +96,16 @@ def paths(snapshot: Snapshot, number: int, most: int = 10, through: Collection[S
         items = search.next_path(_MOST_LOOKED_AT)
         if items is None:
             break
-        found.append(_path(snapshot, np.asarray(items), follows))
-    return PathsAnswer(object_rows(snapshot, [number])[0], found, search.is_complete or len(found) == roots)
+        found.append(_path(snapshot, np.asarray(items), follows, left))
+    return PathsAnswer(
+        object_rows(snapshot, [number])[0], found, search.is_complete or len(found) == roots,
+        None if left is None else left.answer(snapshot),
+    )  # fmt: skip
 
 
-def _path(snapshot: Snapshot, items: npt.NDArray[np.uint32], follows: npt.NDArray[np.uint8]) -> Path:
+def _path(
+    snapshot: Snapshot, items: npt.NDArray[np.uint32], follows: npt.NDArray[np.uint8], left: Without | None
+) -> Path:
     length, half = len(items) - 1, _MOST_STEPS // 2
     shown = np.arange(length)
     if length > _MOST_STEPS:
@@ -90,14 +114,17 @@ def _path(snapshot: Snapshot, items: npt.NDArray[np.uint32], follows: npt.NDArra
     steps = []
     for step in shown.tolist():
         between = references_between(snapshot, int(items[step]), int(items[step + 1]))
-        steps.append(int(between[np.argmax(follows[kinds[between]])]))
+        leads = follows[kinds[between]] != 0
+        if left is not None:
+            leads &= ~left.are_out(np.full(len(between), items[step]), between)
+        steps.append(int(between[np.argmax(leads)]))
     rows = reference_rows(snapshot, np.array(steps, np.int64), items[shown + 1])
-    cuts = [
-        freed_by_cut(snapshot, int(items[step]), int(items[step + 1]))
-        if step >= length - _MOST_CUTS
-        else None
-        for step in shown.tolist()
-    ]
+    last = shown[shown >= length - _MOST_CUTS]
+    cuts: list[int | None] = [None] * (len(shown) - len(last))
+    if left is None:
+        cuts += [freed_by_cut(snapshot, int(items[step]), int(items[step + 1])) for step in last.tolist()]
+    else:
+        cuts += _cuts_besides(snapshot, left, items[last], items[last + 1])
     root = int(items[0])
     return Path(
         object_rows(snapshot, [root])[0],
@@ -109,3 +136,19 @@ def _path(snapshot: Snapshot, items: npt.NDArray[np.uint32], follows: npt.NDArra
         length,
         length - len(shown),
     )
+
+
+def _cuts_besides(snapshot: Snapshot, left: Without, sources: Numbers, targets: Numbers) -> list[int | None]:
+    """What each of a path's last references keeps alive where others are left out.
+
+    The nearer a reference is to a root, the more there is to look at: None from where that is too much.
+    """
+    found: list[int | None] = [None] * len(sources)
+    most = MOST_LOOKED_AT
+    for step in range(len(sources) - 1, -1, -1):
+        both = sources[step : step + 1], targets[step : step + 1]
+        found[step], looked_at = left.freed_by_cuts(snapshot, *both, most)
+        most -= looked_at
+        if most <= 0:
+            break
+    return found

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from memlens.errors import BadRequestError, CancelledError
+from memlens.errors import BadRequestError
 from memlens.kernels.graph import walk
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
@@ -14,6 +14,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object, type_names
+from memlens.views.graph.stopped import finished
 
 UNREACHABLE = phrase("(unreachable)")
 """The name of the node that objects which no root reaches are below."""
@@ -92,7 +93,4 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
         followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow, held,
         snapshot.work,
     )  # fmt: skip
-    if found is None:
-        raise CancelledError(phrase("The question was cancelled"))
-    count, total = found
-    return RetainedAnswer(len(chosen), count, total)
+    return RetainedAnswer(len(chosen), *finished(found))

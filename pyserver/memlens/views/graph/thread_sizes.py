@@ -11,6 +11,7 @@ from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers
+from memlens.views.graph.stopped import stopped
 from memlens.views.graph.thread_table import table
 
 _MOST_LEVELS = 32
@@ -83,10 +84,12 @@ def _freed_through_roots(snapshot: Snapshot, chosen: Numbers) -> U64:
             group[own] = place
     roots = holders(snapshot)
     counts, sums = (np.zeros(kernel.MOST_GROUPS, np.uint64) for _ in range(2))
-    kernel.retained_together(
+    is_done = kernel.retained_together(
         stored.start, stored.target, stored.kind, followed(snapshot), roots, _held(snapshot, chosen, bits)[roots],
-        group, group_of, objects.shallow, counts, sums,
+        group, group_of, objects.shallow, counts, sums, snapshot.work,
     )  # fmt: skip
+    if not is_done:
+        raise stopped()
     found: U64 = sums[: len(chosen)]
     return found
 

@@ -14,6 +14,7 @@ from memlens.store.artefacts import Artefact, read_columns, write_columns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.retained import RetainedAnswer, retained_by
+from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import figures_of, instances_of
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,10 @@ class _Together(NamedTuple):
 
 
 def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
-    """What would be freed without all instances of a type. Raises :class:`BadRequestError`."""
+    """What would be freed without all instances of a type.
+
+    Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is stopped.
+    """
     instances = instances_of(snapshot, kind)
     made = snapshot.keep("retained together", lambda: _read(snapshot) or _make(snapshot))
     at = np.flatnonzero(made.type == kind)
@@ -57,10 +61,12 @@ def _make(snapshot: Snapshot) -> _Together:
     group_of = np.zeros(len(snapshot.types.name), np.uint64)
     group_of[types] = np.uint64(1) << np.arange(len(types), dtype=np.uint64)
     counts, sums = np.zeros(MOST_GROUPS, np.uint64), np.zeros(MOST_GROUPS, np.uint64)
-    retained_together(
+    is_done = retained_together(
         stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot),
-        np.empty(0, np.uint64), objects.type, group_of, objects.shallow, counts, sums,
+        np.empty(0, np.uint64), objects.type, group_of, objects.shallow, counts, sums, snapshot.work,
     )  # fmt: skip
+    if not is_done:
+        raise stopped()
     return _Together(types, counts[: len(types)], sums[: len(types)])
 
 

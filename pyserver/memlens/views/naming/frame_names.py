@@ -125,7 +125,7 @@ class FrameNames:
         """The name of each number: frames of one function (and line), known in the same way, share one."""
         numbers = self._merged.get(merge)
         if numbers is None:
-            alike = self._frames.alike(by_line=merge == "line").astype(np.uint32)
+            alike = self._frames.alike(by_line=merge == "line")
             numbers = self._merged[merge] = np.concatenate((alike, self._others))
         return numbers
 

@@ -24,6 +24,7 @@ import apsw
 from msgspec import Struct
 
 from memlens.errors import MemlensError
+from memlens.kernels.base.work import Work
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import are_filled
@@ -144,8 +145,9 @@ class SqlSession:
         self._snapshot.close()
 
     def interrupt(self) -> None:
-        """End the running query, if any; may be called from any thread."""
+        """End the running query, if any, and a walk through a heap dump that it waits for; from any thread."""
         self._connection.interrupt()
+        self._snapshot.work.stop()
 
     @property
     def has_more(self) -> bool:
@@ -183,6 +185,10 @@ class SqlSession:
         """
         began = time.perf_counter()
         self._stop = stop or threading.Event()
+        self._snapshot.work = Work()
+        if self._stop.is_set():
+            # whoever set it may have interrupted the query before
+            self._snapshot.work.stop()
         kept, self._kept = self._kept if self.continues(query, offset, sort) else None, None
         with self._problems(query):
             if kept is not None:

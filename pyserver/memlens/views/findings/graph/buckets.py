@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.model.distinct import distinct
+from memlens.model.distinct import counted, distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
@@ -52,7 +52,7 @@ def hash_collisions(case: GraphCase) -> Iterator[Ranked]:
         return
     objects = case.snapshot.objects
     total = int(objects.shallow[found.entries].sum())
-    heads, lengths = np.unique(found.first, return_counts=True)
+    heads, lengths = counted(found.first)
     longest = int(heads[np.argmax(lengths)])
     listed = ", ".join(map(str, found.entries.tolist())) if len(found.entries) <= _MOST_LISTED else ""
     query = f"SELECT sum(shallow_bytes) FROM objects WHERE object IN ({listed})" if listed else ""

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from memlens.kernels.graph.filtering import rows_named
+from memlens.model.distinct import counted, distinct, first_equal
 from memlens.model.graph import NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
@@ -18,6 +20,7 @@ from memlens.views.findings.writing import linked, text_in_sql
 from memlens.views.graph.filters import named_by_text
 from memlens.views.graph.objects import first_references
 from memlens.views.graph.paths import Path, paths
+from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
 
@@ -25,6 +28,9 @@ LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _MOST_NAME = 60
 _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MOST_PATH = 3, 200
+
+NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key")}
+"""Names of references that rules look for, by the format."""
 
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
@@ -86,6 +92,11 @@ class GraphCase:
 
     def retained(self, numbers: Numbers) -> int:
         """What would be freed without some objects."""
+        if len(numbers) == 1:
+            # what one object retains is all that it dominates, which is known
+            only = int(numbers[0])
+            is_reached = int(self.snapshot.objects.distance[only]) != NEVER
+            return reached(self.snapshot).retained(only) if is_reached else 0
         return retained_by(self.snapshot, numbers).retained_bytes if len(numbers) else 0
 
     def at_most(self, numbers: Numbers) -> int:
@@ -99,14 +110,21 @@ class GraphCase:
             found[number] = bool(test(kind.name))
         return found
 
-    def named(self, *names: str) -> Numbers:
-        """The numbers of references that have one of some names."""
+    def named(self, name: Literal["_events", "context", "table", "next", "key"]) -> Numbers:
+        """The numbers of references of one of the :data:`NAMES` that rules look for in dumps of this kind."""
+        return self.snapshot.keep("findings.named references", self._named)[name]
+
+    def _named(self) -> dict[str, Numbers]:
+        """All of them are found in one pass over the names of all references."""
         stored, strings = self.snapshot.references, self.snapshot.strings
         fits = np.zeros(len(strings.end), np.uint8)
         everything = np.arange(len(fits))
-        fits[[number for number in (strings.find(everything, name) for name in names) if number >= 0]] = 1
+        numbers = {name: strings.find(everything, name) for name in NAMES[self.info.kind]}
+        fits[[number for number in numbers.values() if number >= 0]] = 1
         by_text = named_by_text(self.snapshot).view(np.uint8)
-        return np.asarray(rows_named(stored.name, stored.kind, by_text, fits)).astype(np.int64)
+        rows = np.asarray(rows_named(stored.name, stored.kind, by_text, fits)).astype(np.int64)
+        names = stored.name[rows]
+        return {name: rows[names == number] for name, number in numbers.items()}
 
     def sources(self, references: Numbers) -> Numbers:
         """The objects that have some references."""
@@ -138,6 +156,11 @@ class GraphCase:
         file, line, function, _ = self.snapshot.frames.rows([frame])[frame]
         return LineLink(file, line, function, frame) if file and line > 0 else None
 
+    def of_their_types(self, numbers: Numbers) -> str:
+        """A condition for the types of some objects."""
+        names = self.type_names()
+        return of_types([names[kind] for kind in distinct(self.snapshot.objects.type[numbers]).tolist()])
+
     def type_name(self, number: int) -> str:
         """A type's name for a sentence: short, with its module only where the name needs it."""
         name = self.type_names()[number]
@@ -152,8 +175,8 @@ class GraphCase:
         return number in self.snapshot.keep("findings.twins", self._twins)
 
     def _twins(self) -> frozenset[int]:
-        _, inverse, counts = np.unique(self.snapshot.types.name, return_inverse=True, return_counts=True)
-        return frozenset(np.flatnonzero(counts[inverse] > 1).tolist())
+        names, counts = counted(self.snapshot.types.name)
+        return frozenset(np.flatnonzero(np.isin(self.snapshot.types.name, names[counts > 1])).tolist())
 
 
 def short_type(name: str) -> str:
@@ -281,11 +304,10 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
     is_text = np.array([each == "text" for each in naming])[kinds]
     names = np.where(is_text, stored.name[references].astype(np.int64), -1)
     keys = np.stack((objects.type[sources].astype(np.int64), kinds, names), axis=1)
-    _, firsts, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    counts = np.bincount(first_equal(keys))
     # of equally many those that were seen first
-    most = int(counts.max())
-    first = int(firsts[counts == most].min())
-    if most < len(some) // 2:
+    first = int(np.argmax(counts))
+    if int(counts[first]) < len(some) // 2:
         return ""
     kind, reference_kind, name = keys[first].tolist()
     is_named = naming[reference_kind] == "text"

@@ -120,10 +120,11 @@ def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
     own = is_member[owners]
     table, owners = table[own], owners[own]
     targets = stored.target[table].astype(np.int64)
-    made_by_engine = np.isin(objects.type, case.types_of_kind("hidden", "object shape"))
+    is_engines = np.zeros(len(case.type_names()), np.bool_)
+    is_engines[case.types_of_kind("hidden", "object shape")] = True
     holds = case.kinds(lambda name: name in ("internal", "element", "hidden"))
     at, of = references_of(case, targets)
-    sizes = counts(of, holds[stored.kind[at]] & ~made_by_engine[stored.target[at]], len(targets))
+    sizes = counts(of, holds[stored.kind[at]] & ~is_engines[objects.type[stored.target[at]]], len(targets))
     owners = owners.astype(np.int64)
     smallest = np.full(len(case.type_names()), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(smallest, objects.type[owners], objects.shallow[owners])
@@ -153,8 +154,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
         objects=counted(case, members), size=measured(shown), share=percent(total, case.whole),
         through=mostly_through(case, members), advice=phrase("Create them when the first element is added."),
     )  # fmt: skip
-    kinds = distinct(case.snapshot.objects.type[members]).tolist()
-    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
+    link = chosen(case.of_their_types(members))
     title = phrase("Empty collections")
     yield Ranked(
         total / case.whole,
@@ -190,8 +190,7 @@ def tiny_collections(case: GraphCase) -> Iterator[Ranked]:
     total = int(more.sum())
     if total < case.least:
         return
-    kinds = np.unique(objects.type[members]).tolist()
-    link = chosen(of_types([names[kind] for kind in kinds]))
+    link = chosen(case.of_their_types(members))
     shown = figure(total, "", "shallow")
     sentence = phrase(
         "{objects} have one to four elements, and take {size} ({share} of what roots reach) more than arrays of these "
@@ -234,7 +233,7 @@ def _owners(case: GraphCase, collections: Numbers) -> Numbers:
         if not bool(new.any()):
             break
         owner[targets[new]] = owner[sources[new]]
-        front = np.unique(targets[new])
+        front = distinct(targets[new])
     return owner
 
 

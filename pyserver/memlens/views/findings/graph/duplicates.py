@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.alike import first_alike
-from memlens.model.distinct import distinct
+from memlens.model.distinct import first_equal
 from memlens.store.manifest import InconsistentError
 from memlens.texts import in_a_row, phrase
 from memlens.units import plain_name, shortened
@@ -47,15 +47,15 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     members = members[objects.name[members] > 0]
     if len(members) < 2:
         return
-    numbers = objects.name[members]
-    names_used, places = np.unique(numbers, return_inverse=True)
     stored = case.snapshot.strings
     ends = stored.end
-    begin, end = ends[names_used - 1], ends[names_used]
-    text_of = _first_alike(stored.utf8, begin, end)[places]
-    keys = np.stack((text_of.astype(np.uint64), objects.shallow[members]), axis=1)
-    _, groups = np.unique(keys, axis=0, return_inverse=True)
-    groups = groups.reshape(-1)
+    # by tables over all strings, as sorting millions of numbers takes longer
+    is_used = np.zeros(len(ends), np.bool_)
+    is_used[objects.name[members]] = True
+    used = np.flatnonzero(is_used)
+    text_of = np.zeros(len(ends), np.uint64)
+    text_of[used] = _first_alike(stored.utf8, ends[used - 1], ends[used])
+    groups = first_equal(np.stack((text_of[objects.name[members]], objects.shallow[members]), axis=1))
     freed, copies = _without_one(objects.retained[members], groups)
     total = int(freed.sum())
     if total < case.least:
@@ -69,7 +69,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     shown = figure(total, query)
     extra = int((copies - 1)[copies > 1].sum())
     most = np.argsort(-freed, kind="stable")[:_MOST_SHOWN]
-    firsts = [int(members[np.argmax(groups == group)]) for group in most.tolist() if freed[group]]
+    firsts = [int(members[group]) for group in most.tolist() if freed[group]]
     texts = [
         phrase(
             "“{text}” {n} times",
@@ -112,14 +112,14 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
         ),
         axis=1,
     )
-    _, groups = np.unique(keys, axis=0, return_inverse=True)
-    freed, copies = _without_one(objects.shallow[members], groups.reshape(-1))
+    groups = first_equal(keys)
+    freed, copies = _without_one(objects.shallow[members], groups)
     total = int(freed.sum())
     if total < case.least:
         return
     shown = figure(total, "", "shallow")
-    extra = copies[groups.reshape(-1)] > 1
-    where = of_types([case.type_names()[kind] for kind in distinct(objects.type[members[extra]]).tolist()])
+    extra = copies[groups] > 1
+    where = case.of_their_types(members[extra])
     sentence = phrase(
         "{n} arrays have the same elements as another, {size} ({share} of what roots reach){through}.",
         n=int((copies - 1)[copies > 1].sum()), size=measured(shown, chosen(where)),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.model.distinct import distinct
+from memlens.model.distinct import counted, distinct
 from memlens.model.graph import NONE
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import plain_name
@@ -193,7 +193,7 @@ def _common_line(case: GraphCase, members: Numbers) -> LineLink | None:
     if not len(places):
         return None
     known = places["frame"][np.isin(places["object"], members)]
-    frames, counts = np.unique(known, return_counts=True)
+    frames, counts = counted(known)
     if not len(frames) or int(counts.max()) < len(members) // 2:
         return None
     return case.line_of(int(frames[np.argmax(counts)]))
@@ -307,22 +307,24 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     sums = np.bincount(pairs >> 32, weights=objects.retained[kept].astype(np.float64))
     ends = np.append(begins[1:], len(frames))
     nearest = objects.distance[sources[begins]] if len(begins) else begins
-    groups: dict[bytes, list[int]] = {}
     large = np.flatnonzero(sums >= case.least)
-    rows = case.snapshot.frames.rows(numbers[large].tolist())
-    for function in large.tolist():
-        file, line, _, _ = rows[int(numbers[function])]
-        if not file or line <= 0 or file.startswith("node:"):
-            continue
-        contexts_of = kept[starts[function] : starts[function + 1]]
-        groups.setdefault(contexts_of.tobytes(), []).append(function)
-    for functions in sorted(groups.values(), key=lambda each: -sums[each[0]]):
-        near = sorted(functions, key=lambda each: int(nearest[each]))
-        yield _Keepers(
-            kept[starts[near[0]] : starts[near[0] + 1]],
-            np.concatenate([sources[begins[each] : ends[each]] for each in near]),
-            [int(numbers[each]) for each in near],
-        )
+    large = large[np.argsort(-sums[large], kind="stable")]
+    # those of the same contexts have the same sum; few of thousands of functions are ever asked for
+    for alike in np.split(large, np.flatnonzero(np.diff(sums[large])) + 1):
+        rows = case.snapshot.frames.rows(numbers[alike].tolist())
+        groups: dict[bytes, list[int]] = {}
+        for function in alike.tolist():
+            file, line, _, _ = rows[int(numbers[function])]
+            if file and line > 0 and not file.startswith("node:"):
+                contexts_of = kept[starts[function] : starts[function + 1]]
+                groups.setdefault(contexts_of.tobytes(), []).append(function)
+        for functions in groups.values():
+            near = sorted(functions, key=lambda each: int(nearest[each]))
+            yield _Keepers(
+                kept[starts[near[0]] : starts[near[0] + 1]],
+                np.concatenate([sources[begins[each] : ends[each]] for each in near]),
+                [int(numbers[each]) for each in near],
+            )
 
 
 def _context_sql(line: LineLink) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.kernels.graph.walk import distances
-from memlens.model.distinct import distinct
+from memlens.model.distinct import counted, distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
@@ -43,8 +43,8 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
     types, objects, stored = case.snapshot.types, case.snapshot.objects, case.snapshot.references
     if types.object is None or case.info.kind != "hprof":
         return
-    _, inverse, counts = np.unique(types.name, return_inverse=True, return_counts=True)
-    repeated = np.flatnonzero((counts[inverse] >= LEAST_LOADERS) & (types.object != NEVER))
+    names, counts = counted(types.name)
+    repeated = np.flatnonzero(np.isin(types.name, names[counts >= LEAST_LOADERS]) & (types.object != NEVER))
     is_loader = case.kinds(lambda name: name == "class loader")
     loaders: set[int] = set()
     for number in types.object[repeated].tolist():
@@ -88,7 +88,9 @@ def finalizers(case: GraphCase) -> Iterator[Ranked]:
     waits = np.zeros(256, np.bool_)
     for number, kind in enumerate(kinds):
         waits[number] = kind.strength == "finalizer" and kind.name == "finalizer referent"
-    referents = distinct(stored.target[waits[stored.kind]]).astype(np.int64)
+    # most formats have no such references among the many that would be looked through
+    rows = waits[stored.kind] if waits.any() else slice(0)
+    referents = distinct(stored.target[rows]).astype(np.int64)
     waiting = referents[objects.distance[referents] == NEVER]
     if len(waiting):
         reached = np.empty(len(objects.type), np.uint32)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from memlens.model.distinct import distinct
 from memlens.texts import Text, phrase
 from memlens.views.findings.graph.case import (
     GraphCase,
@@ -12,7 +13,6 @@ from memlens.views.findings.graph.case import (
     figure,
     measured,
     mostly_through,
-    of_types,
 )  # fmt: skip
 from memlens.views.findings.graph.collections import counted, counts, references_of, sized
 from memlens.views.findings.writing import Ranked, made, percent
@@ -71,7 +71,7 @@ def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> It
     owner[collections] = True
     at, _ = references_of(case, collections)
     targets = stored.target[at]
-    yield from _sparse(case, np.unique(targets[kinds[objects.type[targets]]]).astype(np.int64), rule, title)
+    yield from _sparse(case, distinct(targets[kinds[objects.type[targets]]]).astype(np.int64), rule, title)
 
 
 def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
@@ -93,8 +93,7 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
     members = arrays[chosen_ones]
     shown = figure(unused, "", "shallow")
     through = common_reference(case, members)
-    kinds = np.unique(objects.type[members]).tolist()
-    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
+    link = chosen(case.of_their_types(members))
     empty = int((used[chosen_ones] == 0).sum())
     sentence = phrase(
         "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of what roots "
@@ -121,8 +120,7 @@ def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
         return
     members = rows["object"].astype(np.int64)
     shown = figure(unused, "", "shallow")
-    kinds = np.unique(case.snapshot.objects.type[members]).tolist()
-    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
+    link = chosen(case.of_their_types(members))
     empty = int((rows["used"] == 0).sum())
     sentence = phrase(
         "{objects} have only zeros after the first quarter{empty}, {size} ({share} of what roots reach){through}. "

@@ -1,0 +1,26 @@
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+from memlens.kernels.graph.left_out import LeftOut
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+
+class PathSearch:
+    def __init__(
+        self,
+        back_start: U64,
+        back: U32,
+        back_kind: U8,
+        follows: U8,
+        is_root: U8,
+        item: int,
+        left_out: LeftOut | None = ...,
+    ) -> None: ...
+    def next_path(self, most: int) -> Buffer | None: ...
+    @property
+    def is_complete(self) -> bool: ...

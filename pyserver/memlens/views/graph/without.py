@@ -1,0 +1,216 @@
+"""What else holds an object, if others no longer did: references that questions leave out."""
+
+from collections.abc import Collection
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.graph.left_out import Holding, LeftOut
+from memlens.model.distinct import distinct
+from memlens.model.graph import Strength
+from memlens.store.objects.columns import ObjectColumns, ReferenceColumns, TypeColumns
+from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
+from memlens.views.graph.filters import named_by_text
+from memlens.views.graph.objects import number_of
+from memlens.views.graph.reach import distances_through, followed, held_distances, is_entry
+from memlens.views.graph.rows import Numbers, ObjectRow, check_object, object_rows, type_names
+from memlens.views.graph.stopped import finished
+
+U32 = npt.NDArray[np.uint32]
+
+
+class OneObject(Struct, frozen=True, tag_field="is", tag="object"):
+    """All references of an object, by its number."""
+
+    object: int
+
+
+class OneType(Struct, frozen=True, tag_field="is", tag="type"):
+    """All references of the objects of a type, by its name."""
+
+    type: str
+
+
+class OneName(Struct, frozen=True, tag_field="is", tag="name"):
+    """References of a name: those of a type's objects, or of all objects where ``type`` is None."""
+
+    name: str
+    type: str | None
+
+
+LeavesOut = OneObject | OneType | OneName
+"""What is left out. An object that holds nothing can still be held itself."""
+
+
+class WithoutAnswer(Struct, frozen=True):
+    """What only the references that are left out keep alive, and the objects among what is left out."""
+
+    objects: list[ObjectRow]
+    freed_objects: int
+    freed_bytes: int
+
+
+class Without:
+    """A heap dump without some references. Raises :class:`BadRequestError` and :class:`CancelledError`."""
+
+    def __init__(self, snapshot: Snapshot, chosen: Collection[LeavesOut]) -> None:
+        stored = snapshot.references
+        # paths by distances of their own may follow
+        snapshot.work.within(0, 0.6)
+        self.left_out = LeftOut(
+            stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind
+        )
+        for each in chosen:
+            match each:
+                case OneObject(number):
+                    check_object(snapshot, number)
+                    self.left_out.add_objects(np.array([number], np.uint32))
+                case OneType(name):
+                    self.left_out.add_objects(_instances(snapshot, name))
+                case OneName():
+                    _leave_out_name(snapshot, self.left_out, each)
+        self._held_distances = held_distances(snapshot).copy()
+        self._held = self._holding(snapshot, followed(snapshot), self._held_distances)
+        self._objects = [each.object for each in chosen if isinstance(each, OneObject)]
+        self._freed = finished(self._held.move_away(np.empty(0, np.uint32), snapshot.work))
+        self.is_entry = _entries_left(snapshot, self)
+
+    def answer(self, snapshot: Snapshot) -> WithoutAnswer:
+        """The same in words."""
+        return WithoutAnswer(object_rows(snapshot, self._objects), *self._freed)
+
+    def distances(self, snapshot: Snapshot, through: Collection[Strength]) -> U32:
+        """The least number of references from a root to each object; see :func:`distances_through`."""
+        before = distances_through(snapshot, through)
+        if before is held_distances(snapshot):
+            return self._held_distances
+
+        snapshot.work.within(0.6, 0.95)
+        distance = before.copy()
+        dropped = np.flatnonzero(is_entry(snapshot) & ~self.is_entry).astype(np.uint32)
+        holding = self._holding(snapshot, followed(snapshot, through), distance)
+        finished(holding.move_away(dropped, snapshot.work))
+        return distance
+
+    def are_out(self, sources: Numbers, rows: Numbers) -> npt.NDArray[np.bool_]:
+        """Which of some references by number, each of one of ``sources``, are left out."""
+        out = np.empty(len(rows), np.uint8)
+        self.left_out.are_out(sources.astype(np.uint32), rows.astype(np.uint64), out)
+        return out.view(np.bool_)
+
+    def freed_by_cuts(
+        self, snapshot: Snapshot, sources: Numbers, targets: Numbers, most: int
+    ) -> tuple[int | None, int]:
+        """Bytes that nothing would hold without the references from some objects to others either.
+
+        And how many references were looked at; the bytes are None where that are more than about ``most``.
+        """
+        found = self._held.freed(
+            distinct(sources).astype(np.uint32), distinct(targets).astype(np.uint32), most, snapshot.work
+        )
+        return finished(found)
+
+    def _holding(self, snapshot: Snapshot, follows: npt.NDArray[np.uint8], distance: U32) -> Holding:
+        stored, column = snapshot.references, ReferenceColumns
+        return Holding(
+            stored.unchecked(column.start), stored.unchecked(column.target), stored.kind,
+            stored.unchecked(column.referrer_start), stored.unchecked(column.referrer), stored.referrer_kind,
+            follows, snapshot.objects.unchecked(ObjectColumns.shallow), distance, self.left_out,
+        )  # fmt: skip
+
+
+def without(snapshot: Snapshot, chosen: Collection[LeavesOut]) -> Without | None:
+    """The heap dump without some references; None where all are there."""
+    if not chosen:
+        return None
+    return snapshot.keep(("without", *chosen), lambda: Without(snapshot, chosen))
+
+
+def parsed(snapshot: Snapshot, text: str) -> LeavesOut:
+    """What ``TYPE``, ``TYPE.field``, ``.field`` or ``@id`` leaves out. Raises :class:`BadRequestError`."""
+    if text.startswith("@"):
+        digits = text[1:]
+        try:
+            return OneObject(number_of(snapshot, int(digits, 16 if digits[:2].lower() == "0x" else 10)))
+        except ValueError:
+            raise BadRequestError(
+                phrase("{text} is not the id or the address of an object", text=text)
+            ) from None
+    if _types_called(snapshot, text):
+        return OneType(text)
+    at = text.rfind(".")
+    while at > 0:
+        if _types_called(snapshot, text[:at]):
+            return OneName(text[at + 1 :], text[:at])
+        at = text.rfind(".", 0, at)
+    if at == 0:
+        return OneName(text[1:], None)
+    raise BadRequestError(
+        phrase("{text} is neither a type of the heap dump nor a type with a name after a dot", text=text),
+        advice=phrase(".NAME leaves out all references of a name, and @ID an object."),
+    )
+
+
+def _entries_left(snapshot: Snapshot, left: Without) -> npt.NDArray[np.uint8]:
+    """An item an object: 1 for those at which reachability still begins.
+
+    Below a graph's own root they are what groups of roots refer to, which are objects themselves.
+    """
+    known, root = is_entry(snapshot), snapshot.graph_names.root
+    if root is None:
+        return known
+    stored, found = snapshot.references, np.zeros(len(known), np.uint8)
+    kinds = snapshot.graph_names.reference_kinds
+    is_strong = np.array([kind.strength == "strong" for kind in kinds], np.bool_)
+    found[root] = 1
+    seen, waiting = {root}, [root]
+    for group in waiting:
+        first, last = map(int, stored.items(ReferenceColumns.start, slice(group, group + 2)))
+        rows, targets = np.arange(first, last), stored.items(ReferenceColumns.target, slice(first, last))
+        kept = is_strong[stored.kind[first:last]] & ~left.are_out(np.full(len(rows), group), rows)
+        found[targets[kept]] = known[targets[kept]]
+        below = set(targets[kept & (known[targets] == 0)].tolist()) - seen
+        seen |= below
+        waiting += below
+    return found
+
+
+def _types_called(snapshot: Snapshot, name: str) -> list[int]:
+    """The numbers of the types of a name: with its module, or else without."""
+    found = [number for number, each in enumerate(type_names(snapshot)) if each == name]
+    if not found and snapshot.types.module is not None:
+        texts = snapshot.strings.texts(snapshot.types.name)
+        found = [number for number, each in enumerate(texts) if each == name]
+    return found
+
+
+def _instances(snapshot: Snapshot, name: str) -> U32:
+    stored, found = snapshot.types, [np.empty(0, np.uint32)]
+    for number in _types_called(snapshot, name):
+        first, last = map(int, stored.instance_start[number : number + 2])
+        found.append(stored.items(TypeColumns.instance, slice(first, last)))
+    if len(found) == 1:
+        raise BadRequestError(phrase("The heap dump has no type {name}", name=name))
+    return np.concatenate(found)
+
+
+def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> None:
+    stored, strings, by_text = snapshot.references, snapshot.strings, named_by_text(snapshot).view(np.uint8)
+    wanted = strings.find(np.arange(1, len(strings.end), dtype=np.int64), each.name) if each.name else -1
+    count = 0
+    if wanted >= 0:
+        instances = None if each.type is None else _instances(snapshot, each.type)
+        count = finished(
+            left_out.add_name(stored.name, by_text, wanted, snapshot.work)
+            if instances is None
+            else left_out.add_names(stored.name, by_text, wanted, instances, snapshot.work)
+        )
+    if not count:
+        raise BadRequestError(
+            phrase("No reference is called {name}", name=each.name)
+            if each.type is None
+            else phrase("No {type} has a reference called {name}", type=each.type, name=each.name)
+        )
