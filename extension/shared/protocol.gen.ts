@@ -2403,6 +2403,23 @@ export interface ProgressParams {
 }
 
 /**
+ * Write the heap dump at `path` without its values to `out`, which is replaced if it exists.
+ *
+ * Cancelling this request removes what was written. Progress comes as `memlens/progress` notifications with that
+ * `view`.
+ */
+export interface RedactParams {
+  path: string;
+  out: string;
+  view: string;
+}
+
+/** `note` says where the dump breaks off; empty for a whole one. */
+export interface RedactResult {
+  note: string;
+}
+
+/**
  * A reference: `name` is a field's name, or an index as `[3]`, `[?]` where the file doesn't know it.
  *
  * `object` is what is at its other end.
@@ -3166,6 +3183,7 @@ export interface Requests {
   'memlens/heapSvg': { params: HeapSvgParams; result: SvgResult };
   'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/findingMarkdown': { params: FindingMarkdownParams; result: ReportResult };
+  'memlens/redact': { params: RedactParams; result: RedactResult };
   'memlens/bookmarks': { params: BookmarksParams; result: BookmarksAnswer };
   'memlens/addBookmark': { params: AddBookmarkParams; result: BookmarksAnswer };
   'memlens/renameBookmark': { params: RenameBookmarkParams; result: BookmarksAnswer };
@@ -3274,6 +3292,7 @@ export const VIEW_METHODS = [
   'memlens/heapSvg',
   'memlens/report',
   'memlens/findingMarkdown',
+  'memlens/redact',
   'memlens/bookmarks',
   'memlens/addBookmark',
   'memlens/renameBookmark',

@@ -8,6 +8,7 @@ import { registerFleetCommands } from './commands/fleet';
 import { registerLineCommands } from './commands/lines';
 import { choosePython, openAsText, registerOpenCommands } from './commands/open';
 import { isPageActive, PageOffers } from './commands/pages';
+import { registerRedactCommand } from './commands/redact';
 import { saveText } from './commands/save';
 import { registerServerCommands } from './commands/server';
 import { registerViewCommands } from './commands/view';
@@ -66,6 +67,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerViewCommands(editors),
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
+    registerRedactCommand(editors, server),
     registerLinks(editors),
     registerOpenCommands(context.extensionUri, editors),
     new FleetEditorProvider(context, server, (uri) => editors.open(uri), log),

@@ -24,9 +24,10 @@ class ProgressLine(msgspec.Struct, tag_field="type", tag="progress"):
 
 
 class DoneLine(msgspec.Struct, tag_field="type", tag="done"):
-    """The child's last line after success."""
+    """The child's last line after success: what it wrote, and perhaps something to say about it."""
 
     archive: str
+    note: Text | None = None
 
 
 class ErrorLine(msgspec.Struct, tag_field="type", tag="error"):

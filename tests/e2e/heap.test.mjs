@@ -315,6 +315,32 @@ test('axe-core finds nothing wrong with any pane in any theme', async () => {
   await view.assertAccessible(await view.panes());
 });
 
+test('a dump is saved without its values, and opens as one that says so', async () => {
+  await vscode.openFile('sessions.hprof.zst');
+  await new SnapshotView(vscode, await vscode.webview())
+    .locator('#memlens[data-model=graph][data-state=ready]')
+    .waitFor();
+  await vscode.runCommand('Memlens: Save Without Values…');
+  const saved = path.join(vscode.folder, 'shared.hprof');
+  await vscode.choosePath(/sessions-without-values\.hprof\.zst$/, saved);
+  // with the driver of tests VS Code keeps messages in its centre
+  await vscode.runCommand('Notifications: Show Notifications');
+  const said = vscode.page.locator('.notification-list-item', { hasText: 'saved without its values' });
+  await said.locator('.monaco-button', { hasText: 'Open' }).click();
+  await vscode.page.locator('.tab.active', { hasText: 'shared.hprof' }).waitFor();
+  const open = new SnapshotView(vscode, await vscode.webview());
+  await open.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+  await open.locator('.headline-warnings').first().click();
+  await open.locator('.warnings', { hasText: 'The values were removed from this dump' }).first().waitFor();
+  await vscode.screenshot('heap-without-values');
+  const [before, after] = [
+    await vscode.memlens('types', 'sessions.hprof.zst'),
+    await vscode.memlens('types', 'shared.hprof'),
+  ];
+  assert.deepEqual(after.types, before.types);
+  await vscode.runCommand('View: Close All Editors');
+});
+
 /** Small programs that keep all their sessions, with a dump of each and the line that is to be found. */
 const LEAKS = [
   {

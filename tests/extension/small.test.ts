@@ -2,12 +2,26 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type * as vscode from 'vscode';
 import { Disposable } from '../../extension/src/base/disposable';
+import { nameWithoutValues } from '../../extension/src/commands/redact';
 import { ViewStates } from '../../extension/src/editor/states';
 import { findFiles, globFor } from '../../extension/src/server/findFiles';
 import { problem, ProblemError, problemOf } from '../../extension/src/server/problem';
 import { forgetPaths, readSettings, rememberPath } from '../../extension/src/settings';
 import { FakeMemory, responseError, STATE } from './fakes';
 import { extensions, files, inspected, settings, Uri } from './vscode';
+
+describe('the name of a dump without values', () => {
+  it('keeps the endings by which it is known and compressed', () => {
+    const names = ['heap.hprof', 'heap.hprof.gz', 'a.ruby.json.zst', 'dump', '.heap'];
+    assert.deepEqual(names.map(nameWithoutValues), [
+      'heap-without-values.hprof',
+      'heap-without-values.hprof.gz',
+      'a.ruby-without-values.json.zst',
+      'dump-without-values',
+      '-without-values.heap',
+    ]);
+  });
+});
 
 describe('globs for file names', () => {
   it('match any of the names', () => {

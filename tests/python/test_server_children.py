@@ -20,11 +20,14 @@ from tests.python.server_harness import (
     write_snapshot,
 )
 
+from memlens.formats import recognised
+from memlens.formats.containers import open_source
 from memlens.store.files.cache import Cache
 from memlens.store.files.processes import is_running
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
+HEAP = Path(__file__).parents[1] / "fixtures" / "heap" / "sessions.hprof.zst"
 LINUX = sys.platform.startswith("linux")
 
 
@@ -70,6 +73,21 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
     assert not Path(f"/proc/{child}").exists()
     assert leftovers(cache_folder) == []
     assert list(cache_folder.iterdir()) == []
+
+
+def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path) -> None:
+    out = tmp_path / "shared.hprof"
+    out.write_bytes(b"what the user agreed to replace")
+    asked = {"path": str(HEAP), "out": str(out), "view": "work"}
+    assert server.request("memlens/redact", asked) == {"note": ""}
+    with open_source(out, tmp_path, lambda *_: None) as source:
+        assert recognised(source) == "hprof"
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+    refused = problem_of(server, "memlens/redact", asked | {"path": str(HEAP.with_name("sessions.gcdump"))})
+    assert refused["message"].startswith("Heap dumps of .NET have no values")
+    cut = tmp_path / "cut.hprof"
+    cut.write_bytes(out.read_bytes()[:-100])
+    assert "byte" in server.request("memlens/redact", asked | {"path": str(cut)})["note"]
 
 
 @pytest.mark.slow

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { FleetState, FromWebviewMessage, ToWebviewMessage } from '../../shared/messages';
@@ -7,6 +6,7 @@ import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import { OPEN_RANK, type Server } from '../server/client';
 import { problem, ProblemError, problemOf } from '../server/problem';
+import { showWork } from '../server/work';
 import { SnapshotDocument } from './document';
 import { showPage } from './html';
 
@@ -132,31 +132,10 @@ export class FleetEditorProvider
 
   /** Fetch a snapshot of a store. Returns the path of the copy; undefined if the user cancelled. */
   #fetch(database: string, snapshot: number, name: string): Thenable<string | undefined> {
-    const options = {
-      location: vscode.ProgressLocation.Notification,
-      title: vscode.l10n.t('Fetching {0}', name),
-      cancellable: true,
-    };
     const folder = vscode.Uri.joinPath(this.context.globalStorageUri, 'fleet').fsPath;
-    const view = `fleet:${randomBytes(8).toString('hex')}`;
-    return vscode.window.withProgress(options, async (progress, token) => {
-      let shown = 0;
-      const listening = this.server.onDidProgress(({ view: of, fraction }) => {
-        if (of !== view || fraction === null) return;
-        const percent = Math.floor(fraction * 100);
-        if (percent <= shown) return;
-        progress.report({ increment: percent - shown, message: `${percent}%` });
-        shown = percent;
-      });
-      try {
-        const params = { path: database, snapshot, folder, view };
-        return (await this.server.request('memlens/fleetFetch', params, token)).path;
-      } catch (error) {
-        if (token.isCancellationRequested) return undefined;
-        throw error;
-      } finally {
-        listening.dispose();
-      }
+    return showWork(this.server, vscode.l10n.t('Fetching {0}', name), async (view, token) => {
+      const params = { path: database, snapshot, folder, view };
+      return (await this.server.request('memlens/fleetFetch', params, token)).path;
     });
   }
 

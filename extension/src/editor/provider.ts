@@ -128,6 +128,7 @@ export class SnapshotEditorProvider
     const { active } = this;
     setContext('memlens.canGoBack', active?.canGo(-1) === true);
     setContext('memlens.canGoForward', active?.canGo(1) === true);
+    setContext('memlens.hasValues', active?.hasValues === true);
     setContext('memlens.commands', ` ${(active?.commands ?? []).join(' ')} `);
   }
 

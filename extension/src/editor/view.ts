@@ -221,6 +221,13 @@ export class SnapshotView extends Disposable {
     return this.#status.is === 'open' ? this.#commands : [];
   }
 
+  /** Whether its file is a heap dump with the values of objects, which .NET's don't have. */
+  get hasValues(): boolean {
+    if (this.#status.is !== 'open') return false;
+    const { info } = this.#status.result;
+    return info.model === 'graph' && info.kind !== 'gcdump';
+  }
+
   /** Whether there is a place to go back or forward to. */
   canGo(by: -1 | 1): boolean {
     return this.#history.can(by);

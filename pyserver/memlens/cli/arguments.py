@@ -43,6 +43,7 @@ def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
         _libraries_and_cache(sub)
     _cache(ingest)
     _dump(command)
+    _redact(command)
     add_fleet(command, _positive)
     command("lsp", "Run the language server on stdin and stdout.")
     mcp = command("mcp", "Answer language models: run an MCP server on stdin and stdout.")
@@ -193,6 +194,18 @@ def _dump(command: AddCommand) -> None:
         help="how long to wait for the process (default: 60)",
     )
     dump.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _redact(command: AddCommand) -> None:
+    redact = command("redact", "Write a heap dump anew without its values, to give to others.")
+    redact.add_argument("file", type=Path)
+    redact.add_argument("out", type=Path, metavar="OUT",
+                        help="the file to write; compressed if its name ends in .gz or .zst")  # fmt: skip
+    redact.add_argument("--keep-numbers", action="store_true",
+                        help="remove only what may be text: strings, bytes, characters, and arrays of int")  # fmt: skip
+    redact.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
+    redact.add_argument("--json", action="store_true", help="print JSON")
+    _long_work(redact)
 
 
 def _compare(command: AddCommand) -> argparse.ArgumentParser:

@@ -1,15 +1,17 @@
 """Printing. Text from files never reaches a terminal with control characters."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from memlens.errors import BadRequestError
 from memlens.json_text import escaped, in_english
-from memlens.store.files.disk import room_in
+from memlens.store.files.disk import partial_file, room_in
 from memlens.texts import phrase
 from memlens.units import plain
 
@@ -30,6 +32,14 @@ def write_or_say(target: Path | None, text: str) -> None:
 
 def write_file(target: Path, data: bytes) -> None:
     """Write a file completely or not at all, and print its path."""
+    with writing(target) as file:
+        file.write(data)
+    say(target)
+
+
+@contextlib.contextmanager
+def writing(target: Path) -> Iterator[BinaryIO]:
+    """A file beside ``target`` to write to, which takes its place if the block succeeds, and else is removed."""
     if not target.parent.is_dir():
         raise BadRequestError(
             phrase(
@@ -38,14 +48,14 @@ def write_file(target: Path, data: bytes) -> None:
                 folder=target.parent,
             )
         )
-    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+    partial = partial_file(target, os.getpid())
     with room_in(target.parent, target.name, advice=phrase("Make room on it, or write the file elsewhere.")):
         try:
-            partial.write_bytes(data)
+            with partial.open("wb") as file:
+                yield file
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
-    say(target)
 
 
 def json_line(value: Any) -> None:

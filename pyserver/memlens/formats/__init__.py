@@ -69,6 +69,14 @@ that grow while they are read too much would be kept."""
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
     """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
+    module = recognised(source)
+    if module in _FIXED:
+        limits.keep_memory()
+    return _reader(module).read(source, scratch, report)
+
+
+def recognised(source: Source) -> str:
+    """The name in :data:`FORMATS` of the first reader that recognises a file's first bytes. Raises MemlensError."""
     head = source.head()
     if not head:
         raise NotASnapshotError(
@@ -78,14 +86,15 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | 
     for module in dict.fromkeys([*likely, *FORMATS]):
         if is_pickle(head) and module in _JSON:
             continue
-        reader = cast("Reader", import_module(f"{__name__}.{module}"))
-        if reader.sniff(head):
-            if module in _FIXED:
-                limits.keep_memory()
-            return reader.read(source, scratch, report)
+        if _reader(module).sniff(head):
+            return module
     # last, because such pickles look like text
     from memlens.formats.old_pickles import is_old_pickle, refusal
 
     if is_old_pickle(head):
         raise refusal(source)
     raise other_files.refusal(head)
+
+
+def _reader(module: str) -> Reader:
+    return cast("Reader", import_module(f"{__name__}.{module}"))

@@ -27,6 +27,7 @@ from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_threads import add_states, mark_out_of_memory
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
 from memlens.formats.obfuscation import mapping_of
+from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import Scanner, run_through
 from memlens.kernels.readers import hprof as kernel
 from memlens.kernels.readers import hprof_objects, hprof_references
@@ -69,7 +70,8 @@ KINDS = (
 
 _MAGIC = b"JAVA PROFILE 1.0"
 _VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
-_HEAD_BYTES = 64
+_HEAD_BYTES = 256
+_TEXT = 0x01
 _ANDROID = "1.0.3"
 _PASSES = (0.05, 0.35, 1.0)
 """The share of the work that is done after each pass."""
@@ -94,7 +96,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, :class:`BadRequestError` or MemoryError.
     """
-    header = _header(source.head(_HEAD_BYTES))
+    head = source.head(_HEAD_BYTES)
+    header = header_of(head)
+    removed = _removed(head, header)
     source.unpack()
     passes = _Passes(source, report)
     records = kernel.Records(source.data, header.start, header.id_bytes, header.time_ms)
@@ -111,10 +115,11 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         mapping.rename(objects)
     stacks = Stacks(records, mapping)
     roots = Roots(objects, stacks)
-    references = hprof_references.References(objects, roots.locals)
+    references = hprof_references.References(objects, roots.locals, removed is not None)
     passes.run(references, references.offset)
     graph = _graph(header, source, references, stacks, roots)
     graph.notices += mapping.notices()
+    mark_graph(graph, removed)
     return graph
 
 
@@ -141,7 +146,20 @@ class _Passes:
             )
 
 
-def _header(head: bytes) -> Header:
+def mark_record(removed: Removed, id_bytes: int) -> bytes:
+    """Return the first record of a dump from which something was removed: a text with an id that no object has."""
+    text = mark_of(removed).encode()
+    return struct.pack(">BII", _TEXT, 0, id_bytes + len(text)) + b"\xff" * id_bytes + text
+
+
+def _removed(head: bytes, header: Header) -> Removed | None:
+    """What was removed from a dump, None if it has no such record."""
+    marks = {each: mark_record(each, header.id_bytes) for each in (VALUES, CONTENTS)}
+    return next((each for each, mark in marks.items() if head[header.start :].startswith(mark)), None)
+
+
+def header_of(head: bytes) -> Header:
+    """Return a dump's header. Raises :class:`DamagedSnapshotError` or :class:`NotASnapshotError`."""
     name, end, rest = head.partition(b"\0")
     version = name.removeprefix(b"JAVA PROFILE ").decode("ascii", "replace")
     if not end or len(rest) < 12:

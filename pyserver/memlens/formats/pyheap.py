@@ -6,6 +6,7 @@ is 0 in a truncated dump. Source: the layout that ``dumper_inferior.py`` of ivan
 """
 
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
+from memlens.formats.redacted import VALUES, mark_graph
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
@@ -25,7 +27,9 @@ KIND = "pyheap"
 
 _MAGIC = struct.pack(">QI", 123_000_321, 1)
 _CONTAINERS = ("dict", "list", "set", "tuple")
-_WITH_TEXTS = 1
+WITH_TEXTS = 1
+REMOVED_FLAG = 1 << 62
+"""A flag that only dumps have from which Memlens removed the values."""
 
 
 def sniff(head: bytes) -> bool:
@@ -71,50 +75,77 @@ class _Reader:
         return bytes(self._data[self.at - count : self.at])
 
 
+@dataclass(frozen=True)
+class Head:
+    """What stands before the objects: ``flags`` at the byte ``flags_at``, and the first object at ``end``."""
+
+    created: str
+    flags: int
+    flags_at: int
+    known: dict[str, int]
+    frames: list[SourceFrame]
+    roots: list[RootRow]
+    threads: list[ThreadRow]
+    frequent: list[str]
+    common: list[int]
+    count: int
+    end: int
+
+    @property
+    def containers(self) -> list[int]:
+        """The addresses of the types of containers."""
+        return [self.known[name] for name in _CONTAINERS]
+
+    @classmethod
+    def of(cls, source: Source) -> "Head":
+        """Read it. Raises :class:`DamagedSnapshotError`."""
+        reader = _Reader(source, len(_MAGIC))
+        try:
+            created = reader.text()
+            flags_at = reader.at
+            flags = reader.unpack("Q")
+            known = {reader.text(): reader.unpack("Q") for _ in range(reader.count())}
+            frames, roots, threads = _threads(reader)
+            frequent = [reader.text() for _ in range(reader.count())]
+            common = _common(reader)
+            count = reader.unpack("I")
+        except _Ends as error:
+            raise DamagedSnapshotError(
+                phrase("The dump is truncated before its objects"), offset=source.length
+            ) from error
+        if not set(_CONTAINERS) <= set(known):
+            raise DamagedSnapshotError(
+                phrase(
+                    "The dump doesn't say which objects are containers: it was written by PyHeap before version 0.6"
+                ),
+                offset=len(_MAGIC),
+            )
+        return cls(
+            created, flags, flags_at, known, frames, roots, threads, frequent, common, count, reader.at
+        )
+
+
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
     """Read a dump; ``report`` gets ``("reading", fraction)``.
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
     """
     source.unpack()
-    reader = _Reader(source, len(_MAGIC))
-    try:
-        created = reader.text()
-        flags = reader.unpack("Q")
-        known = {reader.text(): reader.unpack("Q") for _ in range(reader.count())}
-        frames, roots, threads = _threads(reader)
-        frequent = [reader.text() for _ in range(reader.count())]
-        common = _common(reader)
-        count = reader.unpack("I")
-    except _Ends as error:
-        raise DamagedSnapshotError(
-            phrase("The dump is truncated before its objects"), offset=source.length
-        ) from error
-    if not set(_CONTAINERS) <= set(known):
-        raise DamagedSnapshotError(
-            phrase(
-                "The dump doesn't say which objects are containers: it was written by PyHeap before version 0.6"
-            ),
-            offset=len(_MAGIC),
-        )
-    containers = [known[name] for name in _CONTAINERS]
+    head = Head.of(source)
     objects = kernel.PyHeap(
-        source.data, reader.at, count, containers, np.array(common, np.uint64), frequent,
-        bool(flags & _WITH_TEXTS), count == 0,
+        source.data, head.end, head.count, head.containers, np.array(head.common, np.uint64), head.frequent,
+        bool(head.flags & WITH_TEXTS), head.count == 0,
     )  # fmt: skip
-    scan(objects, source, report, reader.at)
-    names = {address: (name, "") for name, address in known.items()}
-    cut = source.truncated or objects.is_cut or count == 0
-    reader.at = objects.offset
+    scan(objects, source, report, head.end)
+    names = {address: (name, "") for name, address in head.known.items()}
+    cut = source.truncated or objects.is_cut or head.count == 0
     if not cut:
-        try:
-            names |= {reader.unpack("Q"): (reader.text(), "") for _ in range(reader.count())}
-            cut = reader.bytes(8) != _MAGIC[:8]
-        except _Ends:
-            cut = True
-    linked = link(objects, names, roots, threads)
+        found = names_of_types(source, objects.offset)
+        cut = found is None
+        names |= {address: (name, "") for address, name in found[0].items()} if found else {}
+    linked = link(objects, names, head.roots, head.threads)
     columns = linked.columns
-    return Graph(
+    graph = Graph(
         KIND,
         Objects(linked.type_of, columns["shallow"], columns["address"], columns["name"]),
         linked.types,
@@ -123,12 +154,24 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         linked.roots,
         linked.texts,
         root_kinds=linked.root_kinds,
-        frames=Frames(frames, np.zeros(2, np.uint64), np.empty(0, np.uint32)),
+        frames=Frames(head.frames, np.zeros(2, np.uint64), np.empty(0, np.uint32)),
         threads=linked.threads,
         facts=Facts(truncated=cut),
-        settings={"format_version": 1, "created": created},
+        settings={"format_version": 1, "created": head.created},
         notices=notices_of(objects, cut=cut),
     )
+    mark_graph(graph, VALUES if head.flags & REMOVED_FLAG else None)
+    return graph
+
+
+def names_of_types(source: Source, at: int) -> tuple[dict[int, str], int] | None:
+    """Read the names of types after the objects; return also where they end. None if they aren't all there."""
+    reader = _Reader(source, at)
+    try:
+        names = {reader.unpack("Q"): reader.text() for _ in range(reader.count())}
+        return (names, reader.at) if reader.bytes(8) == _MAGIC[:8] else None
+    except _Ends:
+        return None
 
 
 def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow], list[ThreadRow]]:

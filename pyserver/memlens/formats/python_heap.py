@@ -14,6 +14,7 @@ from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
+from memlens.formats.redacted import REMOVALS, mark_graph
 from memlens.formats.stacks import distinct_frames
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, profiled_frame
@@ -24,7 +25,10 @@ from memlens.texts import phrase
 KIND = "python"
 
 _HEADER = struct.Struct("<II")
-_START = len(MAGIC) + _HEADER.size
+START = len(MAGIC) + _HEADER.size
+REMOVED = "removed"
+"""The note of what ``memlens redact`` removed."""
+
 _NUMBERS = ("process_id", "peak_bytes")
 _PYTHON_MOST = 200
 _LOCAL = "local"
@@ -43,7 +47,19 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
     """
     source.unpack()
-    if source.length < _START:
+    pointer_bytes = check_version(source)
+    objects = kernel.Dump(source.data, START)
+    scan(objects, source, report, START)
+    cut = source.truncated or objects.is_cut
+    tables = {name: np.asarray(table) for name, table in objects.tables().items()}
+    graph = _graph(objects, tables, pointer_bytes, cut=cut)
+    mark_graph(graph, REMOVALS.get(graph.settings.get(REMOVED)))
+    return graph
+
+
+def check_version(source: Source) -> int:
+    """Return the bytes of a pointer. Raises :class:`DamagedSnapshotError` or :class:`NotASnapshotError`."""
+    if source.length < START:
         raise DamagedSnapshotError(phrase("The dump is truncated within its header"), offset=source.length)
     version, pointer_bytes = _HEADER.unpack_from(source.data, len(MAGIC))
     if version != VERSION:
@@ -51,11 +67,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
             phrase("The dump has version {version} of its format, which is not supported", version=version),
             advice=phrase("Open it with the version of Memlens that wrote it, or a later one."),
         )
-    objects = kernel.Dump(source.data, _START)
-    scan(objects, source, report, _START)
-    cut = source.truncated or objects.is_cut
-    tables = {name: np.asarray(table) for name, table in objects.tables().items()}
-    return _graph(objects, tables, pointer_bytes, cut=cut)
+    return int(pointer_bytes)
 
 
 def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, *, cut: bool) -> Graph:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
+from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers, distinct_frames
 from memlens.kernels.readers import ruby_json as kernel
@@ -67,7 +68,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
     """
     source.unpack()
-    lines = kernel.Lines(source.data)
+    marks = {each: mark_line(each) for each in (VALUES, CONTENTS)}
+    removed = next((each for each, mark in marks.items() if source.data[: len(mark)] == mark), None)
+    lines = kernel.Lines(source.data, len(marks[removed]) if removed else 0)
     if run_through(lines, source, report) != kernel.OK or lines.link() != kernel.OK:
         raise MemoryError
     if lines.bad_lines > _MOST_BAD * (lines.bad_lines + lines.good_lines):
@@ -86,7 +89,14 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         raise NotASnapshotError(phrase("The dump has no objects"))
     if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
         raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
-    return _graph(lines, columns, cut=source.truncated or lines.is_cut)
+    graph = _graph(lines, columns, cut=source.truncated or lines.is_cut)
+    mark_graph(graph, removed, fields_stay=True)
+    return graph
+
+
+def mark_line(removed: Removed) -> bytes:
+    """Return the first line of a dump from which something was removed."""
+    return b'{"type":"ROOT", "root":"' + mark_of(removed).encode() + b'", "references":[]}\n'
 
 
 def _graph(lines: kernel.Lines, columns: dict[str, Column], *, cut: bool) -> Graph:

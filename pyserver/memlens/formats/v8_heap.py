@@ -9,27 +9,25 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, ValidationError
 
 from memlens.formats.containers import Source
-from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.redacted import mark_graph, removed_by
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
 from memlens.formats.v8_parts import read_parts
 from memlens.formats.v8_places import Functions, TraceRows
+from memlens.formats.v8_sections import Sections, check
 from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
 from memlens.progress import Report
 from memlens.texts import phrase
 
-_FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
 _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
-_MOST_FIELDS = 64
 _MOST_KINDS = 85
 """Kinds of references are stored in a byte, three times: those that count for dominators, and two groups that don't."""
 _MOST_HEADER_TYPES = 1 << 20
@@ -38,37 +36,9 @@ _MOST_HEADER_TYPES = 1 << 20
 _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
 
-_ERRORS = {
-    kernel.TRUNCATED: phrase("The JSON is truncated: the snapshot was probably not written completely"),
-    kernel.SYNTAX: phrase("The file is not valid JSON"),
-    kernel.TOO_LARGE: phrase("A number is larger than its field allows"),
-    kernel.NO_NODE: phrase("A reference leads to no object"),
-}
-
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
-
-
-class _Meta(Struct):
-    node_fields: list[str]
-    node_types: list[list[str] | str]
-    edge_fields: list[str]
-    edge_types: list[list[str] | str]
-    trace_function_info_fields: list[str] = []
-    trace_node_fields: list[str] = []
-    location_fields: list[str] = []
-    sample_fields: list[str] = []
-
-
-class _Header(Struct):
-    """``snapshot``: the fields of all rows, and the numbers of rows."""
-
-    meta: _Meta
-    node_count: int | None = None
-    edge_count: int | None = None
-    root_index: int = 0
-    extra_native_bytes: int = 0
 
 
 def sniff(head: bytes) -> bool:
@@ -86,7 +56,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    return graph_of(_File(source, report).snapshot(), SourceMaps(source.tools.source_folders))
+    file = _File(source, report)
+    graph = graph_of(file.snapshot(), SourceMaps(source.tools.source_folders))
+    mark_graph(graph, file.removed, comparable=True)
+    return graph
 
 
 def _quiet(_stage: str, _fraction: float) -> None:
@@ -109,23 +82,10 @@ class _File:
         self._source = source
         self._report = report
         self._data = source.data
-        status, offset, self._sections = kernel.sections(self._data, _FLAT)
-        source.release(len(self._data))
-        self._check(status, offset)
-        if "snapshot" not in self._sections:
-            raise self._without_header()
-        self._header = self._read_header()
+        sections = Sections(source)
+        self._sections, self._header = sections.spans, sections.header
         self._meta = self._header.meta
-
-    def _without_header(self) -> NotASnapshotError:
-        if "nodeClassNames" not in self._sections:
-            return NotASnapshotError(phrase("The file is JSON without the header of a heap snapshot"))
-        return NotASnapshotError(
-            phrase("The heap snapshot is in WebKit's own format, which Memlens doesn't read"),
-            advice=phrase(
-                'In Bun, Bun.generateHeapSnapshot("v8") returns one that it reads; write that to a file.'
-            ),
-        )
+        self.removed = removed_by(self._header.memlens)
 
     def snapshot(self) -> Snapshot:
         """Everything, checked."""
@@ -175,33 +135,6 @@ class _File:
             self._header.extra_native_bytes, self._samples(),
         )  # fmt: skip
 
-    def _check(self, status: int, offset: int) -> None:
-        if status == kernel.NO_MEMORY:
-            raise MemoryError
-        if status != kernel.OK:
-            raise DamagedSnapshotError(_ERRORS[status], offset=offset)
-
-    def _read_header(self) -> _Header:
-        start, end = self._sections["snapshot"]
-        try:
-            header = msgspec.json.decode(self._data[start:end], type=_Header)
-        except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise DamagedSnapshotError(
-                phrase("The header is not a heap snapshot's: {reason}", reason=str(error)), offset=start
-            ) from error
-        for name in (
-            "node_fields",
-            "edge_fields",
-            "location_fields",
-            "sample_fields",
-            "trace_function_info_fields",
-        ):
-            if len(getattr(header.meta, name)) > _MOST_FIELDS:
-                raise DamagedSnapshotError(
-                    phrase("The header has more {name} than there can be", name=name), offset=start
-                )
-        return header
-
     def _span(self, section: str) -> tuple[int, int]:
         span = self._sections.get(section)
         if span is None:
@@ -211,7 +144,7 @@ class _File:
     def _run(self, scanner: kernel.Strings, start: int) -> None:
         status = run_through(scanner, self._source, _quiet, start)
         if status != kernel.OK:
-            self._check(status, scanner.error_offset)
+            check(status, scanner.error_offset)
 
     def _rows(
         self,
@@ -252,7 +185,7 @@ class _File:
                 phrase("The snapshot has more {section} than can be numbered", section=section), offset=start
             )
         columns, status, offset = self._read(start, end, fields, kept, rows, report)
-        self._check(status, offset)
+        check(status, offset)
         return columns
 
     def _read(
@@ -345,7 +278,7 @@ class _File:
             raise DamagedSnapshotError(phrase("The header doesn't say what the allocation trace consists of"))
         tree = kernel.TraceTree(self._data)
         status = tree.read(start, end, len(fields), *map(fields.index, needed))
-        self._check(status, tree.error_offset)
+        check(status, tree.error_offset)
         ids, functions, parents = map(np.asarray, tree.take())
         return TraceRows(ids, functions, parents, nodes)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Functions, TraceRows, places_of
+from memlens.formats.v8_sections import NAMED_BY_INDEX
 from memlens.kernels.graph.walk import reached_from
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.distinct import distinct
@@ -35,7 +36,6 @@ KIND = "v8"
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 
-_NAMED_BY_INDEX = ("element", "hidden")
 _ATTACHED, _DETACHED = 1, 2
 """``detachedness`` of nodes of the DOM, by whether they are in a document (``v8-profiler.h``, ``Detachedness``)."""
 _NO_STATE = ("hidden", "invisible", "weak")
@@ -104,7 +104,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     """
     references = snapshot.references
     by_index = np.zeros(256, np.uint8)
-    for name in _NAMED_BY_INDEX:
+    for name in NAMED_BY_INDEX:
         if name in snapshot.edge_types:
             by_index[snapshot.edge_type(name)] = 1
     wrong = kernel.number_names(references.kind, references.name, by_index, len(snapshot.texts) - 1)
@@ -202,7 +202,7 @@ def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
     """
 
     def kind(name: str, group: int) -> ReferenceKind:
-        naming: Naming = "index" if name in _NAMED_BY_INDEX else "text"
+        naming: Naming = "index" if name in NAMED_BY_INDEX else "text"
         strength: Strength = "ephemeron" if group == 1 and name == "internal" else "strong"
         if name == "weak":
             strength = "weak"
@@ -277,7 +277,7 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
         own = np.flatnonzero(holds & (is_synthetic[targets] == 0))
         found = np.empty(len(own), ROOT_DTYPE)
         found["object"], found["kind"], found["frame"] = targets[own], len(kinds) - 1, NONE
-        by_index = np.array([each in _NAMED_BY_INDEX for each in snapshot.edge_types])[kind[own]]
+        by_index = np.array([each in NAMED_BY_INDEX for each in snapshot.edge_types])[kind[own]]
         found["detail"] = np.where(by_index, 0, name[own])
         rows.append(found)
     return np.concatenate(rows), kinds

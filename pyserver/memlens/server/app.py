@@ -15,6 +15,7 @@ from memlens.server.handlers import (
     libraries,
     named,
     objects,
+    redact,
     snapshots,
     sources,
     sql,
@@ -61,6 +62,7 @@ def create_server() -> Server:
     fleets = FleetLines(configuration, files)
     fleet.register(server, fleets)
     libraries.register(server, configuration, registry, finder)
+    redact.register(server)
     objects.register(server, configuration, registry, files, heaps, finder)
     editor.register(server, files, heaps, Notebooks(finder))
     hover.register(server, configuration, files, heaps, fleets)

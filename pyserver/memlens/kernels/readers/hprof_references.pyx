@@ -90,11 +90,19 @@ cdef struct StoredArray:
     uint8_t head[HEAD_BYTES]
 
 
+cdef bint is_zero(const uint8_t *at, uint64_t count) noexcept nogil:
+    cdef uint64_t each
+    for each in range(count):
+        if at[each]:
+            return False
+    return True
+
+
 cdef class References(Owner):
     """Reads the records of ``objects``, which has been run to its end, again.
 
     ``held`` has the references from threads to what their stacks hold, which aren't in the records of objects: rows of
-    source, target and the number of a name, sorted by source.
+    source, target and the number of a name, sorted by source. With ``without_zeros`` a string of zeros has no text.
     """
 
     cdef readonly Objects objects
@@ -106,12 +114,12 @@ cdef class References(Owner):
     cdef size_t segment, done
     cdef readonly uint64_t offset
     cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
-    cdef bint with_stacks
+    cdef bint with_stacks, without_zeros
     cdef uint32_t finalizer_name, unfinalized_name, last_class
     cdef uint64_t last_class_id
     cdef int code
 
-    def __cinit__(self, Objects objects, const uint32_t[:, ::1] held):
+    def __cinit__(self, Objects objects, const uint32_t[:, ::1] held, bint without_zeros=False):
         cdef Segment *segments = <Segment *> objects.records.segments.data
         cdef size_t count = objects.ids.count
         cdef uint64_t zero = 0
@@ -123,6 +131,7 @@ cdef class References(Owner):
                 raise ValueError("held are of no object, or in no order")
         self.held = held
         self.objects = objects
+        self.without_zeros = without_zeros
         self.last_class = NO_CLASS
         self.own(&self.types, 4)
         self.own(&self.shallow, 8)
@@ -494,6 +503,8 @@ cdef class References(Owner):
             self.shortened_texts += 1
             return 0
         end = min(first + count, units)
+        if self.without_zeros and is_zero(body, array.body_bytes):
+            return 0
         at = first
         while at < end and done < STRING_BYTES:
             if not wide:

@@ -98,7 +98,7 @@ cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogi
 
 
 cdef class Lines(Scan):
-    """Scans the lines of ``data`` in steps, and adds a row to the columns for each object."""
+    """Scans the lines of ``data`` from the byte ``start`` on, in steps, and adds a row for each object."""
 
     cdef readonly uint64_t bad_lines, first_bad_offset, good_lines, dangling, duplicates, shortened
     cdef readonly bint is_cut
@@ -112,8 +112,9 @@ cdef class Lines(Scan):
     cdef Vector singleton, detail
     cdef Interner types, details, files, methods, categories, places
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data, size_t start=0):
         cdef uint64_t zero = 0
+        self.position = min(start, self.length)
         self.own(&self.address, 8)
         self.own(&self.klass, 8)
         self.own(&self.superclass, 8)

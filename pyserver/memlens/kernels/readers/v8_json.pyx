@@ -11,12 +11,10 @@ Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snap
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
-from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.base.utf8 cimport read_escape, write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
-from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
@@ -34,13 +32,6 @@ cdef enum:
     STRETCH = 1 << 15       # bytes
 
 cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
-
-
-cdef inline bint is_blank(uint8_t one) noexcept nogil:
-    # almost no byte is, so that the first test decides
-    if one > 0x20:
-        return False
-    return one == 0x20 or one == 0x0A or one == 0x0D or one == 0x09
 
 
 cdef size_t skip_string(const uint8_t *data, size_t at, size_t end) noexcept nogil:
@@ -200,8 +191,6 @@ def starts_of(const uint32_t[::1] counts, uint64_t[::1] starts):
 cdef class ArrayReader(Scan):
     """Parses the array from the bracket at ``start`` to the one before ``end``; ValueError if it isn't in the data."""
 
-    cdef size_t end
-
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, *_):
         if end > self.length or start + 2 > end:
             raise ValueError("no array")
@@ -216,31 +205,6 @@ cdef struct Sink:
     int most_digit      # the largest value of one digit where nearly all values have one, else -1
     bint is_node        # whether values are indexes into the array of nodes; they are stored as numbers of nodes
     bint is_clipped     # whether larger values are stored as ``most``
-
-
-cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogil:
-    """Parse the leading digits of 8 bytes at once, and return how many there are. A ninth may follow.
-
-    How many digits a number has is unpredictable, so no branch depends on that.
-    Source: Langdale and Lemire, "Parsing Gigabytes of JSON per Second", VLDB Journal 28 (2019), for 8 digits.
-    """
-    cdef uint64_t digits, others
-    cdef int count
-    memcpy(&digits, text, 8)
-    digits ^= <uint64_t> 0x3030303030303030
-    # the top bit of each byte that isn't a digit; a carry out of a byte changes only the bytes after it
-    others = ((digits + <uint64_t> 0x7676767676767676) | digits) & <uint64_t> 0x8080808080808080
-    count = 8
-    if others:
-        count = lowest_bit(others) >> 3
-        if count == 0:
-            return 0
-        # pad with leading zeros: the first digit is the lowest byte
-        digits <<= 64 - 8 * count
-    digits = (digits * 10 + (digits >> 8)) & <uint64_t> 0x00FF00FF00FF00FF
-    digits = (digits * 100 + (digits >> 16)) & <uint64_t> 0x0000FFFF0000FFFF
-    value[0] = (digits * 10000 + (digits >> 32)) & <uint64_t> 0xFFFFFFFF
-    return count
 
 
 cdef class Rows(ArrayReader):

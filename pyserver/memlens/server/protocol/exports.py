@@ -1,4 +1,4 @@
-"""A snapshot's pictures and report as texts to save."""
+"""A snapshot's pictures and report as texts to save, and a heap dump without its values."""
 
 from typing import Literal
 
@@ -82,10 +82,29 @@ class ReportResult(Struct, frozen=True):
     text: str
 
 
+class RedactParams(Struct, frozen=True):
+    """Write the heap dump at ``path`` without its values to ``out``, which is replaced if it exists.
+
+    Cancelling this request removes what was written. Progress comes as ``memlens/progress`` notifications with that
+    ``view``.
+    """
+
+    path: str
+    out: str
+    view: str
+
+
+class RedactResult(Struct, frozen=True):
+    """``note`` says where the dump breaks off; empty for a whole one."""
+
+    note: str
+
+
 REQUESTS: Requests = {
     "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
     "memlens/flameSvg": (FlameSvgParams, SvgResult),
     "memlens/heapSvg": (HeapSvgParams, SvgResult),
     "memlens/report": (ReportParams, ReportResult),
     "memlens/findingMarkdown": (FindingMarkdownParams, ReportResult),
+    "memlens/redact": (RedactParams, RedactResult),
 }

@@ -1,4 +1,4 @@
-"""Runs ``memlens ingest``, ``memlens examine`` and ``memlens tables`` as child processes.
+"""Runs ``memlens ingest``, ``memlens examine``, ``memlens tables`` and ``memlens redact`` as child processes.
 
 Their progress is forwarded, they are killed when cancelled, and their crashes are explained. Untrusted files are read
 only by these processes, so this one survives whatever happens to them.
@@ -31,6 +31,7 @@ from memlens.child import (
     oom_kills,
 )
 from memlens.store.files.cache import Cache, partial_folder
+from memlens.store.files.disk import partial_file
 from memlens.store.tables.fill import TABLES
 from memlens.store.tables.schema import Part
 from memlens.texts import Text, phrase
@@ -58,9 +59,10 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
     def remove(pid: int) -> None:
         remove_unfinished(folder, pid)
 
-    return await _run(
+    done = await _run(
         _Work(phrase("reading of the snapshot"), source), ["ingest", *options], on_progress, remove
     )
+    return Path(done.archive)
 
 
 async def examine(archive: Path, options: list[str], on_progress: ProgressListener) -> None:
@@ -87,6 +89,19 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
     )
 
 
+async def redact(source: Path, out: Path, on_progress: ProgressListener) -> Text | None:
+    """Write a heap dump without its values to ``out``, which is replaced if it exists.
+
+    Returns a sentence about where the dump breaks off, if it does. Cancellation and errors are as in :func:`ingest`.
+    """
+
+    def remove(pid: int) -> None:
+        partial_file(out, pid).unlink(missing_ok=True)
+
+    work = _Work(phrase("writing of the dump"), source)
+    return (await _run(work, ["redact", str(out), "--force"], on_progress, remove)).note
+
+
 class _Work(NamedTuple):
     """The task of a child, for messages, and the path that it works on."""
 
@@ -96,7 +111,7 @@ class _Work(NamedTuple):
 
 async def _run(
     work: _Work, command: list[str], on_progress: ProgressListener, remove: Callable[[int], None]
-) -> Path:
+) -> DoneLine:
     killed_before = oom_kills()
     command = [
         sys.executable,
@@ -126,9 +141,9 @@ async def _run(
     if errors:
         logger.log(logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", *work, errors)
     match outcome:
-        case DoneLine(archive):
+        case DoneLine():
             # its outcome is final, even if it is killed while it ends
-            return Path(archive)
+            return outcome
         case ErrorLine(problem):
             raise IngestError(problem)
     await asyncio.to_thread(remove, child.pid)

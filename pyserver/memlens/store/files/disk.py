@@ -56,6 +56,11 @@ def make_folder(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
+def partial_file(target: Path, process_id: int) -> Path:
+    """Return where a process writes what is to become the file ``target``."""
+    return target.with_name(f"{target.name}.partial-{process_id}")
+
+
 def make_private(path: Path) -> None:
     """Let only the owner read or write a file, whatever the process's umask is."""
     path.chmod(0o600)

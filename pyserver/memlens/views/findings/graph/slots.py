@@ -41,9 +41,9 @@ def null_arrays(case: GraphCase) -> Iterator[Ranked]:
     """Arrays that no known collection has are null in over three quarters of their slots: 1% of what roots reach, and
     32 KiB.
 
-    Of dumps of Java.
+    Of dumps of Java whose values are there: without them it isn't known which collections use their arrays.
     """
-    if case.info.kind != "hprof":
+    if case.info.kind != "hprof" or case.snapshot.fields is None:
         return
     arrays = case.instances(_reference_arrays(case)).astype(np.int64)
     known = sized(case).objects

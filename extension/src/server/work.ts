@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+import type { Server } from './client';
+
+/**
+ * Show the progress of a request that reports it by a view's name, which `ask` gets, and let the user cancel it.
+ *
+ * Returns its answer; undefined if the user cancelled. Throws what went wrong.
+ */
+export function showWork<T>(
+  server: Server,
+  title: string,
+  ask: (view: string, token: vscode.CancellationToken) => Promise<T>,
+): Thenable<T | undefined> {
+  const view = `work:${randomBytes(8).toString('hex')}`;
+  const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+  return vscode.window.withProgress(options, async (progress, token) => {
+    let shown = 0;
+    const listening = server.onDidProgress(({ view: of, fraction }) => {
+      if (of !== view || fraction === null) return;
+      const percent = Math.floor(fraction * 100);
+      if (percent <= shown) return;
+      progress.report({ increment: percent - shown, message: `${percent}%` });
+      shown = percent;
+    });
+    try {
+      return await ask(view, token);
+    } catch (error) {
+      if (token.isCancellationRequested) return undefined;
+      throw error;
+    } finally {
+      listening.dispose();
+    }
+  });
+}

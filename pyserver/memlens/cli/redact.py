@@ -1,0 +1,63 @@
+"""``memlens redact``: writes a heap dump anew without its values, for others' eyes."""
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+from memlens import limits
+from memlens.cli.output import json_line, message_line, say, writing
+from memlens.cli.progress import reporter
+from memlens.errors import BadRequestError
+from memlens.formats.containers import open_source
+from memlens.formats.redacted import CONTENTS, VALUES
+from memlens.formats.redaction import redact
+from memlens.formats.redaction.output import compressed
+from memlens.texts import Text, phrase
+from memlens.units import format_bytes
+
+
+class _Written(NamedTuple):
+    file: str
+    bytes: int
+    removed: str
+    broken: Text | None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    if options.parent:
+        limits.end_with(options.parent)
+    if options.background:
+        limits.lower_priority()
+    _check_place(options.file, options.out, force=options.force)
+    report = reporter(options.progress)
+    removed = CONTENTS if options.keep_numbers else VALUES
+    with writing(options.out) as file, open_source(options.file, options.out.parent, report) as source:
+        with compressed(file, options.out.name) as output:
+            broken = redact(source, output, removed, report)
+        source.check()
+    report("done", 1.0)
+    written = options.out.stat().st_size
+    if options.progress == "json":
+        message_line({"type": "done", "archive": str(options.out), "note": broken})
+    elif options.json:
+        json_line(_Written(str(options.out), written, removed, broken)._asdict())
+    else:
+        say(f"{options.out}: {format_bytes(written)}")
+        if broken is not None:
+            say(f"note: {broken}", error=True)
+    return 0
+
+
+def _check_place(source: Path, target: Path, *, force: bool) -> None:
+    """Raise :class:`BadRequestError` for a target that would overwrite a file."""
+    if not target.exists():
+        return
+    if source.exists() and source.samefile(target):
+        raise BadRequestError(
+            phrase("A dump can't be written over itself"), advice=phrase("Choose another file.")
+        )
+    if not force:
+        raise BadRequestError(
+            phrase("{file} exists", file=target.name), advice=phrase("Choose another file, or add --force.")
+        )

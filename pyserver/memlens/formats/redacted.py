@@ -1,0 +1,83 @@
+"""Heap dumps that ``memlens redact`` wrote: how a file says so, and what a reader then doesn't take for values.
+
+Without this a redacted dump of Java would be full of equal strings and arrays of zeros, and its collections be empty.
+"""
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.graph import VALUE_KINDS, Graph, Values
+from memlens.model.info import Notice
+from memlens.texts import phrase
+
+Removed = Literal["values", "contents"]
+"""What was removed: all values, or only contents, which leaves numbers."""
+
+VALUES: Removed = "values"
+CONTENTS: Removed = "contents"
+
+REMOVALS: dict[object, Removed] = {each: each for each in (VALUES, CONTENTS)}
+"""By the words that files have."""
+
+MARK = "removed by Memlens: "
+"""In the file, followed by what was removed."""
+
+
+def mark_of(removed: Removed) -> str:
+    """The words in a file that say what was removed from it."""
+    return MARK + removed
+
+
+def removed_by(text: str) -> Removed | None:
+    """What was removed, by the words in a file; None if it isn't such a mark."""
+    return REMOVALS.get(text.removeprefix(MARK)) if text.startswith(MARK) else None
+
+
+def mark_graph(
+    graph: Graph, removed: Removed | None, *, comparable: bool = False, fields_stay: bool = False
+) -> None:
+    """Say in a dump that something was removed, if it was, and take what is left in its place for no value.
+
+    ``comparable``: whether equal contents are still equal, and others not. ``fields_stay``: whether the fields are the
+    runtime's and not the program's, so that they are all there.
+    """
+    if removed is None:
+        return
+    graph.settings["removed"] = removed
+    graph.notices.append(_notice(removed, comparable=comparable))
+    if graph.values is not None and not fields_stay:
+        graph.values = None if removed == VALUES else _numbers_of(graph.values)
+    # their pixels were elements of arrays
+    graph.images = graph.images[:0]
+    if len(graph.arrays):
+        graph.arrays = graph.arrays[_stays(graph)] if removed == CONTENTS else graph.arrays[:0]
+
+
+def _numbers_of(values: Values) -> Values:
+    """The fields that ``--keep-numbers`` keeps: of types other than those of bytes and characters."""
+    gone = [VALUE_KINDS.index(name) for name in ("byte", "char")]
+    stays = ~np.isin(values.kind, gone)
+    before = np.concatenate((np.zeros(1, np.uint64), np.cumsum(stays, dtype=np.uint64)))
+    return Values(before[values.start], values.name[stays], values.kind[stays], values.bits[stays])
+
+
+def _stays(graph: Graph) -> npt.NDArray[np.bool_]:
+    """Which rows of arrays have the elements that the program had."""
+    names = [graph.texts[number] for number in graph.types.name.tolist()]
+    gone = np.array([name in ("byte[]", "char[]", "int[]") for name in names])
+    found: npt.NDArray[np.bool_] = ~gone[graph.objects.type[graph.arrays["object"]]]
+    return found
+
+
+def _notice(removed: Removed, *, comparable: bool) -> Notice:
+    if removed == VALUES:
+        what = phrase("The values were removed from this dump: contents of strings and numbers.")
+    else:
+        what = phrase("The contents of strings were removed from this dump, and most arrays of numbers.")
+    if comparable:
+        which = phrase("Equal strings are still equal, by the numbers that stand in their place.")
+    else:
+        which = phrase("Findings that rest on them are left out, as duplicate strings and empty collections.")
+    return Notice("values-removed", phrase("{what} {which}", what=what, which=which))

@@ -1,0 +1,49 @@
+"""Writes heap dumps anew without their values: one module a format, with a function ``redact``.
+
+Sizes, ids, references, roots, stacks, and the names of classes, fields, functions and files stay.
+"""
+
+from importlib import import_module
+from typing import Protocol, cast
+
+from memlens.errors import BadRequestError
+from memlens.formats import FORMATS, recognised
+from memlens.formats.containers import Source
+from memlens.formats.redacted import Removed
+from memlens.formats.redaction.output import Output
+from memlens.progress import Report
+from memlens.texts import Text, phrase
+
+_WITH_VALUES = ("hprof", "v8_heap", "ruby", "python_heap", "pyheap")
+
+
+class _Redaction(Protocol):
+    def redact(self, source: Source, output: Output, removed: Removed, report: Report) -> int | None:
+        """Write the dump; return the offset where it breaks, None if it is whole."""
+
+
+def redact(source: Source, output: Output, removed: Removed, report: Report) -> Text | None:
+    """Write a heap dump to ``output`` without its values; ``report`` gets ``("reading", fraction)`` and "writing".
+
+    Returns a sentence about where the dump breaks off, None if it is whole. Raises :class:`BadRequestError` for a file
+    that has no values, :class:`DamagedSnapshotError`, :class:`NotASnapshotError` or MemoryError.
+    """
+    format_ = recognised(source)
+    if format_ == "gcdump":
+        raise BadRequestError(
+            phrase("Heap dumps of .NET have no values, only types, sizes and references"),
+            advice=phrase("Share the file as it is."),
+        )
+    if format_ not in _WITH_VALUES:
+        raise BadRequestError(
+            phrase("The file is not a heap dump but a {format}", format=FORMATS[format_]),
+            advice=phrase("Only heap dumps have the values of a program's objects."),
+        )
+    module = cast("_Redaction", import_module(f"{__name__}.{format_}"))
+    broken = module.redact(source, output, removed, report)
+    if broken is None and not source.truncated:
+        return None
+    return phrase(
+        "The dump is truncated or damaged at byte {n}: what could not be read there was left out.",
+        n=source.length if broken is None else broken,
+    )

@@ -1,0 +1,102 @@
+"""The sections of a V8 heap snapshot: where each stands in the file, and the header that says what rows consist of."""
+
+import msgspec
+from msgspec import Struct, ValidationError
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.kernels.readers import v8_json as kernel
+from memlens.texts import phrase
+
+MARK_FIELD = "memlens"
+"""A field of the header that only snapshots have from which Memlens removed something."""
+
+NAMED_BY_INDEX = ("element", "hidden")
+"""Kinds of references whose name is a number and not a string."""
+
+_FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
+_MOST_FIELDS = 64
+
+_ERRORS = {
+    kernel.TRUNCATED: phrase("The JSON is truncated: the snapshot was probably not written completely"),
+    kernel.SYNTAX: phrase("The file is not valid JSON"),
+    kernel.TOO_LARGE: phrase("A number is larger than its field allows"),
+    kernel.NO_NODE: phrase("A reference leads to no object"),
+}
+
+
+class Meta(Struct):
+    """The fields of rows, and the names of the values of the first."""
+
+    node_fields: list[str]
+    node_types: list[list[str] | str]
+    edge_fields: list[str]
+    edge_types: list[list[str] | str]
+    trace_function_info_fields: list[str] = []
+    trace_node_fields: list[str] = []
+    location_fields: list[str] = []
+    sample_fields: list[str] = []
+
+
+class Header(Struct):
+    """``snapshot``: the fields of all rows, and the numbers of rows."""
+
+    meta: Meta
+    node_count: int | None = None
+    edge_count: int | None = None
+    root_index: int = 0
+    extra_native_bytes: int = 0
+    memlens: str = ""
+    """What Memlens removed."""
+
+
+class Sections:
+    """Where the values of the file's top-level object are (``spans``), and the ``header``, checked."""
+
+    def __init__(self, source: Source) -> None:
+        self._data = source.data
+        status, offset, self.spans = kernel.sections(self._data, _FLAT)
+        source.release(len(self._data))
+        check(status, offset)
+        if "snapshot" not in self.spans:
+            raise self._without_header()
+        self.header = self._read_header()
+
+    def _without_header(self) -> NotASnapshotError:
+        if "nodeClassNames" not in self.spans:
+            return NotASnapshotError(phrase("The file is JSON without the header of a heap snapshot"))
+        return NotASnapshotError(
+            phrase("The heap snapshot is in WebKit's own format, which Memlens doesn't read"),
+            advice=phrase(
+                'In Bun, Bun.generateHeapSnapshot("v8") returns one that it reads; write that to a file.'
+            ),
+        )
+
+    def _read_header(self) -> Header:
+        start, end = self.spans["snapshot"]
+        try:
+            header = msgspec.json.decode(self._data[start:end], type=Header)
+        except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise DamagedSnapshotError(
+                phrase("The header is not a heap snapshot's: {reason}", reason=str(error)), offset=start
+            ) from error
+        for name in (
+            "node_fields",
+            "edge_fields",
+            "location_fields",
+            "sample_fields",
+            "trace_function_info_fields",
+        ):
+            if len(getattr(header.meta, name)) > _MOST_FIELDS:
+                raise DamagedSnapshotError(
+                    phrase("The header has more {name} than there can be", name=name), offset=start
+                )
+        return header
+
+
+def check(status: int, offset: int) -> None:
+    """Raise :class:`DamagedSnapshotError` or MemoryError for a kernel's status other than OK."""
+    if status == kernel.NO_MEMORY:
+        raise MemoryError
+    if status != kernel.OK:
+        raise DamagedSnapshotError(_ERRORS[status], offset=offset)

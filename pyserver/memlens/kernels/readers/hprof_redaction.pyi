@@ -1,0 +1,19 @@
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+from memlens.kernels.readers.hprof import Records
+
+WRITE: int
+
+class Redaction:
+    stage: int
+    needed: int
+    broken_at: int
+    def __init__(self, records: Records, start: int, keeps_numbers: bool) -> None: ...
+    @property
+    def offset(self) -> int: ...
+    def run(self, limit: int) -> int: ...
+    def take_kept(self) -> Buffer: ...
+    def keep(self, offsets: npt.NDArray[np.uint64]) -> None: ...
+    def fill(self, out: bytearray) -> int: ...

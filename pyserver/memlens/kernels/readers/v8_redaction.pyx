@@ -1,0 +1,396 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Writes the parts of V8's heap snapshots anew in which there are contents: the objects' names, and the strings.
+
+A string of the file may be the text of a string object and the name of a property at once. :class:`Names` notes what
+uses each, and then writes the rows of objects, in which those with a content get another string than the names have;
+:class:`Strings` writes the strings, of which those stay that name something.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdio cimport snprintf
+from libc.string cimport memchr, memcmp, memcpy
+
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push_u32
+from memlens.kernels.readers.v8_json cimport ArrayReader, is_blank, short_number, skip_string
+
+OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
+
+NAME, VALUE, NODE, FIXED = 1, 2, 4, 8
+"""Uses of a text: as a name; as an object's content; as the name of a node of the DOM, which may have attributes; and
+texts that the engine gives to all objects of a kind, which stay as they are."""
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_TRUNCATED
+    E_SYNTAX
+    E_TOO_LARGE
+    E_NO_NODE
+    E_NO_MEMORY
+
+cdef enum:
+    U_NAME = 1
+    U_VALUE = 2
+    U_NODE = 4
+    U_FIXED = 8
+
+cdef enum:
+    MOST_NUMBER = 24        # bytes of a number and of what stands around it
+    MOST_REMOVED = 128      # bytes of a text that stands for another
+
+cdef uint64_t MOST_STRINGS = 0xFFFFFFF0
+
+cdef const char **FIXED_TEXTS = ["", "heap number", "smi number", "int", "bool", "bigint"]
+
+
+def is_of_numbers(const uint8_t[::1] data, size_t start, size_t end) -> bool:
+    """Whether there is nothing but arrays of whole numbers in a part of the file."""
+    cdef size_t at
+    cdef bint found = True
+    with nogil:
+        for at in range(start, end):
+            if not (0x30 <= data[at] <= 0x39 or data[at] == 0x2C or data[at] == 0x5B or data[at] == 0x5D
+                    or is_blank(data[at])):
+                found = False
+                break
+    return found
+
+
+cdef class Names(ArrayReader):
+    """Goes through rows of ``fields`` numbers, of which one is a type, or -1, and one a name.
+
+    ``kinds`` has the use of the names for each type, of which 256 are known; ``uses`` has an item for each text.
+    """
+
+    cdef int fields, type_field, name_field
+    cdef const uint8_t[::1] kinds
+    cdef uint8_t[::1] uses
+    cdef const uint32_t[::1] numbers
+    cdef readonly uint64_t needed
+
+    def __cinit__(
+        self, const uint8_t[::1] data, size_t start, size_t end, int fields, int type_field, int name_field,
+        const uint8_t[::1] kinds, uint8_t[::1] uses,
+    ):
+        if not (-1 <= type_field < fields and 0 <= name_field < fields) or kinds.shape[0] != 256:
+            raise ValueError("no such fields")
+        self.fields = fields
+        self.type_field = type_field
+        self.name_field = name_field
+        self.kinds = kinds
+        self.uses = uses
+
+    cdef int read_row(self, size_t *place, uint8_t *kind, uint64_t *name, size_t *begin, size_t *after) noexcept nogil:
+        """Read the row at ``place``: the use of its name, the name, and where this stands. -1 after an error.
+
+        Returns 0 without a row at the end.
+        """
+        cdef const uint8_t *data = self.data
+        cdef size_t at = place[0], end = self.end, first
+        cdef uint64_t value = 0, type = 0
+        cdef int field
+        for field in range(self.fields):
+            while at < end and (data[at] == 0x2C or is_blank(data[at])):
+                at += 1
+            if at == end and field == 0:
+                place[0] = at
+                return 0
+            first = at
+            if at + 8 <= end:
+                at += short_number(data + at, &value)
+            if at == first or at == first + 8:
+                at = first
+                value = 0
+                while at < end and 0x30 <= data[at] <= 0x39:
+                    value = value * 10 + (data[at] - 0x30)
+                    at += 1
+                if at == first:
+                    return self.fail(E_SYNTAX, at)
+            if at < end and data[at] != 0x2C and not is_blank(data[at]):
+                return self.fail(E_SYNTAX, at)
+            if field == self.type_field:
+                type = value
+            if field == self.name_field:
+                name[0], begin[0], after[0] = value, first, at
+        if type > 255:
+            return self.fail(E_TOO_LARGE, place[0])
+        kind[0] = self.kinds[type]
+        if kind[0] and name[0] >= <uint64_t> self.uses.shape[0]:
+            return self.fail(E_TOO_LARGE, begin[0])
+        place[0] = at
+        return 1
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        """Note what uses each text."""
+        cdef uint64_t name = 0
+        cdef uint8_t kind = 0
+        cdef size_t begin = 0, after = 0
+        cdef int status
+        while self.position < limit:
+            status = self.read_row(&self.position, &kind, &name, &begin, &after)
+            if status < 0:
+                return -1
+            if status == 0:
+                return E_OK
+            if kind:
+                self.uses[name] |= kind
+        return E_MORE
+
+    def write(self, size_t start, const uint32_t[::1] numbers):
+        """Begin to write at ``start``; ``numbers`` has the number of each text for objects of which it is a content."""
+        if numbers.shape[0] != self.uses.shape[0]:
+            raise ValueError("columns of different lengths")
+        self.position = start + 1
+        self.numbers = numbers
+
+    def fill(self, uint8_t[::1] out) -> int:
+        """Write the rows that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
+        cdef size_t done = 0
+        cdef int status
+        if self.numbers is None:
+            raise ValueError("writing has not begun")
+        self.needed = 0
+        with nogil:
+            status = self.write_rows(&out[0], out.shape[0], &done)
+        if status < 0:
+            raise ValueError("the rows have not been read before")
+        return done
+
+    cdef int write_rows(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        cdef size_t at, start, begin = 0, after = 0, done = 0, part
+        cdef uint64_t name = 0
+        cdef uint8_t kind = 0
+        cdef int status
+        while True:
+            start = at = self.position
+            status = self.read_row(&at, &kind, &name, &begin, &after)
+            count[0] = done
+            if status <= 0:
+                return status
+            if room - done < at - start + MOST_NUMBER:
+                self.needed = 0 if done else at - start + MOST_NUMBER
+                return 0
+            if kind == U_VALUE and self.numbers[name] != name:
+                part = begin - start
+                memcpy(out + done, self.data + start, part)
+                done += part
+                done += <size_t> snprintf(<char *> out + done, MOST_NUMBER, b"%u", <unsigned int> self.numbers[name])
+                memcpy(out + done, self.data + after, at - after)
+                done += at - after
+            else:
+                memcpy(out + done, self.data + start, at - start)
+                done += at - start
+            self.position = at
+
+
+cdef inline bint is_word(uint8_t one) noexcept nogil:
+    return 0x30 <= one <= 0x39 or 0x41 <= one <= 0x5A or 0x61 <= one <= 0x7A or one == 0x5F or one == 0x24
+
+
+cdef inline bint begins(const uint8_t *text, size_t count, const char *with_, size_t with_count) noexcept nogil:
+    return count >= with_count and memcmp(text, with_, with_count) == 0
+
+
+cdef inline size_t digits_before(const uint8_t *text, size_t end) noexcept nogil:
+    """Return where the digits begin that end at ``end``."""
+    while end and 0x30 <= text[end - 1] <= 0x39:
+        end -= 1
+    return end
+
+
+cdef class Strings(ArrayReader):
+    """Counts the strings; then writes them, and after them one for each that is a name and a content at once.
+
+    A text that doesn't stay becomes "removed N" with its number, so that texts are equal that were.
+    """
+
+    cdef readonly uint64_t count, needed
+    cdef Vector fixed
+    cdef const uint8_t[::1] uses
+    cdef const uint32_t[::1] numbers
+    cdef uint64_t next
+    cdef Py_ssize_t next_split
+
+    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
+        self.own(&self.fixed, 4)
+
+    cdef int find(self, size_t *begin, size_t *after) noexcept nogil:
+        """Find the next string, between the two quotes. Returns 0 at the end, -1 after an error."""
+        cdef const uint8_t *data = self.data
+        cdef size_t at = self.position, end = self.end
+        while at < end and (data[at] == 0x2C or is_blank(data[at])):
+            at += 1
+        if at >= end:
+            return 0
+        if data[at] != 0x22:
+            return self.fail(E_SYNTAX, at)
+        begin[0] = at + 1
+        at = skip_string(data, at, end)
+        if at > end:
+            return self.fail(E_TRUNCATED, end)
+        after[0] = at - 1
+        return 1
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef size_t begin = 0, after = 0, each, length
+        cdef int status
+        while self.position < limit:
+            status = self.find(&begin, &after)
+            if status <= 0:
+                return status
+            for each in range(6):
+                length = 0
+                while FIXED_TEXTS[each][length]:
+                    length += 1
+                if after - begin == length and memcmp(self.data + begin, FIXED_TEXTS[each], length) == 0:
+                    if vector_push_u32(&self.fixed, <uint32_t> self.count) < 0:
+                        return self.fail(E_NO_MEMORY, begin)
+            self.count += 1
+            if self.count >= MOST_STRINGS:
+                return self.fail(E_TOO_LARGE, begin)
+            self.position = after + 1
+        return E_MORE
+
+    def take_fixed(self) -> object:
+        """Move out the numbers of the texts that the engine gives to all objects of a kind."""
+        return column_of(&self.fixed, b"I")
+
+    def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers):
+        """Begin to write at ``start``; ``uses`` and ``numbers`` are those of :class:`Names`."""
+        if uses.shape[0] != <Py_ssize_t> self.count or numbers.shape[0] != uses.shape[0]:
+            raise ValueError("columns of different lengths")
+        self.position = start + 1
+        self.uses = uses
+        self.numbers = numbers
+
+    def fill(self, uint8_t[::1] out) -> int:
+        """Write the strings that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
+        """
+        cdef size_t done = 0
+        if self.numbers is None:
+            raise ValueError("writing has not begun")
+        self.needed = 0
+        with nogil:
+            self.write_strings(&out[0], out.shape[0], &done)
+        return done
+
+    cdef void write_strings(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        cdef const uint8_t *text
+        cdef size_t begin = 0, after = 0, done = 0, most
+        cdef uint8_t use
+        while True:
+            count[0] = done
+            if self.next >= self.count:
+                self.write_split(out, room, count)
+                return
+            self.find(&begin, &after)
+            use = self.uses[self.next]
+            most = MOST_REMOVED + (after - begin if use & (U_NAME | U_FIXED) else 0)
+            if room - done < most:
+                self.needed = 0 if done else most
+                return
+            if self.next:
+                memcpy(out + done, b",\n", 2)
+                done += 2
+            text = self.data + begin
+            if use & U_FIXED and not after - begin:
+                memcpy(out + done, b'""', 2)
+                done += 2
+            elif use & (U_NAME | U_FIXED):
+                done += self.write_name(text, after - begin, use, out + done)
+            else:
+                done += removed(self.next, out + done)
+            self.next += 1
+            self.position = after + 1
+
+    cdef void write_split(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        """Write the texts of contents that are also names."""
+        while self.next_split < self.numbers.shape[0]:
+            if self.numbers[self.next_split] != <uint32_t> self.next_split:
+                if room - count[0] < MOST_REMOVED:
+                    self.needed = 0 if count[0] else MOST_REMOVED
+                    return
+                memcpy(out + count[0], b",\n", 2)
+                count[0] += 2
+                count[0] += removed(self.numbers[self.next_split], out + count[0])
+            self.next_split += 1
+
+    cdef size_t write_name(self, const uint8_t *text, size_t length, uint8_t use, uint8_t *out) noexcept nogil:
+        """Write a name, of which only an element's attributes and the ends of a WeakMap's entry may be contents."""
+        cdef size_t done = 0
+        if use & U_NODE:
+            done = self.write_element(text, length, out)
+        if done == 0:
+            done = write_entry(text, length, out)
+        if done == 0:
+            out[0] = 0x22
+            memcpy(out + 1, text, length)
+            out[1 + length] = 0x22
+            done = length + 2
+        return done
+
+    cdef size_t write_element(self, const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
+        """Write ``<a href="…">`` as ``<a removed N>``; nothing if there are no attributes."""
+        cdef size_t at = 9 if begins(text, length, b"Detached ", 9) else 0
+        if at == length or text[at] != 0x3C:
+            return 0
+        at += 1
+        while at < length and (is_word(text[at]) or text[at] == 0x2D or text[at] == 0x3A):
+            at += 1
+        if at + 1 == length and text[at] == 0x3E:
+            return 0
+        out[0] = 0x22
+        memcpy(out + 1, text, at)
+        return 1 + at + <size_t> snprintf(
+            <char *> out + 1 + at, 64, b" removed %llu>\"", <unsigned long long> self.next
+        )
+
+
+cdef size_t removed(uint64_t number, uint8_t *out) noexcept nogil:
+    return <size_t> snprintf(<char *> out, 64, b"\"removed %llu\"", <unsigned long long> number)
+
+
+cdef size_t write_entry(const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
+    """Write "N / part of key (KEY @ID) -> value (VALUE @ID) pair in WeakMap (table @ID)" without the value, which may
+    be a string, and with a key that is a name. Nothing if the text isn't one of these.
+    """
+    cdef size_t tail, value, key, key_end, done
+    cdef const void *found
+    if length == 0 or text[length - 1] != 0x29:
+        return 0
+    tail = digits_before(text, length - 1)
+    if tail < 26 or memcmp(text + tail - 25, b" pair in WeakMap (table @", 25):
+        return 0
+    # the bracket after the value's id
+    tail -= 26
+    value = digits_before(text, tail)
+    key = 0
+    while key < tail and 0x30 <= text[key] <= 0x39:
+        key += 1
+    out[0] = 0x22
+    memcpy(out + 1, text, key)
+    done = 1 + key
+    if begins(text + key, length - key, b" / part of key (", 16):
+        key += 16
+        key_end = key
+        while key_end < tail and is_word(text[key_end]):
+            key_end += 1
+        memcpy(out + done, b" / part of key (", 16)
+        done += 16
+        found = memchr(text + key_end, 0x29, length - key_end)
+        if found != NULL and begins(text + key_end, length - key_end, b" @", 2) and digits_before(
+                text, <const uint8_t *> found - text) == key_end + 2:
+            key_end = <const uint8_t *> found - text
+            memcpy(out + done, text + key, key_end - key)
+            done += key_end - key
+        else:
+            memcpy(out + done, b"removed", 7)
+            done += 7
+        memcpy(out + done, b")", 1)
+        done += 1
+    memcpy(out + done, b" -> value (removed @", 20)
+    done += 20
+    memcpy(out + done, text + value, length - value)
+    done += length - value
+    out[done] = 0x22
+    return done + 1
