@@ -8,6 +8,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import ANY
 
@@ -390,6 +391,8 @@ def test_a_bug_in_a_view_fails_only_its_request(caplog: pytest.LogCaptureFixture
         answers: dict[str, Callable[[Any], Awaitable[Any]]] = {}
 
         class Features:
+            protocol = SimpleNamespace(notify=None)
+
             def feature(self, method: str) -> Callable[[Any], None]:
                 return lambda answered: answers.__setitem__(method, answered)
 
