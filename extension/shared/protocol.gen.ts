@@ -1773,7 +1773,10 @@ export interface LineHeatResult {
   files: FileHeat[];
 }
 
-/** A line of source. `frame` is its number in the snapshot, `file` as the snapshot spells it. */
+/**
+ * A line of source, 0 where only the file is known. `frame` is its number in the snapshot, `file` as the
+ * snapshot spells it.
+ */
 export interface LineLink {
   file: string;
   line: number;
@@ -3028,8 +3031,9 @@ export interface TypeParams {
 /**
  * A type. `retained_bytes` are those of its instances that no other instance of it dominates.
  *
- * `file` and `line` are where it is defined, if that is known. In sampled dumps an object of the file stands for
- * several of the program: the estimates are by the type's multiplier, as PerfView has it, and None in other dumps.
+ * `file` and `line` are where it is defined, if that is known; the file alone may be inferred from its name. In
+ * sampled dumps an object of the file stands for several of the program: the estimates are by the type's multiplier,
+ * as PerfView has it, and None in other dumps.
  */
 export interface TypeRow {
   number: number;

@@ -8,6 +8,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, shortened
 from memlens.views.graph.objects import ObjectAnswer, describe, number_of
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, ReferenceRow
+from memlens.views.graph.types import TypeRow
 
 _WIDEST_NAME = 80
 
@@ -36,9 +37,11 @@ def words(row: ObjectRow) -> str:
     return f"{row.type} @{row.id}" + (f" {name!r}" if name and name != row.type else "")
 
 
-def place(row: ObjectRow) -> str:
-    """Return where an object or its class is defined, as a suffix of its description."""
-    return f", defined at {row.file}:{row.line}" if row.file else ""
+def place(row: ObjectRow | TypeRow) -> str:
+    """Return where an object or a type is defined, as a suffix of its description."""
+    if row.file is None:
+        return ""
+    return f", defined in {row.file}" if row.line is None else f", defined at {row.file}:{row.line}"
 
 
 def _print(answer: ObjectAnswer) -> None:

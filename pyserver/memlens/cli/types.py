@@ -3,6 +3,7 @@
 import argparse
 
 from memlens.cli.ask import ask
+from memlens.cli.object import place
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
@@ -36,13 +37,13 @@ def run(options: argparse.Namespace) -> int:
     native = f" {'native':>12}" if has_native else ""
     say(f"{'retained':>12} {'shallow':>12}{native} {'count':>12}  type")
     for row in answer.types:
-        place = f", defined at {row.file}:{row.line}" if row.file else ""
+        about = place(row)
         if row.estimated_count is not None and row.estimated_shallow_bytes is not None:
-            place += f", about {row.estimated_count:,} and {format_bytes(row.estimated_shallow_bytes)} in the program"
+            about += f", about {row.estimated_count:,} and {format_bytes(row.estimated_shallow_bytes)} in the program"
         native = f" {format_bytes(row.native_bytes):>12}" if row.native_bytes is not None else ""
         say(
             f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12}{native} {row.count:>12,}  "
-            f"{row.type}{place}"
+            f"{row.type}{about}"
         )
     left = answer.total - len(answer.types)
     if left:

@@ -63,8 +63,9 @@ def table_markdown(table: Table) -> Iterator[str]:
 
 
 def place_of(line: LineLink) -> str:
-    """A line of source, and its function."""
-    return f"{line.file}:{line.line} {line.function}".strip()
+    """A line of source as far as it is known, and its function."""
+    place = f"{line.file}:{line.line}" if line.line else line.file
+    return f"{place} {line.function}".strip()
 
 
 def _marked(sentence: TextPart) -> str:

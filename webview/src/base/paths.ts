@@ -16,3 +16,8 @@ export function baseName(path: string): string {
 export function fileName(path: string): string {
   return names.get(path) ?? baseName(path);
 }
+
+/** A file, and the line in it where that is known: 0 stands for none. */
+export function atLine(file: string, line: number): string {
+  return line > 0 ? `${file}:${line}` : file;
+}

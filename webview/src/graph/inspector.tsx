@@ -13,6 +13,7 @@ import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
+import { atLine } from '../base/paths';
 import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { PanelRoom } from '../shell/frame';
@@ -200,7 +201,7 @@ function markdownOf(shown: Answer): string {
     return `${title}\n\n${table}`;
   }
   const { object, references, referrers } = shown.found;
-  const place = object.file === null ? [] : [t('Defined at {0}', `${object.file}:${object.line ?? 0}`)];
+  const place = object.file === null ? [] : [t('Defined at {0}', atLine(object.file, object.line ?? 0))];
   const list = (of: string, rows: readonly ReferenceRow[]): string[] => [
     ...['', of, ''],
     asMarkdown({

@@ -13,6 +13,7 @@ import type {
   TextPart,
 } from '../../../extension/shared/protocol.gen';
 import { named, pieces, plural, said, t } from '../base/l10n';
+import { atLine, baseName } from '../base/paths';
 import { visible } from '../base/text';
 import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
@@ -240,8 +241,8 @@ function Finding({
         <>
           {' '}
           <Link
-            text={`${line.file.split(/[\\/]/).at(-1) ?? line.file}:${line.line}`}
-            title={t('Open {0}', `${line.file}:${line.line}`)}
+            text={atLine(baseName(line.file), line.line)}
+            title={t('Open {0}', atLine(line.file, line.line))}
             press={(beside) => actions.open(line, beside)}
           />
         </>
@@ -281,7 +282,7 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
     return (
       <Link
         text={text}
-        title={t('Open {0}', `${line.file}:${line.line}`)}
+        title={t('Open {0}', atLine(line.file, line.line))}
         press={(beside) => actions.open(line, beside)}
       />
     );

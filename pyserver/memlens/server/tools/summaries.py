@@ -53,7 +53,7 @@ def _finding(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) -> d
     }  # fmt: skip
     if finding.line is not None:
         line = finding.line
-        found |= {"file": line.file, "line": line.line, "function": line.function}
+        found |= {"file": line.file, "line": line.line or None, "function": line.function}
     if finding.evidence is not None:
         found["see"] = _of_set(snapshot.info, finding.evidence)
     if finding.objects is not None:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.base.sqlite_trees import Texts
+from memlens.model.frames import INFERRED
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -123,6 +124,8 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     objects, names = snapshot.objects, _Names(snapshot)
     types = Texts(snapshot.strings.texts(snapshot.types.name))
     frames, lines = snapshot.frames, np.append(snapshot.frames.line, 0).astype(np.int64)
+    # a file that is inferred from a class's name is known without a line
+    unknown = np.append(frames.source == INFERRED, True)
     numbers, file_of = np.unique(frames.file, return_inverse=True)
     files, file_of = Texts([*snapshot.strings.texts(numbers), None]), np.append(file_of, len(numbers))
     for part in stretches(len(objects.type)):
@@ -142,7 +145,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
             "dominator": number_column(dominator, dominator == NEVER),
             "distance": number_column(distance, distance == NEVER),
             "file": (file_of[frame].astype(np.int64), None, files),
-            "line": number_column(lines[frame], frame == len(frames)),
+            "line": number_column(lines[frame], unknown[frame]),
             "name_string": number_column(objects.name[part]),
             "allocated_us": number_column(moment, moment == UNKNOWN),
             "native_bytes": _native_column(snapshot, "native", part),

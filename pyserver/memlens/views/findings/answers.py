@@ -60,7 +60,9 @@ class Figure(Struct, frozen=True):
 
 
 class LineLink(Struct, frozen=True):
-    """A line of source. ``frame`` is its number in the snapshot, ``file`` as the snapshot spells it."""
+    """A line of source, 0 where only the file is known. ``frame`` is its number in the snapshot, ``file`` as the
+    snapshot spells it.
+    """
 
     file: str
     line: int

@@ -93,7 +93,8 @@ def percent(part: int, whole: int) -> Text:
 
 def base_line(link: LineLink) -> str:
     """A line by its file's name alone."""
-    return f"{link.file.replace(chr(92), '/').rpartition('/')[2]}:{link.line}"
+    name = link.file.replace(chr(92), "/").rpartition("/")[2]
+    return f"{name}:{link.line}" if link.line else name
 
 
 def text_in_sql(text: str) -> str:

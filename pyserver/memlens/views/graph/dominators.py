@@ -74,19 +74,21 @@ class TypeNames:
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
         """Types without their packages."""
         packages, found = self._packages, []
-        for number, place in zip(numbers, self.places(numbers), strict=True):
+        places = places_of_types(self._snapshot)
+        for number in numbers:
             if number == self.unreachable:
                 found.append(FlameName.own(number, UNREACHABLE))
                 continue
-            file, line, _ = place or ("", 0, "")
+            file, line = places.get(number, ("", None))
             package = packages.names[int(packages.of_type[number])]
-            found.append(FlameName(number, packages.short[number], file, line, "none", package, False))
+            found.append(FlameName(number, packages.short[number], file, line or 0, "none", package, False))
         return found
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
-        """Where types are defined, as far as the file has it."""
-        known = places_of_types(self._snapshot)
-        return [(*known[number], "") if number in known else None for number in numbers]
+        """The lines that define types, as far as the file has them."""
+        places = places_of_types(self._snapshot)
+        known = {number: (file, line, "") for number, (file, line) in places.items() if line is not None}
+        return [known.get(number) for number in numbers]
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """The types whose names fit."""

@@ -1,19 +1,34 @@
 """Where types are defined, where the file has that of their objects."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from memlens.kernels.graph import tree as kernel
+from memlens.model.frames import INFERRED
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 
+Definition = tuple[str, int | None]
+"""A file, and the line of a definition in it: None if only the file is known, inferred from the name of a class."""
 
-def places_of_types(snapshot: Snapshot) -> dict[int, tuple[str, int]]:
-    """File and line by type, as far as they have any: :func:`frames_of_types` in words."""
 
-    def make() -> dict[int, tuple[str, int]]:
+def places_of(snapshot: Snapshot, frames: Iterable[int]) -> dict[int, Definition]:
+    """The places of some frames, of those that have a file and a line."""
+    source, found = snapshot.frames.source, dict[int, Definition]()
+    for frame, (file, line, _, _) in snapshot.frames.rows(frames).items():
+        if file and line > 0:
+            found[frame] = file, None if int(source[frame]) == INFERRED else line
+    return found
+
+
+def places_of_types(snapshot: Snapshot) -> dict[int, Definition]:
+    """Where types are defined, as far as they have any: :func:`frames_of_types` in words."""
+
+    def make() -> dict[int, Definition]:
         known = frames_of_types(snapshot)
-        rows = snapshot.frames.rows(known.values())
-        return {kind: (rows[frame][0], rows[frame][1]) for kind, frame in known.items() if rows[frame][1] > 0}
+        places = places_of(snapshot, known.values())
+        return {kind: places[frame] for kind, frame in known.items() if frame in places}
 
     return snapshot.keep("places of types", make)
 

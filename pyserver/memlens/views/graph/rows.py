@@ -16,6 +16,7 @@ from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.native import has_native, native_bytes
+from memlens.views.graph.places import Definition, places_of
 
 U32 = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[Any]
@@ -47,6 +48,7 @@ class ObjectRow(Struct, frozen=True):
     file: str | None
     """Where it or its class is defined, else where it was allocated, where one of these is known."""
     line: int | None
+    """None also where only the file is inferred, from the name of a class."""
     native_bytes: int | None
     """Memory outside of the heap that it owns; None in dumps that say so of no object."""
     native_retained_bytes: int | None
@@ -130,15 +132,11 @@ def _natives(snapshot: Snapshot, chosen: Numbers) -> list[tuple[int, int]] | lis
     return list(zip(own.tolist(), retained.tolist(), strict=True))
 
 
-def _places(snapshot: Snapshot, chosen: Numbers) -> list[tuple[str | None, int | None]]:
+def _places(snapshot: Snapshot, chosen: Numbers) -> list[Definition | tuple[None, None]]:
     """File and line of each object's definition, else of its allocation."""
     frames = place_frames(snapshot.objects, snapshot.stacks.label, chosen)
-    rows = snapshot.frames.rows(frames[frames != NEVER].tolist())
-    found: list[tuple[str | None, int | None]] = []
-    for frame in frames.tolist():
-        file, line, _, _ = rows.get(frame, ("", 0, "", 0))
-        found.append((file, line) if file and line > 0 else (None, None))
-    return found
+    known = places_of(snapshot, frames[frames != NEVER].tolist())
+    return [known.get(frame, (None, None)) for frame in frames.tolist()]
 
 
 def reference_rows(snapshot: Snapshot, references: Numbers, others: Numbers) -> list[ReferenceRow]:

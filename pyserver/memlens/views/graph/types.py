@@ -25,8 +25,9 @@ _GROUPS_OF_ROOTS = ("synthetic", "node of the dump")
 class TypeRow(Struct, frozen=True):
     """A type. ``retained_bytes`` are those of its instances that no other instance of it dominates.
 
-    ``file`` and ``line`` are where it is defined, if that is known. In sampled dumps an object of the file stands for
-    several of the program: the estimates are by the type's multiplier, as PerfView has it, and None in other dumps.
+    ``file`` and ``line`` are where it is defined, if that is known; the file alone may be inferred from its name. In
+    sampled dumps an object of the file stands for several of the program: the estimates are by the type's multiplier,
+    as PerfView has it, and None in other dumps.
     """
 
     number: int

@@ -20,6 +20,7 @@ from memlens.views.findings.writing import linked, text_in_sql
 from memlens.views.graph.filters import named_by_text
 from memlens.views.graph.objects import first_references
 from memlens.views.graph.paths import Path, paths
+from memlens.views.graph.places import places_of
 from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
@@ -151,10 +152,10 @@ class GraphCase:
 
     def line_of(self, frame: int) -> LineLink | None:
         """A frame's line, None where it has none."""
-        if frame == NONE:
+        if frame == NONE or frame not in (places := places_of(self.snapshot, [frame])):
             return None
-        file, line, function, _ = self.snapshot.frames.rows([frame])[frame]
-        return LineLink(file, line, function, frame) if file and line > 0 else None
+        file, line = places[frame]
+        return LineLink(file, line or 0, self.snapshot.frames.rows([frame])[frame][2], frame)
 
     def of_their_types(self, numbers: Numbers) -> str:
         """A condition for the types of some objects."""
