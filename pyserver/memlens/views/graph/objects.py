@@ -184,7 +184,7 @@ def dominated(
 
 
 def roots_of(snapshot: Snapshot, numbers: Numbers) -> dict[int, list[RootRow]]:
-    """What makes some objects roots, by object."""
+    """What makes some objects roots, by object, each once: a thread is that first, whatever else refers to it."""
     rows = snapshot.objects.roots
     if len(numbers) == 1:
         # NumPy would go through the table of as many rows as there are roots several times as long as through a column
@@ -194,14 +194,14 @@ def roots_of(snapshot: Snapshot, numbers: Numbers) -> dict[int, list[RootRow]]:
         chosen = rows[np.isin(rows["object"], np.asarray(numbers, np.uint32))]
     kinds, frames = snapshot.graph_names.root_kinds, len(snapshot.frames)
     places = snapshot.frames.rows(frame for frame in chosen["frame"].tolist() if frame < frames)
-    found: dict[int, list[RootRow]] = {}
+    found: dict[int, dict[RootRow, None]] = {}
     for item, kind, detail, frame in chosen.tolist():
         file, line, _, _ = places.get(frame, ("", 0, "", 0))
         root = RootRow(
             kinds[kind], snapshot.strings.head(detail, MOST_NAME), file or None, line if line > 0 else None
         )
-        found.setdefault(item, []).append(root)
-    return found
+        found.setdefault(item, {})[root] = None
+    return {item: sorted(roots, key=lambda root: root.kind != "thread") for item, roots in found.items()}
 
 
 def _roots(snapshot: Snapshot, number: int) -> list[RootRow]:
