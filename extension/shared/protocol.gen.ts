@@ -2408,18 +2408,25 @@ export interface ProgressParams {
 /**
  * Write the heap dump at `path` without its values to `out`, which is replaced if it exists.
  *
+ * With `rename`, which dumps of Java have, classes of the program and what belongs to them get other names.
  * Cancelling this request removes what was written. Progress comes as `memlens/progress` notifications with that
  * `view`.
  */
 export interface RedactParams {
   path: string;
   out: string;
+  rename: boolean;
   view: string;
 }
 
-/** `note` says where the dump breaks off; empty for a whole one. */
+/**
+ * `note` says where the dump breaks off; empty for a whole one.
+ *
+ * `mapping` is the file that leads back to the names; empty where they stay.
+ */
 export interface RedactResult {
   note: string;
+  mapping: string;
 }
 
 /**

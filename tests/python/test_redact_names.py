@@ -182,8 +182,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert stat.S_IMODE(mapping.stat().st_mode) == 0o600
     assert_same_graph(load(path), load(out))
     out.unlink()
-    # the mapping of a dump that somebody else may have is not lost
+    # the mapping of a dump that somebody else may have is not lost, nor one that a build wrote
     assert "shared.mapping.txt exists" in memlens("redact", path, out, "--rename", status=1).stderr
+    memlens("redact", path, out, "--rename", "--force")
+    out.unlink()
+    mapping.write_text("com.example.App -> a.a:\n")
+    assert "shared.mapping.txt exists" in memlens("redact", path, out, "--rename", "--force", status=1).stderr
+    mapping.unlink()
     assert not out.exists()
     other = FIXTURES / "sessions.ruby.json.zst"
     assert "Names are only replaced" in memlens("redact", other, out, "--rename", "--force", status=1).stderr
