@@ -14,12 +14,13 @@ from memlens.kernels.base.addresses cimport address_ordinal
 from memlens.kernels.base.vectors cimport Vector, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, TYPE_INT, WHOLE, Record, Records, Segment,
-    read_record, type_bytes, u16_at, u32_at,
+    read_record, type_bytes,
 )
 from memlens.kernels.readers.hprof_survey cimport (
     CONTROL_SETTINGS, CPU_SAMPLES, END_THREAD, HEAD, HEAP_DUMP_END, LAST_OF_NUMBERS, NO_CLASS, S_WRITE, START_THREAD,
     TEXT, Layout, Range, Survey,
 )
+from memlens.kernels.readers.numbers cimport u16_at, u32_at
 
 cdef enum:
     FILLER = 0x78
