@@ -42,9 +42,7 @@ async function askForNames(name: string): Promise<boolean | undefined> {
     },
     {
       label: vscode.l10n.t('Replace Names'),
-      detail: vscode.l10n.t(
-        'All but those of Java and Android get other names; a mapping file, for you alone, leads back.',
-      ),
+      detail: vscode.l10n.t('Your own get others; a mapping file for you alone leads back.'),
       rename: true,
     },
   ];
