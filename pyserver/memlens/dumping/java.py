@@ -111,9 +111,7 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
         # the signal would end it
         raise DumpError(
             phrase("The virtual machine of process {pid} doesn't take requests", pid=str(pid)),
-            advice=phrase(
-                "It has only just started, or was started with -Xrs; then start it without that option."
-            ),
+            advice=phrase("It has only just started; try again in a moment."),
         )
     with contextlib.suppress(FileExistsError):
         os.close(os.open(request, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o660))

@@ -115,10 +115,10 @@ def title(kind_of: Runtime | None, arguments: Sequence[str]) -> str:
     for word in waiting:
         if word in _PROGRAM_OPTIONS:
             return PurePath(next(waiting, own)).name
-        if word in ("-c", "-e", "-p"):
-            return own
         if word in skipped:
             next(waiting, None)
+        elif word in ("-c", "-e", "-p"):
+            return own
         elif not word.startswith("-"):
             return PurePath(word).name or own
     return own

@@ -18,6 +18,7 @@ from memlens.server.protocol.dumping import (
 from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.sessions.children import dump
 from memlens.server.wire import answer
+from memlens.units import plain
 
 
 def register(server: LanguageServer) -> None:
@@ -30,8 +31,8 @@ def register(server: LanguageServer) -> None:
                 ProcessRow(
                     each.pid,
                     NAMES[each.runtime.kind],
-                    each.name,
-                    each.command,
+                    plain(each.name),
+                    plain(each.command),
                     each.resident_bytes,
                     ENDINGS[each.runtime.kind],
                 )
