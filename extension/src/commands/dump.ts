@@ -70,7 +70,10 @@ function folder(): vscode.Uri {
 
 /** `server-20261124-020359.heapsnapshot` for `server.js`: those of one program stand together, in order. */
 export function nameOfDump({ name, ending }: Pick<ProcessRow, 'name' | 'ending'>, now: Date): string {
-  const base = path.parse(name).name.replace(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[-.]+/, '');
+  const base = path
+    .parse(name)
+    .name.replace(/[^\p{L}\p{N}._-]+/gu, '-')
+    .replace(/^[-.]+|-+$/g, '');
   const two = (number: number): string => String(number).padStart(2, '0');
   const date = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
   const time = `${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`;
