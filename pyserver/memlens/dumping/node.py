@@ -43,11 +43,16 @@ def write(
     try:
         with _inspected(pid, arguments, timeout_s) as inspector, file.open("wb") as output:
             asked, written = inspector.send("HeapProfiler.takeHeapSnapshot", reportProgress=True), 0
+            has_begun, deadline = False, time.monotonic() + timeout_s
             while (message := inspector.receive(_POLL_S)) is None or message.id != asked:
                 if message is None:
                     if not _is_alive(pid):
                         raise ended(pid)
-                elif message.params.chunk:
+                    if not has_begun and time.monotonic() > deadline:
+                        raise _busy(pid, timeout_s)
+                    continue
+                has_begun = True
+                if message.params.chunk:
                     written += output.write(message.params.chunk.encode())
                     report(written, None)
                 elif message.params.total:
@@ -106,12 +111,16 @@ def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Ins
                 continue
             own = inspector.value(_PID, timeout_s)
             if own is None:
-                advice = phrase("Its main thread may be in a long call; allow more time by --timeout.")
-                raise no_answer(pid, timeout_s, advice)
+                raise _busy(pid, timeout_s)
             if own == _inner_pid(pid):
                 yield inspector
                 return
     yield None
+
+
+def _busy(pid: int, timeout_s: float) -> DumpError:
+    advice = phrase("Its main thread may be in a long call; allow more time by --timeout.")
+    return no_answer(pid, timeout_s, advice)
 
 
 def _open(pid: int, arguments: tuple[str, ...]) -> None:
@@ -131,12 +140,12 @@ def _open(pid: int, arguments: tuple[str, ...]) -> None:
             )
         catches = linux.catches(pid, signal.SIGUSR1)
     else:
-        catches = "--disable-sigusr1" not in arguments
+        catches = not {"--disable-sigusr1", "--permission"} & set(arguments)
     if not catches:
         # the signal would end it
         raise DumpError(
             phrase("Process {pid} doesn't open its inspector on request", pid=str(pid)),
-            advice=phrase("It has only just started, or was started with --disable-sigusr1."),
+            advice=phrase("It has only just started, or was started with --disable-sigusr1 or --permission."),
         )
     os.kill(pid, signal.SIGUSR1)
 

@@ -11,17 +11,15 @@ NEWEST_WITH_LIBRARIES = (3, 14)
 """The versions for which an installed extension has the libraries' binaries (scripts/package/targets.py)."""
 
 PACKAGES = (
-    *(
-        "apsw",
-        "cachetools",
-        "lsprotocol",
-        "msgspec",
-        "numpy",
-        "platformdirs",
-        "pygls",
-        "websockets",
-        "zstandard",
-    ),
+    "apsw",
+    "cachetools",
+    "lsprotocol",
+    "msgspec",
+    "numpy",
+    "platformdirs",
+    "pygls",
+    "websockets",
+    "zstandard",
 )
 
 _version = ".".join(str(part) for part in sys.version_info[:3])
