@@ -247,6 +247,12 @@ test('rows that were open are open again in another session of the same dump', a
   await drawn();
   assert.deepEqual(rows(restored), ['1', '1', '2', '2']);
 
+  // the only row opens by itself, and is not kept
+  const only = contextWith({ ...answers, 'memlens/heapTypes': { rows: [TYPE], total: 1 } });
+  const chain = await shown(typesPane(only));
+  await drawn();
+  assert.deepEqual([rows(chain), only.state.opened], [['1', '2', '2'], {}]);
+
   assert.deepEqual(restoreGraph({ ...INFO, file_bytes: 8 }, state).opened, {});
   assert.deepEqual(restoreGraph(INFO, { ...state, opened: { types: [7, 'type:2'] } as never }).opened, {
     types: ['type:2'],

@@ -112,11 +112,15 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
 
   toggle(row: NodeRow<N>, open: boolean): void {
     if (row.open === null || row.open === open) return;
-    row.open = open;
     const key = this.options.key?.(row.node);
     if (key !== undefined && open) this.opened.add(key);
     else if (key !== undefined) this.opened.delete(key);
     this.options.kept?.keep([...this.opened].slice(-MOST_KEPT));
+    this.turn(row, open);
+  }
+
+  private turn(row: NodeRow<N>, open: boolean): void {
+    row.open = open;
     const branch = this.branches.get(row);
     if (open && !branch?.pending && (branch?.children ?? null) === null) this.fetch(row);
     else this.change(row);
@@ -177,7 +181,9 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
     for (const row of rows.slice(first)) if (row.open) this.fetch(row);
     const [only] = rows;
     const { key, chains = key === undefined } = this.options;
-    if (first === 0 && children === 1 && only && chains && level < MOST_OPENED) this.toggle(only, true);
+    // what opens by itself isn't open again beside other rows
+    if (first === 0 && children === 1 && only?.open === false && chains && level < MOST_OPENED)
+      this.turn(only, true);
   }
 
   /** The rows as they are now; who stood on one that is gone stands on `instead`. */
