@@ -124,7 +124,9 @@ function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void):
   if (found.unreachable_bytes > 0)
     states.unshift(entry(t('unreachable'), found.unreachable_bytes, 'is:unreachable'));
   return [
-    ...withBytes(found.kinds).map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `kind:${exactly(name)}`)),
+    ...withBytes(found.kinds).map(({ name, shallow_bytes: shallow }) =>
+      entry(name, shallow, `kind:${exactly(name)}`),
+    ),
     ...(states.length > 0 ? [null, ...states] : []),
   ];
 }
@@ -160,15 +162,17 @@ function Parts({
 }): VNode {
   return (
     <ul class="heap-parts" aria-label={label}>
-      {withBytes(rows).slice(0, MOST_PARTS).map(({ name, objects, shallow_bytes: shallow }) => (
-        <li
-          key={name}
-          class="heap-part"
-          title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
-        >
-          {visible(`${name} ${share(shallow, whole)}`)}
-        </li>
-      ))}
+      {withBytes(rows)
+        .slice(0, MOST_PARTS)
+        .map(({ name, objects, shallow_bytes: shallow }) => (
+          <li
+            key={name}
+            class="heap-part"
+            title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
+          >
+            {visible(`${name} ${share(shallow, whole)}`)}
+          </li>
+        ))}
     </ul>
   );
 }
