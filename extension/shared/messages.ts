@@ -174,6 +174,8 @@ export interface GraphState {
   without: Requests['memlens/heapPaths']['params']['without'];
   /** Whether rings stand beside the boxes of the dominator tree. */
   sunburst: boolean;
+  /** The rows of the panes' trees that are open. */
+  opened: Partial<Record<PaneId, string[]>>;
   /** The files of the series beside the view's own. */
   series: string[];
   /** The visible part of the dominator tree. */

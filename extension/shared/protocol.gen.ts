@@ -2962,11 +2962,7 @@ export interface TextPart {
   objects: ObjectsLink | null;
 }
 
-/**
- * A thread, and what its object and all that its stack holds come to.
- *
- * `retained_bytes` would be freed if it ended.
- */
+/** A thread: `shallow_bytes` are its object's own, and `retained_bytes` would be freed if it ended. */
 export interface ThreadRow {
   thread: number;
   name: string;

@@ -29,6 +29,7 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
     without: same && Array.isArray(same.without) ? same.without.filter((each) => isHolder(info, each)) : [],
     sunburst: saved?.sunburst === true,
+    opened: same ? openedRows(same.opened) : {},
     series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],
     ...place,
     fileBytes: info.file_bytes,
@@ -47,6 +48,16 @@ function isHolder(info: GraphInfo, holder: GraphState['without'][number]): boole
     default:
       return false;
   }
+}
+
+/** Keys of rows that aren't there open nothing. */
+function openedRows(saved: unknown): GraphState['opened'] {
+  if (typeof saved !== 'object' || saved === null) return {};
+  const lists = Object.entries(saved).map(([pane, keys]: [string, unknown]) => [
+    pane,
+    Array.isArray(keys) ? keys.filter((each) => typeof each === 'string') : [],
+  ]);
+  return Object.fromEntries(lists) as GraphState['opened'];
 }
 
 function isBelow(number: unknown, end: number): boolean {

@@ -1,5 +1,6 @@
 """Objects and references in words, many at once."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,7 +86,10 @@ def check_object(snapshot: Snapshot, number: int) -> int:
 
 
 def type_names(snapshot: Snapshot) -> list[str]:
-    """The name of each type, with its module where that isn't part of the name."""
+    """The name of each type, with its module where that isn't part of the name.
+
+    A module that the dump has no name for but an address tells types of one name from each other, and nothing else.
+    """
 
     def make() -> list[str]:
         types, strings = snapshot.types, snapshot.strings
@@ -93,7 +97,11 @@ def type_names(snapshot: Snapshot) -> list[str]:
         if types.module is None:
             return names
         modules = strings.texts(types.module)
-        return [f"{name} ({module})" if module else name for name, module in zip(names, modules, strict=True)]
+        twins = {name for name, count in Counter(names).items() if count > 1}
+        return [
+            f"{name} ({module})" if module and (name in twins or not module.startswith("Module(0x")) else name
+            for name, module in zip(names, modules, strict=True)
+        ]
 
     return snapshot.keep("type names", make)
 

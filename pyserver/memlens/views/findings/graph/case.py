@@ -240,7 +240,8 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             shown = shortened(begin + "".join(names), _MOST_PATH)
             detail = next((root.detail for root in path.roots if root.detail), "")
             path_part = linked(shown, objects=ObjectsLink("object", first.object))
-            if not kinds or case.info.kind == "v8":
+            # what reaches a class whose static field holds it says nothing more
+            if not kinds or case.info.kind == "v8" or (_is_class(first) and first.object != path.root.object):
                 return path_part
             return in_a_row([path_part, f"({kinds}{': ' + plain_name(detail) if detail else ''})"], " ")
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
@@ -253,9 +254,11 @@ def and_held(holder: Text | None) -> Text | str:
 
 
 def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
-    """The program's first object on a path, and the names of the references from there on."""
+    """The program's first object on a path, or the class whose static field holds, and the references from there on."""
     ends = [path.root, *(step.object for step in path.steps)]
-    begin = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1) + 1
+    runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
+    begin = max((place for place, row in enumerate(ends[:-1]) if _is_class(row)), default=0)
+    begin = max(begin, runtime + 1)
     names = [_step(step.name, step.kind) for step in path.steps[begin:]]
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
