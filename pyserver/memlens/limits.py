@@ -22,8 +22,7 @@ FOUND_FILES_BYTES = 32 << 20
 _UNKNOWN_BYTES = 4 << 30
 """The memory that a process may use if that of the machine is unknown."""
 
-_LARGE_PAGES_BYTES = 128 << 20
-"""How much of what :func:`keep_memory` keeps is in large pages: the columns of a dump of a million objects."""
+_LEAST_LARGE_BYTES = 1 << 22
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -112,25 +111,23 @@ def keep_memory() -> None:
     for most in (32 << 20, 1 << 30):
         _glibc("mallopt", _M_MMAP_THRESHOLD, most)
     _glibc("mallopt", _M_TRIM_THRESHOLD, -1)
-    _use_large_pages()
 
 
-def _use_large_pages() -> None:
-    """Request large pages for what is allocated next: one page fault for 2 MiB instead of 512 (madvise(2)).
+def use_large_pages(most: int) -> None:
+    """Request large pages for the next ``most`` bytes: one page fault for 2 MiB instead of 512 (madvise(2)).
 
-    Columns below 4 MiB, for which NumPy doesn't request them, share such pages then. Not for all memory: finding and
-    clearing large pages takes longer than small ones where memory is scarce or in pieces.
+    It follows :func:`keep_memory`. NumPy requests them for columns of 4 MiB and more; smaller ones then share them. Not
+    for all memory: finding and clearing large pages takes longer than small ones where memory is scarce or in pieces.
     """
-    if sys.platform != "linux":
+    if sys.platform != "linux" or most < _LEAST_LARGE_BYTES:
         return
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
         libc.malloc.restype = ctypes.c_void_p
-        # keep_memory keeps it when it is freed; it takes no memory before it is used
-        begin = libc.malloc(ctypes.c_size_t(_LARGE_PAGES_BYTES))
+        # it is kept when it is freed, and takes no memory before it is used
+        begin = libc.malloc(ctypes.c_size_t(most))
         if begin:
-            end = begin + _LARGE_PAGES_BYTES
-            first, last = -(-begin // mmap.PAGESIZE), end // mmap.PAGESIZE
+            first, last = -(-begin // mmap.PAGESIZE), (begin + most) // mmap.PAGESIZE
             libc.madvise(
                 ctypes.c_void_p(first * mmap.PAGESIZE),
                 ctypes.c_size_t((last - first) * mmap.PAGESIZE),
