@@ -45,8 +45,8 @@ _OTHER = "other roots"
 _MOST_NODES = 10_000_000
 """The number of objects at which dotnet-gcdump stops."""
 _MOST_NAME = 4096
-_MEMORY_SHARE = 4
-"""The bytes of memory that columns take for each byte of the file."""
+_MEMORY_SHARE = 6
+"""The bytes of memory that columns and the work on them take for each byte of the file, at most."""
 _MOST_LARGE_PAGES = 128 << 20
 """What of it is in large pages in any case: that of a million objects, whose columns are smaller than 4 MiB."""
 _MOST_MULTIPLIER = 1e9
