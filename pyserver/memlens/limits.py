@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import gc
-import mmap
 import os
 import signal
 import sys
@@ -21,8 +20,6 @@ FOUND_FILES_BYTES = 32 << 20
 
 _UNKNOWN_BYTES = 4 << 30
 """The memory that a process may use if that of the machine is unknown."""
-
-_LEAST_LARGE_BYTES = 1 << 22
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -75,14 +72,14 @@ def lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
-def end_with(parent: int) -> None:
+def end_with(parent: int, signal_number: int | None = None) -> None:
     """Make this process end when ``parent``, the process that started it, ends.
 
-    Linux kills it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On other systems it ends at the
-    end of stdin, which the parent must keep open.
+    Linux kills it, or sends it another signal, when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On
+    other systems it ends at the end of stdin, which the parent must keep open.
     """
     if sys.platform == "linux":
-        _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+        _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL if signal_number is None else signal_number)
         if os.getppid() != parent:
             os._exit(1)  # the parent ended before the call
     else:
@@ -111,29 +108,6 @@ def keep_memory() -> None:
     for most in (32 << 20, 1 << 30):
         _glibc("mallopt", _M_MMAP_THRESHOLD, most)
     _glibc("mallopt", _M_TRIM_THRESHOLD, -1)
-
-
-def use_large_pages(most: int) -> None:
-    """Request large pages for the next ``most`` bytes: one page fault for 2 MiB instead of 512 (madvise(2)).
-
-    It follows :func:`keep_memory`. NumPy requests them for columns of 4 MiB and more; smaller ones then share them. Not
-    for all memory: finding and clearing large pages takes longer than small ones where memory is scarce or in pieces.
-    """
-    if sys.platform != "linux" or most < _LEAST_LARGE_BYTES:
-        return
-    with contextlib.suppress(OSError, AttributeError):
-        libc = ctypes.CDLL(None)
-        libc.malloc.restype = ctypes.c_void_p
-        # it is kept when it is freed, and takes no memory before it is used
-        begin = libc.malloc(ctypes.c_size_t(most))
-        if begin:
-            first, last = -(-begin // mmap.PAGESIZE), (begin + most) // mmap.PAGESIZE
-            libc.madvise(
-                ctypes.c_void_p(first * mmap.PAGESIZE),
-                ctypes.c_size_t((last - first) * mmap.PAGESIZE),
-                mmap.MADV_HUGEPAGE,
-            )
-            libc.free(ctypes.c_void_p(begin))
 
 
 def freeze_objects_later() -> None:

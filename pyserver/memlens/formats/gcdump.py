@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens import limits
 from memlens.formats.containers import Source
 from memlens.formats.gcdump_file import MAGIC, GcDump, read_file
 from memlens.formats.graph_notices import counted_notices
@@ -45,10 +44,6 @@ _OTHER = "other roots"
 _MOST_NODES = 10_000_000
 """The number of objects at which dotnet-gcdump stops."""
 _MOST_NAME = 4096
-_MEMORY_SHARE = 6
-"""The bytes of memory that columns and the work on them take for each byte of the file, at most."""
-_MOST_LARGE_PAGES = 128 << 20
-"""What of it is in large pages in any case: that of a million objects, whose columns are smaller than 4 MiB."""
 _MOST_MULTIPLIER = 1e9
 
 U32 = npt.NDArray[np.uint32]
@@ -65,7 +60,6 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
     """
     source.unpack()
-    limits.use_large_pages(min(_MEMORY_SHARE * len(source.data), _MOST_LARGE_PAGES))
     dump = read_file(source.data)
     sizes = np.array(dump.sizes, np.int32)
     nodes = kernel.Nodes(source.data, dump.table, dump.node_count, dump.blob, dump.blob_bytes, sizes)
