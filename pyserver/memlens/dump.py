@@ -310,13 +310,13 @@ class _Writer:
         names: dict[int, str] = {}
         addresses: dict[int, int] = {}
         for ident, thread in list(getattr(threading, "_active", {}).items()):
-            name = None
+            own_name: Any = None
             if not _is_descriptor(type(thread), "_name"):
                 try:
-                    name = _GET(thread, "_name")
+                    own_name = _GET(thread, "_name")
                 except AttributeError:
                     pass
-            names[ident] = name if type(name) is str else f"thread {ident}"
+            names[ident] = own_name if type(own_name) is str else f"thread {ident}"
             addresses[ident] = id(thread)
             self._root(thread, "thread", names[ident])
         for ident, top in list(sys._current_frames().items()):

@@ -1,4 +1,4 @@
-"""A dump of a Python program changes nothing in it: no code of it runs, nothing lives longer, nobody else may read it."""
+"""A dump of a Python program changes nothing in it: no code of it runs, nothing lives longer; the file is private."""
 
 import json
 import os

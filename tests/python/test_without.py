@@ -261,7 +261,7 @@ def test_the_command_and_the_server_say_the_same(
     assert printed(11).splitlines()[:2] == ["path 1, 0 steps:", "  (Stack roots): Key @23"]
     assert printed(11, "--without", "@5").splitlines()[:4] == [
         "without @5: nothing would be freed",
-        "path 1, 1 steps:",
+        "path 1, 1 step:",
         "  user root: global @7",
         "  -> key (property): Key @23, 1016 B retained",
     ]

@@ -11,7 +11,7 @@ import msgspec
 
 from memlens.errors import BadRequestError
 from memlens.json_text import escaped, in_english
-from memlens.store.files.disk import partial_file, room_in
+from memlens.store.files.disk import make_private, partial_file, room_in
 from memlens.texts import phrase
 from memlens.units import plain
 
@@ -38,24 +38,36 @@ def write_file(target: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def writing(target: Path) -> Iterator[BinaryIO]:
-    """A file beside ``target`` to write to, which takes its place if the block succeeds, and else is removed."""
-    if not target.parent.is_dir():
-        raise BadRequestError(
-            phrase(
-                "{file} can't be written: there is no folder {folder}",
-                file=target.name,
-                folder=target.parent,
-            )
-        )
+def writing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """A file beside ``target`` to write to, which takes its place if the block succeeds, and else is removed.
+
+    Only its owner may read it if it is ``private``.
+    """
+    check_target(target)
     partial = partial_file(target, os.getpid())
     with room_in(target.parent, target.name, advice=phrase("Make room on it, or write the file elsewhere.")):
         try:
             with partial.open("wb") as file:
+                if private:
+                    make_private(partial)
                 yield file
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def check_target(target: Path) -> None:
+    """Raise :class:`BadRequestError` where no file can be written, or a folder or a device be replaced."""
+    if not target.parent.is_dir():
+        why = phrase("there is no folder {folder}", folder=target.parent)
+    elif target.exists() and not target.is_file():
+        why = phrase("it is not a regular file")
+    else:
+        return
+    raise BadRequestError(
+        phrase("{file} can't be written: {why}", file=target.name or target, why=why),
+        advice=phrase("Choose another file."),
+    )
 
 
 def json_line(value: Any) -> None:

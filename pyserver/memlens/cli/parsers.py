@@ -1,6 +1,7 @@
 """Parsers of arguments: one that reports errors as all commands do, and one that does nothing."""
 
 import argparse
+import sys
 from typing import Any, NoReturn
 
 from memlens.cli.output import say
@@ -65,4 +66,5 @@ class Version(argparse.Action):
             say(f"memlens {version('memlens')}")
         except PackageNotFoundError:
             say("memlens (not installed)")
+        sys.stdout.flush()
         raise SystemExit(0)

@@ -32,7 +32,10 @@ def run(options: argparse.Namespace) -> int:
     _check_place(options.file, options.out, force=options.force)
     report = reporter(options.progress)
     removed = CONTENTS if options.keep_numbers else VALUES
-    with writing(options.out) as file, open_source(options.file, options.out.parent, report) as source:
+    with (
+        writing(options.out, private=True) as file,
+        open_source(options.file, options.out.parent, report) as source,
+    ):
         with compressed(file, options.out.name) as output:
             broken = redact(source, output, removed, report)
         source.check()
