@@ -31,7 +31,8 @@ def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]
 def without_stacks(options: argparse.Namespace, *names: str) -> None:
     """Raise :class:`LackingError` if one of some options is given, which a heap dump without stacks can't answer."""
     for name in names:
-        if getattr(options, name.removeprefix("--").replace("-", "_")) not in (None, False, ""):
+        given = getattr(options, name.removeprefix("--").replace("-", "_"))
+        if given is not None and given is not False and given != "":
             raise LackingError("graph", "allocation stacks", as_text(name))
 
 
