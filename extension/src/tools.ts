@@ -72,7 +72,8 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
       title = vscode.l10n.t('Read {0}?', path.basename(others[0] ?? ''));
       say(vscode.l10n.t('It is not in this workspace:'), others.join('\n'));
     }
-    if (input.values === true) {
+    // The server also takes what models write in place of true.
+    if (input.values !== undefined && input.values !== null && input.values !== false) {
       title = vscode.l10n.t('Send what objects of {0} contain?', file);
       say(vscode.l10n.t('Texts of strings and values of fields are sent to the language model.'));
     }
