@@ -78,9 +78,9 @@ def paths(
 ) -> PathsAnswer:
     """Paths from roots to an object, by references that keep their targets alive, and by those of ``through``.
 
-    Each further path begins at another root. One that comes from the graph's own root through another is left out: below
-    that are the groups by which a file lists its roots. Raises :class:`BadRequestError`, and :class:`CancelledError` when the
-    snapshot's work is stopped, which is looked at where something is left out.
+    Each further path begins at another root. One that comes from the graph's own root through another is left out:
+    below that are the groups by which a file lists its roots. Raises :class:`BadRequestError`, and
+    :class:`CancelledError` when the snapshot's work is stopped, which is looked at where something is left out.
     """
     check_object(snapshot, number)
     left = without(snapshot, leaving_out)
