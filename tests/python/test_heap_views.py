@@ -27,10 +27,11 @@ from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
-from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
+from memlens.views.graph.merged_paths import PathNode, merged_paths
 from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
 from memlens.views.graph.packages import is_platform, package_of, short_name
+from memlens.views.graph.path_tree import merged_tree
 from memlens.views.graph.paths import paths
 from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by

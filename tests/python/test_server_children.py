@@ -78,8 +78,8 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
 def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path) -> None:
     out = tmp_path / "shared.hprof"
     out.write_bytes(b"what the user agreed to replace")
-    asked = {"path": str(HEAP), "out": str(out), "view": "work"}
-    assert server.request("memlens/redact", asked) == {"note": ""}
+    asked = {"path": str(HEAP), "out": str(out), "rename": False, "view": "work"}
+    assert server.request("memlens/redact", asked) == {"note": "", "mapping": ""}
     with open_source(out, tmp_path, lambda *_: None) as source:
         assert recognised(source) == "hprof"
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
@@ -88,6 +88,19 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
     cut = tmp_path / "cut.hprof"
     cut.write_bytes(out.read_bytes()[:-100])
     assert "byte" in server.request("memlens/redact", asked | {"path": str(cut)})["note"]
+    mapping = tmp_path / "shared.mapping.txt"
+    assert server.request("memlens/redact", asked | {"rename": True}) == {"note": "", "mapping": str(mapping)}
+    assert "shop.Sessions -> p1.C1:" in mapping.read_text()
+
+
+def test_a_process_that_can_not_be_dumped_is_a_problem(server: LspClient, tmp_path: Path) -> None:
+    listed = [row["pid"] for row in server.request("memlens/processes", {})["processes"]]
+    assert server.pid not in listed
+    asked = {"pid": os.getpid(), "out": str(tmp_path / "x.heap"), "view": "work"}
+    refused = problem_of(server, "memlens/dump", asked)
+    assert refused["code"] == "dump"
+    assert "3.14" in refused["message"] + refused["advice"]
+    assert list(tmp_path.glob("x.heap*")) == []
 
 
 @pytest.mark.slow

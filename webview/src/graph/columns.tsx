@@ -24,11 +24,11 @@ export function shallowTitle(): string {
   return t('Its own bytes, without what it refers to');
 }
 
-export function nativeTitle(): string {
+function nativeTitle(): string {
   return t('Memory outside of the heap that it owns: pixels, buffers, mapped files');
 }
 
-export function nativeRetainedTitle(): string {
+function nativeRetainedTitle(): string {
   return t('Memory outside of the heap that would be freed with it');
 }
 

@@ -12,7 +12,7 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
-from memlens.store.objects.columns import ObjectColumns
+from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -145,6 +145,18 @@ def _places(snapshot: Snapshot, chosen: Numbers) -> list[Definition | tuple[None
     frames = place_frames(snapshot.objects, snapshot.stacks.label, chosen)
     known = places_of(snapshot, frames[frames != NEVER].tolist())
     return [known.get(frame, (None, None)) for frame in frames.tolist()]
+
+
+def references_of(snapshot: Snapshot, number: int) -> slice:
+    """The numbers of an object's references."""
+    return slice(*map(int, snapshot.references.items(ReferenceColumns.start, slice(number, number + 2))))
+
+
+def referrers_of(snapshot: Snapshot, number: int) -> slice:
+    """Where the columns of referrers have those of an object."""
+    return slice(
+        *map(int, snapshot.references.items(ReferenceColumns.referrer_start, slice(number, number + 2)))
+    )
 
 
 def reference_rows(snapshot: Snapshot, references: Numbers, others: Numbers) -> list[ReferenceRow]:

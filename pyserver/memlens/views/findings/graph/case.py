@@ -17,13 +17,14 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import linked, text_in_sql
-from memlens.views.graph.filters import named_by_text
+from memlens.views.graph.kinds import kinds_where, named_by_text
 from memlens.views.graph.objects import first_references
 from memlens.views.graph.paths import Path, paths
 from memlens.views.graph.places import places_of
 from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
+from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _MOST_NAME = 60
@@ -73,11 +74,7 @@ class GraphCase:
 
     def instances(self, types: Sequence[int]) -> Numbers:
         """The instances of some types that roots reach."""
-        stored = self.snapshot.types
-        parts = [
-            stored.instance[int(stored.instance_start[number]) : int(stored.instance_start[number + 1])]
-            for number in types
-        ]
+        parts = [instances_of(self.snapshot, number) for number in types]
         return self.reached(np.concatenate(parts) if parts else np.zeros(0, np.uint32))
 
     def reached(self, numbers: Numbers) -> Numbers:
@@ -106,10 +103,7 @@ class GraphCase:
 
     def kinds(self, test: Callable[[str], object]) -> Numbers:
         """An item for each number of a byte: whether references of that kind have a name that passes a test."""
-        found = np.zeros(256, np.bool_)
-        for number, kind in enumerate(self.snapshot.graph_names.reference_kinds):
-            found[number] = bool(test(kind.name))
-        return found
+        return kinds_where(self.snapshot, lambda kind: test(kind.name))
 
     def named(self, name: Literal["_events", "context", "table", "next", "key"]) -> Numbers:
         """The numbers of references of one of the :data:`NAMES` that rules look for in dumps of this kind."""
@@ -304,9 +298,8 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
         return ""
     references = first_references(case.snapshot, sources, np.repeat(some, there.sum(axis=1)))
     kinds = stored.kind[references].astype(np.int64)
-    naming = [each.naming for each in case.snapshot.graph_names.reference_kinds]
-    is_text = np.array([each == "text" for each in naming])[kinds]
-    names = np.where(is_text, stored.name[references].astype(np.int64), -1)
+    by_text = named_by_text(case.snapshot)
+    names = np.where(by_text[kinds], stored.name[references].astype(np.int64), -1)
     keys = np.stack((objects.type[sources].astype(np.int64), kinds, names), axis=1)
     counts = np.bincount(first_equal(keys))
     # of equally many those that were seen first
@@ -314,8 +307,7 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
     if int(counts[first]) < len(some) // 2:
         return ""
     kind, reference_kind, name = keys[first].tolist()
-    is_named = naming[reference_kind] == "text"
-    field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if is_named else ""
+    field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if by_text[reference_kind] else ""
     return f"{case.type_name(kind)}{field}"
 
 
