@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.distinct import distinct
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.objects import references_between
@@ -36,16 +37,16 @@ def thread_locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
 def may_have_locals(snapshot: Snapshot, objects: Numbers) -> npt.NDArray[np.bool_]:
     """Which of some objects have a field by the name of one of the maps."""
     stored, kinds = snapshot.references, snapshot.graph_names.reference_kinds
-    distinct, of = np.unique(objects, return_inverse=True)
-    first = stored.start[distinct].astype(np.int64)
-    counts = stored.start[distinct + 1].astype(np.int64) - first
-    owner = np.repeat(np.arange(len(distinct)), counts)
+    asked = distinct(objects)
+    first = stored.start[asked].astype(np.int64)
+    counts = stored.start[asked + 1].astype(np.int64) - first
+    owner = np.repeat(np.arange(len(asked)), counts)
     rows = np.arange(len(owner)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
     in_words = np.array([kind.naming == "text" for kind in kinds], np.bool_)[stored.kind[rows]]
     rows, owner = rows[in_words], owner[in_words]
-    found = np.zeros(len(distinct), np.bool_)
+    found = np.zeros(len(asked), np.bool_)
     found[owner[snapshot.strings.where(stored.name[rows], lambda text: text in _MAPS)]] = True
-    return found[of]
+    return found[np.searchsorted(asked, objects)]
 
 
 def _named(snapshot: Snapshot, number: int) -> Iterator[tuple[str, int]]:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph import together as kernel
+from memlens.model.distinct import counted, distinct
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
@@ -87,14 +88,16 @@ def _held_by_one(snapshot: Snapshot) -> _HeldByOne:
     variables, roots = table(snapshot).variables, snapshot.objects.roots
     is_root = np.ones(len(snapshot.graph_names.root_kinds), np.bool_)
     is_root[snapshot.graph_names.held_kinds] = False
-    pairs = np.unique(variables["object"].astype(np.int64) << 32 | variables["thread"])
-    numbers, first, counts = np.unique(pairs >> 32, return_index=True, return_counts=True)
+    pairs = distinct(variables["object"].astype(np.int64) << 32 | variables["thread"])
+    numbers, counts = counted(pairs >> 32)
     elsewhere = np.zeros(len(snapshot.objects.type), np.bool_)
-    elsewhere[roots["object"][~np.isin(roots["kind"], np.unique(variables["kind"]))]] = True
+    is_variable = np.zeros(len(is_root), np.bool_)
+    is_variable[variables["kind"]] = True
+    elsewhere[roots["object"][~is_variable[roots["kind"]]]] = True
     holding = np.zeros(len(elsewhere), np.bool_)
     holding[variables["object"][is_root[variables["kind"]]]] = True
     chosen = (counts == 1) & ~elsewhere[numbers] & holding[numbers]
-    numbers, threads = numbers[chosen], (pairs & 0xFFFFFFFF)[first[chosen]]
+    numbers, threads = numbers[chosen], (pairs & 0xFFFFFFFF)[(np.cumsum(counts) - 1)[chosen]]
     holds_all = holders(snapshot)
     places = np.minimum(np.searchsorted(holds_all, numbers), max(len(holds_all) - 1, 0))
     there = holds_all[places] == numbers if len(holds_all) else np.zeros(len(numbers), np.bool_)
