@@ -9,7 +9,7 @@ left out; ``through`` names kinds of weakness that are followed as well, ``weak,
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import apsw
 import numpy as np
@@ -25,7 +25,7 @@ from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows
 from memlens.views.sql.functions import Answer, Row, add_function
 
-Chosen = array[int]
+Chosen: TypeAlias = "array[int]"
 """Numbers of objects, of which there may be as many as the dump has."""
 
 
