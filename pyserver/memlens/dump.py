@@ -289,6 +289,7 @@ class _Writer:
             names[ident] = name if type(name) is str else f"thread {ident}"
             addresses[ident] = id(thread)
             self._root(thread, "thread", names[ident])
+        handled = sys._current_exceptions()
         for ident, top in list(sys._current_frames().items()):
             frame: types.FrameType | None = top
             thread_name = names.get(ident, f"thread {ident}")
@@ -304,6 +305,11 @@ class _Writer:
                     for name, value in list(frame.f_locals.items()):
                         self._root(value, "local", f"{name} ({thread_name})", place)
                 frame = frame.f_back
+            error: Any = handled.get(ident)
+            # before Python 3.12 with its type and traceback
+            error = error[1] if type(error) is tuple else error
+            if depth and error is not None:
+                self._root(error, "exception", f"{_error_name(type(error))} ({thread_name})")
 
     def _root(self, item: Any, kind: str, detail: str, frame: int = _NONE) -> None:
         self._held.append(item)
@@ -511,6 +517,12 @@ class _Writer:
                 by_id.setdefault(id(value), name)
                 if name not in learnt and not _is_descriptor(kind, name):
                     learnt.append(name)
+
+
+def _error_name(kind: type) -> str:
+    """Return the name of an exception's class: of all that say that memory ran out the same."""
+    name: str = _QUALNAME(MemoryError if MemoryError in _MRO(kind) else kind)
+    return name
 
 
 def _own_dict(item: Any) -> dict[Any, Any] | None:
