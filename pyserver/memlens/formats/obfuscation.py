@@ -23,13 +23,14 @@ U32 = npt.NDArray[np.uint32]
 _NAME = "mapping.txt"
 _MOST_BYTES = 256 << 20
 _MOST_FILES = 40
+_MOST_LINE = 1 << 16
 _BUILT = (f"build/outputs/mapping/*/{_NAME}", f"*/build/outputs/mapping/*/{_NAME}", _NAME)
 """Where Gradle writes them: in a module's folder, or in one of several modules."""
 
 _CLASS = re.compile(r"^(?P<original>\S+) -> (?P<short>\S+):\s*$")
 _MEMBER = re.compile(
-    r"^\s+(?:(?P<first>\d+):(?P<last>\d+):)?\S+ (?P<original>[^\s(]+)(?P<arguments>\([^)]*\))?"
-    r"(?::(?P<from>\d+)(?::(?P<to>\d+))?)? -> (?P<short>\S+)\s*$"
+    r"^\s+(?:(?P<first>\d{1,9}):(?P<last>\d{1,9}):)?\S+ (?P<original>[^\s(]+)(?P<arguments>\([^)]*\))?"
+    r"(?::(?P<from>\d{1,9})(?::(?P<to>\d{1,9}))?)? -> (?P<short>\S+)\s*$"
 )
 _FILE = re.compile(r'^\s*#\s*\{.*"id":"sourceFile".*"fileName":"(?P<name>[^"\\]+)"')
 
@@ -187,9 +188,13 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
                             classes[short] = here
                     elif not is_comment:
                         return Mapping()
-                    elif here is not None and (said := _FILE.match(line)) is not None:
+                    elif (
+                        here is not None
+                        and len(line) <= _MOST_LINE
+                        and (said := _FILE.match(line)) is not None
+                    ):
                         here.file = said["name"]
-                elif here is not None:
+                elif here is not None and len(line) <= _MOST_LINE:
                     _add_member(here, line)
     except OSError:
         return Mapping()
