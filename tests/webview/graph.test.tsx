@@ -355,7 +355,7 @@ test('the overview, and the details of an object', async () => {
   assertTranslated(details, 'details');
   assert.equal(located, 7, 'its box is outlined');
   const marked = (): number => details.querySelectorAll('.heap-reference-row .badge').length;
-  assert.match(details.textContent ?? '', /30.*41.*40/s, 'of many roots and fields the rest is counted');
+  assert.match(details.textContent, /30.*41.*40/s, 'of many roots and fields the rest is counted');
   assert.equal(marked(), 1, 'it refers to itself');
   const openers = details.querySelectorAll<HTMLButtonElement>('.heap-opener');
   assert.deepEqual(
