@@ -13,6 +13,7 @@ from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     bookmarks,
     compare,
+    dumping,
     editor,
     exports,
     filters,
@@ -123,6 +124,7 @@ REQUESTS: Requests = {
     **libraries.REQUESTS,
     **editor.REQUESTS,
     **fleet.REQUESTS,
+    **dumping.REQUESTS,
     **tools.REQUESTS,
 }
 """The client asks, the server answers."""
