@@ -1996,7 +1996,9 @@ export interface Notice {
 export interface ObjectAnswer {
   object: ObjectRow;
   roots: RootRow[];
+  roots_total: number;
   fields: FieldRow[];
+  fields_total: number;
   references: ReferenceRow[];
   references_total: number;
   referrers: ReferenceRow[];

@@ -319,6 +319,7 @@ class _Writer:
             names[ident] = own_name if type(own_name) is str else f"thread {ident}"
             addresses[ident] = id(thread)
             self._root(thread, "thread", names[ident])
+        handled = sys._current_exceptions()
         for ident, top in list(sys._current_frames().items()):
             frame: types.FrameType | None = top
             thread_name = names.get(ident, f"thread {ident}")
@@ -334,6 +335,11 @@ class _Writer:
                     for name, value in _variables(frame):
                         self._root(value, "local", f"{name} ({thread_name})", place)
                 frame = frame.f_back
+            error: Any = handled.get(ident)
+            # before Python 3.12 with its type and traceback
+            error = error[1] if type(error) is tuple else error
+            if depth and error is not None:
+                self._root(error, "exception", f"{_error_name(type(error))} ({thread_name})")
 
     def _root(self, item: Any, kind: str, detail: str, frame: int = _NONE) -> None:
         self._held.append(item)
@@ -541,6 +547,12 @@ class _Writer:
                 by_id.setdefault(id(value), name)
                 if name not in learnt and not _is_descriptor(kind, name):
                     learnt.append(name)
+
+
+def _error_name(kind: type) -> str:
+    """Return the name of an exception's class: of all that say that memory ran out the same."""
+    ran_out = any(base is MemoryError for base in _MRO(kind))
+    return _exact(_QUALNAME(MemoryError if ran_out else kind))
 
 
 def _variables(frame: types.FrameType) -> list[tuple[str, Any]]:

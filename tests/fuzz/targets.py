@@ -15,10 +15,14 @@ import numpy as np
 from tests.fuzz.questions import ask_everything
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.formats.containers import open_source
 from memlens.formats.heaptrack import read as read_heaptrack
+from memlens.formats.redacted import REMOVALS
+from memlens.formats.redaction import redact
 from memlens.ingest import ingest
+from memlens.model.info import GraphInfo
 from memlens.store.files.cache import Cache
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
 from memlens.views.flame.first import opening_options, opening_set
@@ -54,9 +58,29 @@ def file(data: bytes) -> str:
         except (MemlensError, MemoryError) as error:
             return type(error).__name__
         try:
-            return _asked(archive, zlib.crc32(data), damaged=False)
+            word = _asked(archive, zlib.crc32(data), damaged=False)
+            _redacted(path, archive, folder)
+            return word
         finally:
             assert not list((folder / "cache").glob("*.partial-*"))
+
+
+def _redacted(path: Path, archive: Path, folder: Path) -> None:
+    """Write a heap dump without its values and read that: it has as many objects as the one in ``archive``."""
+    before = read_manifest(archive).info
+    if not isinstance(before, GraphInfo) or before.kind == "gcdump":
+        return
+    for removed in REMOVALS.values():
+        written = folder / f"redacted-{removed}"
+        with written.open("wb") as output, open_source(path, folder, quiet) as source:
+            redact(source, output, removed, quiet)
+        after = read_manifest(ingest(written, Cache(folder / "cache"), quiet)).info
+        assert isinstance(after, GraphInfo)
+        assert (after.kind, after.objects, after.references) == (
+            before.kind,
+            before.objects,
+            before.references,
+        )
 
 
 def archive(data: bytes) -> str:

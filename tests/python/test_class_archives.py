@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import struct
 import subprocess
 import threading
 import zipfile
@@ -197,3 +198,42 @@ def test_a_class_elsewhere_than_its_name_says_is_refused(tmp_path: Path) -> None
 def test_names_of_a_dump_choose_entries_and_nothing_else(home: Path, package: str, name: str) -> None:
     jar(home / "libs" / "cache.jar", *NAMES)
     assert find(home / "libs", wanted=TypeName(package, (name,))).declared == []
+
+
+def test_attributes_that_overlap_are_damage() -> None:
+    """Each attribute "Code" says that it has no bytes, so that the next one begins within it."""
+    pool = b"".join(struct.pack(">BH", 1, len(text)) + text for text in (b"A", b"Code"))
+    head = struct.pack(">IHHH", 0xCAFEBABE, 0, 52, 4) + pool + struct.pack(">BH", 7, 1)
+    attribute = struct.pack(">HIHHIHH", 2, 0, 0, 0, 0, 0, 0xFFFF)
+    method = struct.pack(">HHHH", 1, 1, 1, 0xFFFF)
+    data = head + struct.pack(">HHHHHH", 1, 3, 0, 0, 0, 1) + method + 2_000 * attribute
+    assert class_files.read(data) is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [struct.pack("<4s8xI", b"PK\x05\x06", 17 << 20), struct.pack("<4s36xQ", b"PK\x06\x06", 17 << 20)],
+)
+def test_a_jar_whose_directory_would_fill_memory_is_not_opened(record: bytes, tmp_path: Path) -> None:
+    path = jar(tmp_path / "cache.jar", *NAMES)
+    path.write_bytes(record + path.read_bytes())
+    with pytest.raises(zipfile.BadZipFile, match="too large"):
+        classes_of(path, f"{NAMES[0]}.class")
+
+
+def test_an_image_whose_locations_never_end_is_read_to_its_end(tmp_path: Path) -> None:
+    count = 20_000
+    texts = b"\0class\0" + b"\0java/lang\0"
+    # each location is all of these: a number of 8 bytes, as large as can be
+    locations = (bytes([5 << 3 | 7]) + b"\xff" * 8) * count
+    head = struct.pack("<7I", 0xCAFEDADA, 1, 0, 0, count, len(locations), len(texts))
+    path = tmp_path / "modules"
+    path.write_bytes(head + bytes(8 * count) + locations + texts)
+    with Image(path) as opened:
+        assert list(opened.paths(None)) == []
+    # a place far behind the end
+    locations = bytes([1 << 3 | 7]) + b"\xff" * 8 + bytes([4 << 3, 1]) + b"\0"
+    head = struct.pack("<7I", 0xCAFEDADA, 1, 0, 0, 1, len(locations), len(texts))
+    path.write_bytes(head + bytes(8) + locations + texts)
+    with Image(path) as opened:
+        assert list(opened.paths(None)) == ["//.class"]

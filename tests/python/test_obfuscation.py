@@ -124,3 +124,20 @@ def test_other_files_change_nothing(text: str, tmp_path: Path) -> None:
     assert type_names(graph) == type_names(plain)
     assert edges(graph) == edges(plain)
     assert graph.notices == plain.notices
+
+
+def test_numbers_and_lines_that_no_source_has(tmp_path: Path) -> None:
+    long = "9" * 5_000
+    sources = '"id":"sourceFile"' * 20_000
+    lines = [
+        "com.shop.Session -> a.b:",
+        f"    1:{long}:void add(com.shop.Cart):20:23 -> a",
+        f"    1:4:void close():{long} -> b",
+        f"    # {{{sources}",
+        "    int visits -> b",
+    ]
+    path = made(tmp_path)
+    (tmp_path / "mapping.txt").write_text("\n".join(lines) + "\n")
+    graph = load(path)
+    assert "com.shop.Session" in type_names(graph)
+    assert max(frame.line for frame in graph.frames.frames) < 1_000

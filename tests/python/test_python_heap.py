@@ -206,6 +206,27 @@ def test_stacks_of_tracemalloc(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert made["total"] >= 300
 
 
+def test_the_thread_that_handles_a_lack_of_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program, out = tmp_path / "ran_out.py", tmp_path / "ran_out.heap"
+    program.write_text(
+        "import memlens.dump, sys, threading\n"
+        "class NoRoom(MemoryError):\n    pass\n"
+        "def grow():\n    rows = [bytes(1_000)]\n    raise NoRoom\n"
+        "def work():\n    try:\n        grow()\n"
+        "    except MemoryError:\n        memlens.dump.heap(sys.argv[1])\n"
+        "importer = threading.Thread(target=work, name='importer')\n"
+        "try:\n    [][1]\nexcept IndexError:\n    importer.start()\n    importer.join()\n"
+    )
+    subprocess.run([sys.executable, str(program), str(out)], check=True, env={"PYTHONPATH": str(LIBRARY)})
+    handled = {(kind, detail) for kind, _, detail, _ in roots(load(out)) if kind == "exception"}
+    assert handled == {("exception", "IndexError (MainThread)"), ("exception", "MemoryError (importer)")}
+    assert main(["threads", str(out), "--json", "--cache-dir", str(tmp_path / "cache")]) == 0
+    rows = [each["row"] for each in json.loads(capsys.readouterr().out)["threads"]]
+    assert {row["name"]: row["out_of_memory"] for row in rows} == {"importer": True, "MainThread": False}
+    failed = next(row["failed_at"] for row in rows if row["out_of_memory"])
+    assert (Path(failed["file"]), failed["function"], failed["line"]) == (program, "work", 11)
+
+
 def test_a_dump_that_can_not_be_written_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         dump.heap(tmp_path / "nowhere" / "x.heap")

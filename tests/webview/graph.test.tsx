@@ -365,8 +365,8 @@ test('the overview, and the details of an object', async () => {
   });
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [row(2)], dominated_total: 3 },
-    roots: [{ kind: 'ρ', detail: '', file: '/σ/μ.π', line: 2 }],
-    fields: [{ name: 'ν', kind: 'κ', value: 'υ' }],
+    ...{ roots: [{ kind: 'ρ', detail: '', file: '/σ/μ.π', line: 2 }], roots_total: 31 },
+    ...{ fields: [{ name: 'ν', kind: 'κ', value: 'υ' }], fields_total: 41 },
     references: [reference(1), reference(2)],
     ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     image: null,
@@ -391,6 +391,7 @@ test('the overview, and the details of an object', async () => {
   assertTranslated(details, 'details');
   assert.equal(located, 7, 'its box is outlined');
   const marked = (): number => details.querySelectorAll('.heap-reference-row .badge').length;
+  assert.match(details.textContent, /30.*41.*40/s, 'of many roots and fields the rest is counted');
   assert.equal(marked(), 1, 'it refers to itself');
   const openers = details.querySelectorAll<HTMLButtonElement>('.heap-opener');
   assert.deepEqual(
@@ -432,6 +433,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   pane.dispose?.();
   const found: ObjectAnswer = {
     ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
+    ...{ roots_total: 0, fields_total: 0 },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     image: null,
   };
@@ -453,6 +455,7 @@ test('an image says its size, or why it isn’t drawn', async () => {
   const image = { width: 1080, height: 1920, layout: 'Σ_8888' };
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [], image },
+    ...{ roots_total: 0, fields_total: 0 },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
   };
   const closed: string[] = [];

@@ -63,10 +63,12 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
         )
     for root in answer.roots:
         say(f"root: {root.kind}{f', {root.detail}' if root.detail else ''}")
+    _print_rest(answer.roots_total - len(answer.roots))
     if answer.dominator is not None:
         say(f"dominated by {words(answer.dominator, kind)}")
     for field in answer.fields:
         say(f"  {field.name} = {shortened(field.value, _WIDEST_NAME)}")
+    _print_rest(answer.fields_total - len(answer.fields))
     _print_references("refers to", answer.references, answer.references_total, kind)
     _print_references("referred to by", answer.referrers, answer.referrers_total, kind)
     if answer.dominated:
@@ -77,6 +79,11 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
         say("allocated by:")
         for frame in answer.allocated:
             say(f"  {frame.file}:{frame.line} {frame.function}" if frame.line else f"  {frame.function}")
+
+
+def _print_rest(count: int) -> None:
+    if count:
+        say(f"  and {count:,} more")
 
 
 def _print_references(title: str, rows: list[ReferenceRow], total: int, kind: str) -> None:

@@ -25,5 +25,9 @@ def _said(name: str, n: int) -> Text:
             return phrase("Strings that are shown without their end: {n}.", n=n)
         case "impossible_natives":
             return phrase("Sizes of native memory that can't be, which are left out: {n}.", n=n)
+        case "shared_stacks":
+            return phrase(
+                "Threads that have the same long stack as others, whose frames are left out: {n}.", n=n
+            )
         case _:
             raise ValueError(name)

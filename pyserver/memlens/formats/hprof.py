@@ -228,10 +228,10 @@ def _graph(
     notices += _notices(references)
     stored = References(starts, targets, kinds, labels)
     mark_out_of_memory(threads, stacks.frames)
-    add_states(threads, records.named, stored, values)
     fields = Fields(numbers, types, stored, values, records.text_at)
+    add_states(threads, records.named, fields)
     natives, impossible = natives_of(fields, android=declared)
-    notices += counted_notices(impossible_natives=impossible)
+    notices += counted_notices(impossible_natives=impossible, shared_stacks=stacks.left_out)
     images = images_of(fields, Elements(source.data, objects.elements))
     for image, width, height in images[["object", "width", "height"]].tolist():
         names[image] = records.named(dimensions(width, height))

@@ -64,12 +64,13 @@ class Fields:
         found = np.fromiter((name in names for name in self._type_names), np.bool_, len(self._types))
         if not found.any():
             return found
-        while True:
-            # a class is never above itself, but damaged files say so
-            wider = found | ((self._above >= 0) & found[self._above])
-            if np.array_equal(wider, found):
-                return found
-            found = wider
+        # one class above each, then two, four …; damaged files say that a class is above itself
+        above = self._above
+        for _ in range(len(above).bit_length()):
+            known = above >= 0
+            found |= known & found[above]
+            above = np.where(known, above[above], -1)
+        return found
 
     def instances(self, *names: str) -> I64:
         """The objects of these classes and of those below them, ascending."""
@@ -81,27 +82,27 @@ class Fields:
 
         An item of ``objects`` may be NONE.
         """
-        found = np.full(len(objects), NONE, np.int64)
-        known = np.flatnonzero(objects != NONE)
-        owner, rows = _rows(self.references.start, objects[known])
+        asked, of = _distinct(objects)
+        found = np.full(len(asked) + 1, NONE, np.int64)
+        owner, rows = _rows(self.references.start, asked)
         is_field = self.references.kind[rows] == kernel.FIELD
         rows, owner = self._named(rows, owner, is_field, self.references.name, names)
-        found[known[owner[::-1]]] = self.references.target[rows[::-1]]
-        return found
+        found[owner[::-1]] = self.references.target[rows[::-1]]
+        return found[of]
 
     def integers(self, objects: I64, name: str, absent: int = 0) -> I64:
         """The first field of this name of each of some objects; ``absent`` where it is none or no integer.
 
         An item of ``objects`` may be NONE.
         """
-        found = np.full(len(objects), absent, np.int64)
-        known = np.flatnonzero(objects != NONE)
-        owner, rows = _rows(self._values.start, objects[known])
+        asked, of = _distinct(objects)
+        found = np.full(len(asked) + 1, absent, np.int64)
+        owner, rows = _rows(self._values.start, asked)
         is_integer = _INTEGERS[self._values.kind[rows]]
         rows, owner = self._named(rows, owner, is_integer, self._values.name, (name,))
         bits = self._values.bits[rows].view(np.int64)
-        found[known[owner[::-1]]] = bits[::-1]
-        return found
+        found[owner[::-1]] = bits[::-1]
+        return found[of]
 
     def elements(self, array: int) -> tuple[U32, I64]:
         """The indexes of an array's elements that aren't null, and what they refer to."""
@@ -110,7 +111,7 @@ class Fields:
         return self.references.name[rows], self.references.target[rows].astype(np.int64)
 
     def references_of(self, objects: I64) -> tuple[I64, I64]:
-        """The references of some objects: for each the place of its source in ``objects``, and its number."""
+        """The references of some distinct objects: for each the place of its source in ``objects``, and its number."""
         return _rows(self.references.start, objects)
 
     def _named(
@@ -124,6 +125,15 @@ class Fields:
         )
         fitting = fits[places]
         return rows[fitting], owner[fitting]
+
+
+def _distinct(objects: I64) -> tuple[I64, I64]:
+    """The distinct ones of some objects without NONE, and the place of each of all among these; the last for NONE.
+
+    However many refer to an object, its fields are read once.
+    """
+    asked, of = np.unique(objects, return_inverse=True)
+    return asked[asked != NONE], of
 
 
 def _rows(start: U64, objects: npt.NDArray[np.int64] | U32) -> tuple[I64, I64]:

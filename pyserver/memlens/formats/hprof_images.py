@@ -22,6 +22,7 @@ from memlens.model.graph import IMAGE_DTYPE, NONE, PIXEL_LAYOUTS
 
 _MOST_SIDE = 1 << 20
 _MOST_BUFFERS = 1 << 20
+_MOST_DUMPS = 64
 
 _BUFFERED_LAYOUTS = {
     1: (4, "rgb_int"), 2: (4, "argb_int"), 3: (4, "argb_premultiplied_int"), 4: (4, "bgr_int"), 5: (3, "bgr"),
@@ -110,16 +111,15 @@ def _dumped(fields: Fields, elements: Elements) -> dict[int, int]:
     """The arrays of the files that ``am dumpheap -b`` made of bitmaps, by the bitmaps' ``mNativePtr``."""
     found: dict[int, int] = {}
     data = fields.instances("android.graphics.Bitmap$DumpData")
-    for natives, buffers in zip(
-        fields.targets(data, "natives").tolist(), fields.targets(data, "buffers").tolist(), strict=True
-    ):
-        if NONE in (natives, buffers):
-            continue
-        pointers = elements.longs(natives)
-        indexes, arrays = fields.elements(buffers)
-        for index, array in zip(indexes.tolist(), arrays.tolist(), strict=True):
-            if index < len(pointers):
-                found[int(pointers[index])] = array
+    natives, buffers = fields.targets(data, "natives"), fields.targets(data, "buffers")
+    known = (natives != NONE) & (buffers != NONE)
+    # one for each dump that was taken, with arrays of its own
+    _, first = np.unique(buffers[known], return_index=True)
+    for place in np.flatnonzero(known)[first[:_MOST_DUMPS]].tolist():
+        pointers = elements.longs(int(natives[place]))
+        indexes, arrays = fields.elements(int(buffers[place]))
+        fits = indexes < len(pointers)
+        found.update(zip(pointers[indexes[fits]].tolist(), arrays[fits].tolist(), strict=True))
     return found
 
 

@@ -58,7 +58,11 @@ def _cleaned_up(fields: Fields) -> tuple[I64, I64]:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     stored = fields.references
     phantom = np.flatnonzero(stored.kind == kernel.PHANTOM_REFERENT)
-    cleaners = np.searchsorted(stored.start, phantom.astype(np.uint64), side="right") - 1
+    # each has one, but damaged files have several
+    cleaners, first = np.unique(
+        np.searchsorted(stored.start, phantom.astype(np.uint64), side="right") - 1, return_index=True
+    )
+    phantom = phantom[first]
     place, rows = fields.references_of(cleaners)
     # one that has run is taken out of the list of all cleaners, and refers to itself instead of a neighbour
     has_run = fields.targets(cleaners, "next") == cleaners

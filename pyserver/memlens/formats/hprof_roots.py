@@ -125,7 +125,9 @@ class Roots:
         known = np.flatnonzero(self.held)
         found = np.zeros(len(known), VARIABLE_DTYPE)
         found["thread"] = np.searchsorted(chosen, self._root_of_thread[known])
-        found["depth"], found["object"] = self._depth[known], self._number[known]
+        depth = self._depth[known]
+        found["depth"] = np.where(depth < counts[found["thread"]], depth, NONE)
+        found["object"] = self._number[known]
         found["kind"] = rows["kind"][known]
         # a frame may hold an object in several variables, which the file doesn't distinguish
         return Threads(threads, frames, np.unique(found))

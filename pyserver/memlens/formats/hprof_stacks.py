@@ -18,6 +18,9 @@ I64 = npt.NDArray[np.int64]
 _KOTLIN = "Kt"
 """The ending of the class into which Kotlin compiles a file's functions: ``FooKt`` for ``Foo.kt``."""
 
+_MOST_SHARED = 1 << 20
+"""Frames of threads beyond those of all traces of the file."""
+
 _SIGN = 0x8000_0000
 
 
@@ -44,6 +47,7 @@ class Stacks:
         self._count = traces[:, 4].astype(np.int64)
         self._sequence = _found(ids, of_rows, trace_frames)
         self._serials = traces[:, 0]
+        self.left_out = 0
 
     def _frames(self, rows: Column) -> Iterator[SourceFrame]:
         text = self._records.text
@@ -71,11 +75,18 @@ class Stacks:
         return frames
 
     def frames_of(self, serials: U32) -> tuple[U32, I64]:
-        """Return the frames of each trace with one of ``serials``, innermost first, and how many each has."""
+        """Return the frames of each trace with one of ``serials``, innermost first, and how many each has.
+
+        Virtual machines write a trace for each thread. Where many share one, the frames of the last of them are left
+        out, since together they might have more than any memory; ``left_out`` counts these threads.
+        """
         rows = _found(self._serials, np.arange(len(self._serials), dtype=np.uint32), serials)
         known = rows != NONE
         firsts, counts = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         firsts[known], counts[known] = self._first[rows[known]], self._count[rows[known]]
+        is_out = np.cumsum(counts) > len(self._sequence) + _MOST_SHARED
+        self.left_out = int(is_out.sum())
+        counts[is_out] = 0
         places = np.arange(int(counts.sum())) + np.repeat(firsts - (np.cumsum(counts) - counts), counts)
         return self._sequence[places], counts
 

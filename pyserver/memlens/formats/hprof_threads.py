@@ -4,13 +4,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from memlens.formats.hprof_fields import Fields
 from memlens.model.frames import SourceFrame
-from memlens.model.graph import NONE, References, Threads, Values
+from memlens.model.graph import NONE, Threads
 
 _FAILED = "java.lang.OutOfMemoryError.<init>"
 """The innermost frame that HotSpot writes of the thread for whose sake ``-XX:+HeapDumpOnOutOfMemoryError`` dumps."""
 
 _STATUS, _HOLDER = "threadStatus", "holder"
+_UNKNOWN = 1 << 40
+"""No status: those of the file are ints."""
+
 _ALIVE, _TERMINATED, _RUNNABLE, _WAITING, _WITH_TIMEOUT, _BLOCKED = 0x1, 0x2, 0x4, 0x10, 0x20, 0x400
 _STATES = (
     (_RUNNABLE, "runnable"),
@@ -32,23 +36,19 @@ def mark_out_of_memory(threads: Threads, frames: Sequence[SourceFrame]) -> None:
             rows["out_of_memory"][number] = 1
 
 
-def add_states(threads: Threads, named: Callable[[str], int], references: References, values: Values) -> None:
+def add_states(threads: Threads, named: Callable[[str], int], fields: Fields) -> None:
     """Give threads their states; ``named`` returns the number of a text, which is made where there is none.
 
     Since JDK 19 the status is a field of the object that a thread has as ``holder``.
     """
-    status, holder = named(_STATUS), named(_HOLDER)
-    for row in threads.rows:
-        own = int(row["object"])
-        part = slice(int(references.start[own]), int(references.start[own + 1]))
-        held = references.target[part][references.name[part] == holder]
-        found = (_state(each, status, values) for each in (own, *held.tolist()))
-        row["state"] = named(next(filter(None, found), ""))
+    own = threads.rows["object"].astype(np.int64)
+    status = fields.integers(own, _STATUS, absent=_UNKNOWN)
+    held = fields.integers(fields.targets(own, _HOLDER), _STATUS, absent=_UNKNOWN)
+    distinct, of = np.unique(np.where(status == _UNKNOWN, held, status), return_inverse=True)
+    states = [named(_state(bits)) if bits != _UNKNOWN else 0 for bits in distinct.tolist()]
+    threads.rows["state"] = np.array(states, np.uint32)[of] if states else 0
 
 
-def _state(number: int, status: int, values: Values) -> str:
-    part = slice(int(values.start[number]), int(values.start[number + 1]))
-    for bits in values.bits[part][values.name[part] == status].tolist():
-        known = (state for bit, state in _STATES if bits & bit)
-        return next(known, "runnable" if bits & _ALIVE else "new")
-    return ""
+def _state(bits: int) -> str:
+    known = (state for bit, state in _STATES if bits & bit)
+    return next(known, "runnable" if bits & _ALIVE else "new")

@@ -24,13 +24,14 @@ U32 = npt.NDArray[np.uint32]
 _NAME = "mapping.txt"
 _MOST_BYTES = 256 << 20
 _MOST_FILES = 40
+_MOST_LINE = 1 << 16
 _BUILT = (f"build/outputs/mapping/*/{_NAME}", f"*/build/outputs/mapping/*/{_NAME}", _NAME)
 """Where Gradle writes them: in a module's folder, or in one of several modules."""
 
 _CLASS = re.compile(r"^(?P<original>\S+) -> (?P<short>\S+):\s*$")
 _MEMBER = re.compile(
-    r"^\s+(?:(?P<first>\d+):(?P<last>\d+):)?\S+ (?P<original>[^\s(]+)(?P<arguments>\([^)]*\))?"
-    r"(?::(?P<from>\d+)(?::(?P<to>\d+))?)? -> (?P<short>\S+)\s*$"
+    r"^\s+(?:(?P<first>\d{1,9}):(?P<last>\d{1,9}):)?\S+ (?P<original>[^\s(]+)(?P<arguments>\([^)]*\))?"
+    r"(?::(?P<from>\d{1,9})(?::(?P<to>\d{1,9}))?)? -> (?P<short>\S+)\s*$"
 )
 _THREAD = re.compile(r'^# (?P<said>\{"id": ?"thread".*\})\s*$')
 """Of a dump that ``memlens redact`` wrote with other names."""
@@ -210,11 +211,13 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
                             classes[short] = here
                     elif not is_comment:
                         return Mapping()
+                    elif len(line) > _MOST_LINE:
+                        continue
                     elif (said := _THREAD.match(line)) is not None:
                         _add_thread(threads, said["said"])
                     elif here is not None and (said := _FILE.match(line)) is not None:
                         here.file = said["name"]
-                elif here is not None:
+                elif here is not None and len(line) <= _MOST_LINE:
                     _add_member(here, line)
     except OSError:
         return Mapping()

@@ -193,11 +193,11 @@ def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow], list[Th
 
 
 def _common(reader: _Reader) -> list[int]:
-    """The addresses of types whose objects are written without attributes."""
-    common = []
+    """The addresses of types whose objects are written without attributes, ascending."""
+    common = set[int]()
     for _ in range(reader.count()):
-        common.append(reader.unpack("Q"))
+        common.add(reader.unpack("Q"))
         for _ in range(reader.count()):
             length = reader.unpack("h")
             reader.bytes(max(0, length) + 8)
-    return common
+    return sorted(common)

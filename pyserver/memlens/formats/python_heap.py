@@ -31,7 +31,8 @@ REMOVED = "removed"
 
 _NUMBERS = ("process_id", "peak_bytes")
 _PYTHON_MOST = 200
-_LOCAL = "local"
+_LOCAL, _EXCEPTION = "local", "exception"
+_OUT_OF_MEMORY = MemoryError.__name__
 
 U32 = npt.NDArray[np.uint32]
 
@@ -85,6 +86,12 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
             tables["root_address"].tolist(), _rows(tables["roots"], 4), strict=True
         )
     ]
+    failed = {
+        activations[activation].thread
+        for kind, detail, _, activation in _rows(tables["roots"], 4)
+        if activation != NONE and _is_out_of_memory(known, kind, detail, activations[activation])
+    }
+    threads = [each._replace(out_of_memory=number in failed) for number, each in enumerate(threads)]
     linked = link(objects, types, roots, threads)
     columns = linked.columns
     places = np.zeros(int((columns["place"] != NONE).sum()), PLACE_DTYPE)
@@ -139,6 +146,11 @@ def _root(
         return RootRow(address, kind, detail, frame)
     thread, thread_name, depth = activations[activation]
     return RootRow(address, kind, detail, frame, detail.removesuffix(f" ({thread_name})"), thread, depth)
+
+
+def _is_out_of_memory(known: "_Texts", kind: int, detail: int, activation: _Activation) -> bool:
+    """Whether a root is the error of lacking memory that a thread, whose frame stands before it, handles."""
+    return known[kind] == _EXCEPTION and known[detail] == f"{_OUT_OF_MEMORY} ({activation.thread_name})"
 
 
 class _Texts(dict[int, str]):

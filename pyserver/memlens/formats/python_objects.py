@@ -58,6 +58,7 @@ class ThreadRow(NamedTuple):
     name: str
     state: str
     frames: list[int]
+    out_of_memory: bool = False
 
 
 class RootRow(NamedTuple):
@@ -172,6 +173,7 @@ def _threads(
     found["object"] = objects
     found["name"] = [number(each.name) for each in threads]
     found["state"] = [number(each.state) for each in threads]
+    found["out_of_memory"] = [each.out_of_memory for each in threads]
     found["end"] = np.cumsum([len(each.frames) for each in threads])
     held = [place for place, root in enumerate(roots) if root.thread != NONE]
     variables = np.zeros(len(held), VARIABLE_DTYPE)

@@ -1,14 +1,13 @@
 """Archives of classes: jars, folders of class files such as ``target/classes``, and the module image of a JDK."""
 
 import re
-import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens.sources import class_files
+from memlens.sources import class_files, zips
 from memlens.sources.archives import Archived, Holding
 from memlens.sources.declarations import TypeName
 from memlens.sources.jimage import Image
@@ -76,7 +75,7 @@ def compiled_from(archive: Path, member: str, wanted: TypeName) -> tuple[str, in
 
 class _Jar(AbstractContextManager["_Jar"]):
     def __init__(self, path: Path) -> None:
-        self._zip = zipfile.ZipFile(path)
+        self._zip = zips.opened(path)
 
     def __exit__(self, *_: object) -> None:
         self._zip.close()

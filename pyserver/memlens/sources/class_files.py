@@ -94,19 +94,22 @@ class _Reader:
                 self.skip(_SIZES[tag])
             index += 2 if tag in _WIDE else 1
 
-    def _attributes(self) -> None:
+    def _attributes(self, *, of_code: bool = False) -> None:
         for _ in range(self.number()):
             name, size = self.texts.get(self.number()), self.number("I")
             end = self.at + size
             match name:
                 case "SourceFile":
                     self.source = self.texts[self.number()]
-                case "Code":
+                case "Code" if not of_code:
                     self.skip(4)
                     self.skip(self.number("I"))
                     self.skip(8 * self.number())
-                    self._attributes()
+                    self._attributes(of_code=True)
                 case "LineNumberTable":
                     lines = [self.number("I") & 0xFFFF for _ in range(self.number())]
                     self.first_line = min([line for line in (self.first_line, *lines) if line], default=0)
+            if self.at > end:
+                # what overlaps could be read again and again
+                raise IndexError
             self.at = end

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from memlens.errors import MemlensError
+from memlens.sources import zips
 from memlens.sources.archives import DAMAGED, version_key
 from memlens.sources.class_archives import IMAGE, Classes, classes_of
 from memlens.sources.declarations import TEXT_LIMIT
@@ -216,7 +216,7 @@ def _newest(found: Iterable[Path]) -> list[Path]:
 
 
 def _program_of(jar: Path) -> _Program | None:
-    with contextlib.suppress(*DAMAGED), zipfile.ZipFile(jar) as opened:
+    with contextlib.suppress(*DAMAGED), zips.opened(jar) as opened:
         names = set(opened.namelist())
         return next((each for each in _PROGRAMS if f"{each.main.replace('.', '/')}.class" in names), None)
     return None

@@ -85,7 +85,10 @@ class Image(AbstractContextManager["Image"]):
         data, end = self._data, self._index.texts
         for start in self._index.offsets:
             at, numbers = start, [0] * _KINDS
-            while at < end and (kind := data[at] >> 3):
+            # each kind is there once, and in a damaged image anything may be
+            for _ in range(_KINDS):
+                if at >= end or not (kind := data[at] >> 3):
+                    break
                 size = (data[at] & 7) + 1
                 if kind < _KINDS:
                     numbers[kind] = int.from_bytes(data[at + 1 : at + 1 + size], "big")
@@ -104,6 +107,6 @@ class Image(AbstractContextManager["Image"]):
         return f"{module}/{parent}/{base}.class"
 
     def _text(self, offset: int) -> str:
-        start = self._index.texts + offset
+        start = min(self._index.texts + offset, self._index.contents)
         end = self._data.find(b"\0", start, self._index.contents)
         return self._data[start : max(start, end)].decode("utf-8", "replace")

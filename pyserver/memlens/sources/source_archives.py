@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from memlens.errors import BadRequestError
+from memlens.sources import zips
 from memlens.sources.archives import DAMAGED, Archived, Holding, SourceArchiveError
 from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, file_names, line_of
 from memlens.texts import phrase
@@ -28,7 +29,7 @@ def text_of(archive: Path, member: str) -> str:
             phrase("{member} of {archive} is not a source file in an archive", member=member, archive=archive)
         )
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with zips.opened(archive) as opened:
             return _text(opened, opened.getinfo(member))
     except KeyError as error:
         raise SourceArchiveError(
@@ -50,14 +51,14 @@ def _archives_among(folder: Path, files: Iterable[str]) -> list[Path]:
 
 
 def _members_of(archive: Path) -> list[str]:
-    with zipfile.ZipFile(archive) as opened:
+    with zips.opened(archive) as opened:
         return [name for name in opened.namelist() if name.endswith(_ALL_SUFFIXES)]
 
 
 def _declared_in(archive: Path, names: set[str], wanted: TypeName) -> list[Archived]:
     """The file that declares a type, preferably one in the folders of its package; none or one."""
     folder = f"/{wanted.package.replace('.', '/')}/"
-    with zipfile.ZipFile(archive) as opened:
+    with zips.opened(archive) as opened:
         members = [each for each in opened.infolist() if each.filename.rpartition("/")[2].lower() in names]
         members.sort(key=lambda each: folder not in f"/{each.filename}")
         for member in members[:_MOST_MEMBERS]:

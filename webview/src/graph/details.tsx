@@ -67,6 +67,7 @@ export function ObjectDetails({
               </li>
             ))}
           </ul>
+          <Rest count={found.roots_total - roots.length} />
         </Section>
       )}
       <Section title={t('Dominator')}>
@@ -77,7 +78,7 @@ export function ObjectDetails({
         )}
       </Section>
       {fields.length > 0 && (
-        <Section title={t('Values ({0})', count(fields.length))}>
+        <Section title={t('Values ({0})', count(found.fields_total))}>
           <dl class="heap-fields">
             {fields.map(({ name: field, kind, value }, index) => (
               <>
@@ -90,6 +91,7 @@ export function ObjectDetails({
               </>
             ))}
           </dl>
+          <Rest count={found.fields_total - fields.length} />
         </Section>
       )}
       <References
@@ -121,6 +123,11 @@ export function ObjectDetails({
       )}
     </>
   );
+}
+
+/** What isn't listed of more than anyone reads. */
+function Rest({ count: left }: { readonly count: number }): VNode | null {
+  return left > 0 ? <p class="muted">{t('and {0} more', count(left))}</p> : null;
 }
 
 interface DominatedProps {

@@ -6,12 +6,28 @@ an item of tables of 256; what is out of range raises IndexError.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, qsort
 
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.vectors cimport vector_free, vector_init, vector_push_u32
+from memlens.kernels.base.vectors cimport vector_free, vector_init, vector_push, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
 from memlens.kernels.graph.columns cimport AHEAD, OUT_OF_RANGE, fail
+
+cdef enum:
+    MANY = 64           # references of an object that are looked up and not gone through
+
+cdef struct Kept:
+    uint32_t source, target, kind
+
+
+cdef int compare(const void *one, const void *other) noexcept nogil:
+    cdef const Kept *a = <const Kept *> one
+    cdef const Kept *b = <const Kept *> other
+    if a.source != b.source:
+        return -1 if a.source < b.source else 1
+    if a.target != b.target:
+        return -1 if a.target < b.target else 1
+    return <int> a.kind - <int> b.kind
 
 
 cdef class LeftOut:
@@ -19,6 +35,7 @@ cdef class LeftOut:
 
     def __cinit__(self, const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind):
         vector_init(&self.sources, 4)
+        vector_init(&self.kept, sizeof(Kept))
         if start.shape[0] < 1 or kind.shape[0] != target.shape[0]:
             raise ValueError("a kind for each reference")
         self.start, self.target, self.kind = start, target, kind
@@ -32,6 +49,7 @@ cdef class LeftOut:
         free(self.marks)
         free(self.rows)
         vector_free(&self.sources)
+        vector_free(&self.kept)
 
     def add_objects(self, const uint32_t[::1] chosen):
         """Leave out all references of some objects. Raises MemoryError."""
@@ -138,6 +156,7 @@ cdef class LeftOut:
     cdef int add(self, uint32_t item, uint8_t mark) noexcept nogil:
         if item >= self.objects or not self.start[item] <= self.start[item + 1] <= self.references:
             return OUT_OF_RANGE
+        self.is_listed = False
         if self.marks[item] & (ALL_OUT | SOME_OUT) == 0:
             if vector_push_u32(&self.sources, item) < 0:
                 return -1
@@ -154,11 +173,58 @@ cdef class LeftOut:
     cdef bint is_kept(self, uint32_t source, uint32_t item, const uint8_t *follows) noexcept nogil:
         """Whether a reference from ``source`` to ``item`` that ``follows`` is left; there is one, perhaps left out."""
         cdef uint64_t row
+        cdef size_t low = 0, high, middle
+        cdef Kept *kept
+        cdef Kept wanted
         if self.marks[source] & ALL_OUT:
             return False
         if not (self.marks[source] & SOME_OUT and self.marks[item] & OUT_TO_IT):
             return True
+        if self.start[source + 1] - self.start[source] > MANY and (self.is_listed or self.list_kept() == 0):
+            wanted.source, wanted.target, wanted.kind = source, item, 0
+            kept, high = <Kept *> self.kept.data, self.kept.count
+            while low < high:
+                middle = low + (high - low) // 2
+                if compare(kept + middle, &wanted) < 0:
+                    low = middle + 1
+                else:
+                    high = middle
+            while low < self.kept.count and kept[low].source == source and kept[low].target == item:
+                if follows[kept[low].kind]:
+                    return True
+                low += 1
+            return False
         for row in range(self.start[source], self.start[source + 1]):
             if self.target[row] == item and not self.rows[row] and follows[self.kind[row]]:
                 return True
         return False
+
+    cdef int list_kept(self) noexcept nogil:
+        """List in ``kept`` what is asked for again and again of objects with many references; -1 without memory."""
+        cdef size_t each, listed = 0
+        cdef uint64_t row
+        cdef uint32_t source
+        cdef Kept found
+        cdef Kept *kept
+        self.kept.count = 0
+        for each in range(self.sources.count):
+            source = (<uint32_t *> self.sources.data)[each]
+            if self.marks[source] & ALL_OUT or self.start[source + 1] - self.start[source] <= MANY:
+                continue
+            for row in range(self.start[source], self.start[source + 1]):
+                if self.rows[row] or self.target[row] >= self.objects or not self.marks[self.target[row]] & OUT_TO_IT:
+                    continue
+                found.source, found.target, found.kind = source, self.target[row], self.kind[row]
+                if vector_push(&self.kept, &found) < 0:
+                    return -1
+        # each once: any number of references may be alike
+        kept = <Kept *> self.kept.data
+        if self.kept.count:
+            qsort(kept, self.kept.count, sizeof(Kept), compare)
+        for each in range(self.kept.count):
+            if listed == 0 or compare(kept + listed - 1, kept + each) != 0:
+                kept[listed] = kept[each]
+                listed += 1
+        self.kept.count = listed
+        self.is_listed = True
+        return 0

@@ -510,15 +510,16 @@ cdef class Objects(Owner):
         cdef Record record
         cdef Py_ssize_t each
         cdef const uint8_t *bytes = self.records.bytes
+        cdef const uint8_t *at
         if not numbers.shape[0] == offsets.shape[0] == sizes.shape[0]:
             raise ValueError("columns of different lengths")
         for each in range(numbers.shape[0]):
             if numbers[each] >= self.offsets.count:
                 raise IndexError(numbers[each])
-            # the second pass has checked the record
-            read_record(bytes + (<uint64_t *> self.offsets.data)[numbers[each]], bytes + self.records.length,
-                        self.records.id_bytes, &record)
+            at = bytes + (<uint64_t *> self.offsets.data)[numbers[each]]
             offsets[each] = sizes[each] = 0
-            if record.tag == PRIMITIVE_ARRAY_DUMP:
+            if at[0] == PRIMITIVE_ARRAY_DUMP:
+                # this pass has checked the record
+                read_record(at, bytes + self.records.length, self.records.id_bytes, &record)
                 offsets[each] = <uint64_t> (record.body - bytes)
                 sizes[each] = record.body_bytes

@@ -120,8 +120,9 @@ cdef class Redaction(Survey):
         cdef Record record
         while True:
             part = <size_t> min(self.copy_bytes, <uint64_t> (room - done))
-            memcpy(out + done, self.copied, part)
-            self.copied += part
+            if part:
+                memcpy(out + done, self.copied, part)
+                self.copied += part
             self.copy_bytes -= part
             done += part
             part = <size_t> min(self.fill_bytes, <uint64_t> (room - done))

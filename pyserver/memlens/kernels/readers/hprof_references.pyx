@@ -60,6 +60,7 @@ cdef enum:
 
 cdef enum:
     CLASS_EDGES = 8             # the most references of a class other than its constants and static fields
+    MOST_ZEROS = 1 << 16        # by so many at the beginning an array is known to hold nothing
     STRING_BYTES = 3072         # the most bytes of a string's text in UTF-8; longer ones are shortened
     TEXT_BYTES = 64 << 20       # the most bytes of all strings' texts beyond the size of the file
     MOST_TEXTS = 0x7FFFFFF0
@@ -476,10 +477,13 @@ cdef class References(Owner):
         cdef const uint8_t *bytes
         if id == 0 or number < 0:
             return False
-        bytes = self.objects.records.bytes
-        read_record(bytes + (<uint64_t *> self.objects.offsets.data)[number],
-                    bytes + self.objects.records.length, self.objects.records.id_bytes, record)
-        return record.tag == PRIMITIVE_ARRAY_DUMP and (record.element == TYPE_BYTE or record.element == TYPE_CHAR)
+        bytes = self.objects.records.bytes + (<uint64_t *> self.objects.offsets.data)[number]
+        # reading a class takes as long as it has fields, and any number of strings may refer to it
+        if bytes[0] != PRIMITIVE_ARRAY_DUMP:
+            return False
+        read_record(bytes, self.objects.records.bytes + self.objects.records.length, self.objects.records.id_bytes,
+                    record)
+        return record.element == TYPE_BYTE or record.element == TYPE_CHAR
 
     cdef int64_t _text_of(self, Record *array, int32_t coder, uint64_t first, uint64_t count) noexcept nogil:
         """Return the number of the text of ``count`` characters of an array, from ``first`` on; -1 if out of memory.
@@ -504,7 +508,7 @@ cdef class References(Owner):
             self.shortened_texts += 1
             return 0
         end = min(first + count, units)
-        if self.without_zeros and is_zero(body, array.body_bytes):
+        if self.without_zeros and is_zero(body, min(array.body_bytes, <uint64_t> MOST_ZEROS)):
             return 0
         at = first
         while at < end and done < STRING_BYTES:
@@ -535,19 +539,23 @@ cdef class References(Owner):
         cdef ClassRow *classes = <ClassRow *> objects.classes.data
         cdef uint32_t wanted = records.named("name"), walked, each
         cdef const uint8_t *whole_end = records.bytes + records.length
+        cdef const uint8_t *at
         cdef uint64_t base = 0, id
         cdef int64_t target, text
         cdef Record record, array
         cdef Field *field
         if number >= objects.ids.count:
             raise IndexError(number)
-        read_record(records.bytes + (<uint64_t *> objects.offsets.data)[number], whole_end, records.id_bytes, &record)
-        if record.tag != INSTANCE_DUMP:
+        at = records.bytes + (<uint64_t *> objects.offsets.data)[number]
+        if at[0] != INSTANCE_DUMP:
             return 0
+        read_record(at, whole_end, records.id_bytes, &record)
         walked = objects.class_of(record.other)
         while walked != NO_CLASS and base < record.body_bytes:
             for each in range(classes[walked].fields):
                 field = <Field *> objects.fields.data + classes[walked].first_field + each
+                if base + field.offset >= record.body_bytes:
+                    return 0
                 if field.name != wanted or (field.type != TYPE_OBJECT and field.type != TYPE_ARRAY):
                     continue
                 if base + field.offset + <uint64_t> records.id_bytes > record.body_bytes:

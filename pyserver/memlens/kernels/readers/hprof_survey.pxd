@@ -39,7 +39,7 @@ cdef extern from *:
 cdef struct Layout:
     # a class, and which bytes of its own fields stay
     uint64_t id, super_id
-    uint64_t body               # offset in the file of its constants, static fields and fields
+    uint64_t body               # offset in the file of its fields
     uint32_t first_range, ranges
     uint32_t field_bytes
     uint32_t above              # the next class above that has fields

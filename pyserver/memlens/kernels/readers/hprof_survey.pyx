@@ -270,7 +270,6 @@ cdef class Survey(Owner):
         cdef uint32_t _each, count
         row.id = record.id
         row.super_id = id_at(record.body - 4 - 6 * id_bytes, id_bytes)
-        row.body = <uint64_t> (record.body - self.records.bytes)
         row.first_range = <uint32_t> self.ranges.count
         row.field_bytes = 0
         row.above = NO_CLASS
@@ -281,6 +280,7 @@ cdef class Survey(Owner):
             if self.note_member(row.id, id_at(at, id_bytes), IS_STATIC | at[id_bytes]) < 0:
                 return -1
             at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
+        row.body = <uint64_t> (at - self.records.bytes)
         count = u16_at(at)
         at += 2
         for _each in range(count):
@@ -334,20 +334,16 @@ cdef class Survey(Owner):
         cdef uint32_t _each, fields, offset
         cdef Wanted found
         while 0 <= walked < NO_CLASS and base <= record.body_bytes:
-            at = self.after_constants(self.records.bytes + classes[walked].body)
-            fields = u16_at(at)
-            at += 2
-            for _each in range(fields):
-                at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
+            at = self.records.bytes + classes[walked].body
             fields = u16_at(at)
             at += 2
             offset = 0
             for _each in range(fields):
                 if offset >= classes[walked].field_bytes:
                     break
+                if base + offset + <uint64_t> type_bytes(at[id_bytes], id_bytes) > record.body_bytes:
+                    return 0
                 if at[id_bytes] == TYPE_OBJECT and self.is_text(id_at(at, id_bytes), name, count):
-                    if base + offset + <uint64_t> id_bytes > record.body_bytes:
-                        return 0
                     found.id, found.dump = id_at(record.body + base + offset, id_bytes), self.dump
                     return vector_push(&self.found, &found) if found.id else 0
                 offset += type_bytes(at[id_bytes], id_bytes)

@@ -15,6 +15,7 @@ from libc.string cimport memcpy
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
+from memlens.kernels.base.ascending cimport is_among
 from memlens.kernels.base.vectors cimport (
     Column, Vector, column_of, vector_extend, vector_free, vector_init, vector_push, vector_push_u32,
 )
@@ -44,6 +45,7 @@ cdef enum:
 cdef enum:
     MOST_OBJECTS = 0xFFFFFFF0
     MOST_TEXT = 1 << 20
+    MOST_NAMED = 4096       # referents of an object that attributes are looked for among, and attributes that are found
 
 cdef uint64_t MOST_BYTES = <uint64_t> 1 << 48
 cdef uint32_t NONE = 0xFFFFFFFF
@@ -450,8 +452,8 @@ cdef Column triples(Vector *vector, size_t item_bytes):
 cdef class PyHeap(Heap):
     """Scans ``count`` objects of a ``.pyheap`` from the byte ``start`` on, or with ``ends_early`` up to the file's end.
 
-    ``containers`` has the addresses of dict, list, set and tuple, ``common`` those of the types without attributes,
-    and ``frequent`` the names of attributes that the file abbreviates, as numbers of texts.
+    ``containers`` has the addresses of dict, list, set and tuple, ``common``, ascending, those of the types without
+    attributes, and ``frequent`` the names of attributes that the file abbreviates, as numbers of texts.
     """
 
     cdef uint64_t count, done
@@ -500,13 +502,6 @@ cdef class PyHeap(Heap):
             self.done += 1
         return E_OK
 
-    cdef inline bint is_common(self, uint64_t kind) noexcept nogil:
-        cdef Py_ssize_t each
-        for each in range(self.common.shape[0]):
-            if self.common[each] == kind:
-                return True
-        return False
-
     cdef int read_object(self) noexcept nogil:
         """Read an object. Returns E_MORE, and keeps nothing of it, if the file ends within it."""
         cdef const uint8_t *data = self.data
@@ -543,7 +538,7 @@ cdef class PyHeap(Heap):
             return E_MORE
         at += 8 * referents
         self.attribute_address.count = self.attribute_name.count = 0
-        if not self.is_common(kind):
+        if not is_among(&self.common[0], self.common.shape[0], kind):
             status = self.read_attributes(&at, referents_at, referents)
             if status != E_OK:
                 self.texts.count, self.text_ends.count = texts, ends
@@ -620,7 +615,7 @@ cdef class PyHeap(Heap):
             if whole - at < length + 8:
                 return E_MORE
             value = u64_at(data + at + length)
-            for other in range(min(referents, <size_t> 4096)):
+            for other in range(min(referents, <size_t> MOST_NAMED) if self.attribute_name.count < MOST_NAMED else 0):
                 if u64_at(data + referents_at + 8 * other) == value:
                     if number < 0:
                         number = self.add_text(data + at, length)

@@ -12,6 +12,7 @@ from libc.string cimport memcmp, memcpy, memset, strlen
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
+from memlens.kernels.base.ascending cimport is_among
 from memlens.kernels.base.vectors cimport Vector, vector_push
 from memlens.kernels.readers.numbers cimport le32_at, le64_at, u32_at, u64_at
 from memlens.kernels.readers.scan cimport Scan
@@ -42,6 +43,7 @@ cdef enum:
 cdef enum:
     CONTENTS = 2            # how many of the following are of text
     MOST_TEXT = 1 << 20
+    MOST_TYPES = 64         # of contents, each of which is there once
 
 cdef const char **VALUE_TYPES = ["str", "bytes", "int", "float", "complex"]
 
@@ -113,6 +115,9 @@ cdef class Dump(Scan):
 
     cdef bint is_value_type(self, uint64_t type) noexcept nogil:
         cdef size_t each
+        if self.types.count > MOST_TYPES:
+            # no program has so many, and what isn't known to be a name goes
+            return True
         for each in range(self.types.count):
             if (<uint64_t *> self.types.data)[each] == type:
                 return True
@@ -333,10 +338,10 @@ cdef class PyHeap(Scan):
             self.position += bytes + text
             self.done += 1
 
-    cdef bint is_among(self, const uint64_t[::1] types, uint64_t type) noexcept nogil:
+    cdef bint is_container(self, uint64_t type) noexcept nogil:
         cdef Py_ssize_t each
-        for each in range(types.shape[0]):
-            if types[each] == type:
+        for each in range(self.containers.shape[0]):
+            if self.containers[each] == type:
                 return True
         return False
 
@@ -350,7 +355,7 @@ cdef class PyHeap(Scan):
         if whole - at < 20:
             return 0
         type = u64_at(data + at + 8)
-        is_container = self.is_among(self.containers, type)
+        is_container = self.is_container(type)
         at += 20
         groups = 2 if is_container else 1
         for each in range(groups):
@@ -364,7 +369,7 @@ cdef class PyHeap(Scan):
             if (whole - at) // 8 < count:
                 return 0
             at += 8 * count
-        if not self.is_among(self.common, type):
+        if not is_among(&self.common[0], self.common.shape[0], type):
             if whole - at < 4:
                 return 0
             count = u32_at(data + at)

@@ -367,6 +367,8 @@ cdef size_t write_entry(const uint8_t *text, size_t length, uint8_t *out) noexce
     key = 0
     while key < tail and 0x30 <= text[key] <= 0x39:
         key += 1
+    if key > value:
+        return 0
     out[0] = 0x22
     memcpy(out + 1, text, key)
     done = 1 + key
@@ -377,7 +379,8 @@ cdef size_t write_entry(const uint8_t *text, size_t length, uint8_t *out) noexce
             key_end += 1
         memcpy(out + done, b" / part of key (", 16)
         done += 16
-        found = memchr(text + key_end, 0x29, length - key_end)
+        # what is written of the key and of the value doesn't overlap, so that it isn't longer than the text
+        found = memchr(text + key_end, 0x29, value - key_end) if key_end < value else NULL
         if found != NULL and begins(text + key_end, length - key_end, b" @", 2) and digits_before(
                 text, <const uint8_t *> found - text) == key_end + 2:
             key_end = <const uint8_t *> found - text

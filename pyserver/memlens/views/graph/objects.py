@@ -43,6 +43,10 @@ class FieldRow(Struct, frozen=True):
     value: str
 
 
+MOST_LISTED = 1_000
+"""Of an object's roots and fields, of which those of a program have a few."""
+
+
 class RootRow(Struct, frozen=True):
     """What makes an object a root."""
 
@@ -57,7 +61,9 @@ class ObjectAnswer(Struct, frozen=True):
 
     object: ObjectRow
     roots: list[RootRow]
+    roots_total: int
     fields: list[FieldRow]
+    fields_total: int
     references: list[ReferenceRow]
     references_total: int
     referrers: list[ReferenceRow]
@@ -91,10 +97,15 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
     incoming, incoming_total = referrers(snapshot, number, 0, limit)
     below, below_total = dominated(snapshot, number, 0, limit)
     stacks = snapshot.objects.stack
+    roots, roots_total = roots_of(snapshot, number)
+    fields, fields_total = _fields(snapshot, number)
+    elements = _elements(snapshot, number)
     return ObjectAnswer(
         object=row,
-        roots=_roots(snapshot, number),
-        fields=_fields(snapshot, number) + _elements(snapshot, number),
+        roots=roots,
+        roots_total=roots_total,
+        fields=fields + elements,
+        fields_total=fields_total + len(elements),
         references=own,
         references_total=own_total,
         referrers=incoming,
@@ -186,41 +197,41 @@ def dominated(
     return object_rows(snapshot, below), last - first
 
 
-def roots_of(snapshot: Snapshot, numbers: Numbers) -> dict[int, list[RootRow]]:
-    """What makes some objects roots, by object, each once: a thread is that first, whatever else refers to it."""
-    rows = snapshot.objects.roots
-    if len(numbers) == 1:
-        # NumPy would go through the table of as many rows as there are roots several times as long as through a column
-        objects = snapshot.keep("objects of roots", lambda: np.ascontiguousarray(rows["object"]))
-        chosen = rows[objects == numbers[0]]
-    else:
-        chosen = rows[np.isin(rows["object"], np.asarray(numbers, np.uint32))]
-    kinds, frames = snapshot.graph_names.root_kinds, len(snapshot.frames)
-    places = snapshot.frames.rows(frame for frame in chosen["frame"].tolist() if frame < frames)
-    found: dict[int, dict[RootRow, None]] = {}
-    for item, kind, detail, frame in chosen.tolist():
+def roots_of(snapshot: Snapshot, number: int) -> tuple[list[RootRow], int]:
+    """What makes an object a root, each once, and how much that is: a thread is that first, whatever else holds it.
+
+    Of what there is more than ``MOST_LISTED`` of, the rest is counted and may contain the same several times.
+    """
+    rows, kinds = snapshot.objects.roots, snapshot.graph_names.root_kinds
+    # NumPy would go through the table of as many rows as there are roots several times as long as through a column
+    objects = snapshot.keep("objects of roots", lambda: np.ascontiguousarray(rows["object"]))
+    own = rows[objects == number]
+    is_thread = np.array([kind == "thread" for kind in kinds], np.bool_)[own["kind"]]
+    listed = own[np.argsort(~is_thread, kind="stable")[:MOST_LISTED]]
+    known = len(snapshot.frames)
+    places = snapshot.frames.rows(frame for frame in listed["frame"].tolist() if frame < known)
+    found: dict[RootRow, None] = {}
+    for _, kind, detail, frame in listed.tolist():
         file, line, _, _ = places.get(frame, ("", 0, "", 0))
         root = RootRow(
             kinds[kind], snapshot.strings.head(detail, MOST_NAME), file or None, line if line > 0 else None
         )
-        found.setdefault(item, {})[root] = None
-    return {item: sorted(roots, key=lambda root: root.kind != "thread") for item, roots in found.items()}
+        found[root] = None
+    return list(found), len(own) - len(listed) + len(found)
 
 
-def _roots(snapshot: Snapshot, number: int) -> list[RootRow]:
-    return roots_of(snapshot, np.array([number])).get(number, [])
-
-
-def _fields(snapshot: Snapshot, number: int) -> list[FieldRow]:
+def _fields(snapshot: Snapshot, number: int) -> tuple[list[FieldRow], int]:
+    """The first fields, and how many there are."""
     fields, strings = snapshot.fields, snapshot.strings
     if fields is None:
-        return []
-    own = slice(int(fields.start[number]), int(fields.start[number + 1]))
+        return [], 0
+    start, end = int(fields.start[number]), int(fields.start[number + 1])
+    own = slice(start, min(end, start + MOST_LISTED))
     rows = zip(fields.name[own].tolist(), fields.kind[own].tolist(), fields.bits[own].tolist(), strict=True)
     return [
         FieldRow(strings.head(name, MOST_NAME), VALUE_KINDS[kind], _value(snapshot, VALUE_KINDS[kind], bits))
         for name, kind, bits in rows
-    ]
+    ], end - start
 
 
 def _elements(snapshot: Snapshot, number: int) -> list[FieldRow]:

@@ -134,7 +134,7 @@ def _path(
     root = int(items[0])
     return Path(
         object_rows(snapshot, [root])[0],
-        roots_of(snapshot, np.array([root])).get(root, []),
+        roots_of(snapshot, root)[0],
         [
             PathStep(row.kind, row.name, row.object, row.strength, freed)
             for row, freed in zip(rows, cuts, strict=True)

@@ -1,9 +1,12 @@
 """What threads and the variables of their frames retain."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph import together as kernel
+from memlens.model.distinct import counted, distinct
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
@@ -59,22 +62,50 @@ def freed_by_thread(snapshot: Snapshot) -> U64:
 
 
 def _freed_by_thread(snapshot: Snapshot) -> U64:
-    known, is_held = table(snapshot), np.zeros(len(snapshot.graph_names.root_kinds), np.bool_)
-    is_held[snapshot.graph_names.held_kinds] = True
+    known, alone = table(snapshot), _held_by_one(snapshot)
     freed = np.zeros(len(known.object), np.uint64)
     # a thread's object refers to what its variables hold where these aren't roots themselves
     through_roots = np.zeros(len(freed), np.bool_)
-    through_roots[known.variables["thread"][~is_held[known.variables["kind"]]]] = True
+    through_roots[alone.thread] = True
     for thread in np.flatnonzero(~through_roots & (known.object != NONE)).tolist():
         freed[thread] = _retained(snapshot, int(known.object[thread]))
     others = np.flatnonzero(through_roots)
     for begin in range(0, len(others), kernel.MOST_GROUPS):
         part = others[begin : begin + kernel.MOST_GROUPS]
-        freed[part] = _freed_through_roots(snapshot, part)
+        snapshot.work.within(begin / len(others), (begin + len(part)) / len(others))
+        freed[part] = _freed_through_roots(snapshot, part, alone)
     return freed
 
 
-def _freed_through_roots(snapshot: Snapshot, chosen: Numbers) -> U64:
+class _HeldByOne(NamedTuple):
+    """Objects that are roots because of one thread's variables alone: their places among what holds all, by thread."""
+
+    place: Numbers
+    thread: Numbers
+
+
+def _held_by_one(snapshot: Snapshot) -> _HeldByOne:
+    variables, roots = table(snapshot).variables, snapshot.objects.roots
+    is_root = np.ones(len(snapshot.graph_names.root_kinds), np.bool_)
+    is_root[snapshot.graph_names.held_kinds] = False
+    pairs = distinct(variables["object"].astype(np.int64) << 32 | variables["thread"])
+    numbers, counts = counted(pairs >> 32)
+    elsewhere = np.zeros(len(snapshot.objects.type), np.bool_)
+    is_variable = np.zeros(len(is_root), np.bool_)
+    is_variable[variables["kind"]] = True
+    elsewhere[roots["object"][~is_variable[roots["kind"]]]] = True
+    holding = np.zeros(len(elsewhere), np.bool_)
+    holding[variables["object"][is_root[variables["kind"]]]] = True
+    chosen = (counts == 1) & ~elsewhere[numbers] & holding[numbers]
+    numbers, threads = numbers[chosen], (pairs & 0xFFFFFFFF)[(np.cumsum(counts) - 1)[chosen]]
+    holds_all = holders(snapshot)
+    places = np.minimum(np.searchsorted(holds_all, numbers), max(len(holds_all) - 1, 0))
+    there = holds_all[places] == numbers if len(holds_all) else np.zeros(len(numbers), np.bool_)
+    order = np.argsort(threads[there], kind="stable")
+    return _HeldByOne(places[there][order], threads[there][order])
+
+
+def _freed_through_roots(snapshot: Snapshot, chosen: Numbers, alone: _HeldByOne) -> U64:
     """The same of some threads whose variables are roots, in one walk."""
     known, stored, objects = table(snapshot), snapshot.references, snapshot.objects
     bits = np.uint64(1) << np.arange(len(chosen), dtype=np.uint64)
@@ -83,27 +114,16 @@ def _freed_through_roots(snapshot: Snapshot, chosen: Numbers) -> U64:
         if own != NONE:
             group[own] = place
     roots = holders(snapshot)
+    held = np.zeros(len(roots), np.uint64)
+    first, last = np.searchsorted(alone.thread, (chosen[0], chosen[-1] + 1))
+    part = slice(int(first), int(last))
+    held[alone.place[part]] = bits[np.searchsorted(chosen, alone.thread[part])]
     counts, sums = (np.zeros(kernel.MOST_GROUPS, np.uint64) for _ in range(2))
     is_done = kernel.retained_together(
-        stored.start, stored.target, stored.kind, followed(snapshot), roots, _held(snapshot, chosen, bits)[roots],
-        group, group_of, objects.shallow, counts, sums, snapshot.work,
+        stored.start, stored.target, stored.kind, followed(snapshot), roots, held, group, group_of, objects.shallow,
+        counts, sums, snapshot.work,
     )  # fmt: skip
     if not is_done:
         raise stopped()
     found: U64 = sums[: len(chosen)]
-    return found
-
-
-def _held(snapshot: Snapshot, chosen: Numbers, bits: U64) -> U64:
-    """An item for each object: the bit of the thread whose variables alone make it a root, else 0."""
-    variables, roots = table(snapshot).variables, snapshot.objects.roots
-    pairs = np.unique(variables["object"].astype(np.int64) << 32 | variables["thread"])
-    numbers, counts = np.unique(pairs >> 32, return_counts=True)
-    by_one = np.isin(pairs >> 32, numbers[counts == 1])
-    thread = pairs[by_one] & 0xFFFFFFFF
-    place = np.searchsorted(chosen, thread)
-    is_chosen = chosen[np.minimum(place, len(chosen) - 1)] == thread
-    found = np.zeros(len(snapshot.objects.type), np.uint64)
-    found[(pairs[by_one] >> 32)[is_chosen]] = bits[place[is_chosen]]
-    found[roots["object"][~np.isin(roots["kind"], np.unique(variables["kind"]))]] = 0
     return found

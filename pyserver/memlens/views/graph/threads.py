@@ -22,7 +22,8 @@ from memlens.views.answers import Frame
 from memlens.views.graph import filters
 from memlens.views.graph.on_stacks import Mask, frames_named, threads_named
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page
-from memlens.views.graph.thread_locals import ThreadLocals, thread_locals
+from memlens.views.graph.stopped import stopped
+from memlens.views.graph.thread_locals import ThreadLocals, may_have_locals, thread_locals
 from memlens.views.graph.thread_sizes import freed_by_thread, retained_together
 from memlens.views.graph.thread_table import table
 from memlens.views.selection.columns import frame as frame_of
@@ -119,8 +120,7 @@ def _fitting_threads(snapshot: Snapshot, filter_text: str) -> Mask:
     known, terms = table(snapshot), filters.checked_terms(snapshot, filter_text)
     found = np.zeros(len(known.object), np.bool_)
     own = np.flatnonzero(known.object != NONE)
-    of_variables = np.arange(len(known.variables))
-    rows = np.zeros(len(own) + len(of_variables), _HELD)
+    rows = np.zeros(len(own) + len(known.variables), _HELD)
     rows["part"][: len(own)], rows["thread"][: len(own)] = 0, own
     rows["object"][: len(own)] = known.object[own]
     _fill_variables(rows[len(own) :], known.variables)
@@ -128,9 +128,23 @@ def _fitting_threads(snapshot: Snapshot, filter_text: str) -> Mask:
     of_frames = np.repeat(np.arange(len(found)), np.diff(known.frame_start))
     found[of_frames[fitting_frames(snapshot, filter_text)]] = True
     if any(term.field not in ("thread", "function") for term in terms):
-        for thread in np.flatnonzero(~found).tolist():
-            found[thread] = bool(len(held_by(snapshot, thread, filter_text)))
+        rows = _all_locals(snapshot, own[~found[own]])
+        found[rows["thread"][_fitting(snapshot, terms, rows)]] = True
     return found
+
+
+def _all_locals(snapshot: Snapshot, threads: Numbers) -> Numbers:
+    """The thread locals of some threads that have objects, as rows of _HELD. Raises :class:`CancelledError`."""
+    having = threads[may_have_locals(snapshot, table(snapshot).object[threads])]
+    held: list[tuple[int, int]] = []
+    for thread in having.tolist():
+        if snapshot.work.is_stopped:
+            raise stopped()
+        held += [(thread, value) for _, value in _locals(snapshot, thread)]
+    rows = np.zeros(len(held), _HELD)
+    rows["thread"], rows["object"] = np.array(held, np.int64).reshape(-1, 2).T
+    rows["part"], rows["depth"] = PARTS.index("thread locals"), NONE
+    return rows
 
 
 def thread_row(snapshot: Snapshot, thread: int) -> ThreadRow:

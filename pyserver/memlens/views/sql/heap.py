@@ -6,9 +6,10 @@ left out; ``through`` names kinds of weakness that are followed as well, ``weak,
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included.
 """
 
+from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import apsw
 import numpy as np
@@ -23,6 +24,9 @@ from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows
 from memlens.views.sql.functions import Answer, Row, add_function
+
+Chosen: TypeAlias = "array[int]"
+"""Numbers of objects, of which there may be as many as the dump has."""
 
 
 class HeapFunction(NamedTuple):
@@ -60,8 +64,8 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     if heap_dump_of(snapshot.info) is None:
         return
 
-    def aggregate() -> tuple[set[int], Callable[..., None], Callable[[set[int]], int]]:
-        return set(), _step, lambda chosen: _retained(snapshot, chosen)
+    def aggregate() -> tuple[Chosen, Callable[..., None], Callable[[Chosen], int]]:
+        return array("q"), _step, lambda chosen: _retained(snapshot, chosen)
 
     connection.create_aggregate_function("retained", aggregate, 1)
     answers: dict[str, Answer] = {"paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated}
@@ -69,9 +73,9 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
         add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))
 
 
-def _step(chosen: set[int], number: Any) -> None:
+def _step(chosen: Chosen, number: Any) -> None:
     if number is not None:
-        chosen.add(_number(number))
+        chosen.append(_number(number))
 
 
 def _number(value: Any) -> int:
@@ -82,8 +86,8 @@ def _number(value: Any) -> int:
     return value
 
 
-def _retained(snapshot: Snapshot, chosen: set[int]) -> int:
-    return retained_by(snapshot, sorted(chosen)).retained_bytes if chosen else 0
+def _retained(snapshot: Snapshot, chosen: Chosen) -> int:
+    return retained_by(snapshot, np.frombuffer(chosen, np.int64)).retained_bytes if chosen else 0
 
 
 def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row]:

@@ -1,0 +1,39 @@
+"""Opens jars and zip files. Python reads the directory of one whole, so that its size is looked at before.
+
+Source: sections 4.3.14 and 4.3.16 of PKWARE's ``APPNOTE.TXT``.
+"""
+
+import re
+import struct
+import zipfile
+from pathlib import Path
+
+_MOST_BYTES = 16 << 20
+"""Of a directory: those of the largest libraries have 10 MB."""
+
+_TAIL_BYTES = 22 + 0xFFFF + 76
+"""Of the records at the end, the last of which may have a comment."""
+
+_ENDS = ((b"PK\x05\x06", "<12xI"), (b"PK\x06\x06", "<40xQ"))
+"""How records begin that say where the directory is, and the place of its size in each."""
+
+
+def opened(path: Path) -> zipfile.ZipFile:
+    """Open an archive. Raises OSError and BadZipFile."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - _TAIL_BYTES))
+        tail = file.read(_TAIL_BYTES)
+    if _directory_bytes(tail) > _MOST_BYTES:
+        raise zipfile.BadZipFile("its directory is too large")
+    return zipfile.ZipFile(path)
+
+
+def _directory_bytes(tail: bytes) -> int:
+    """The largest size that any of the records says: which one counts is the reader's choice."""
+    sizes = [0]
+    for begin, form in _ENDS:
+        for found in re.finditer(re.escape(begin), tail):
+            if found.start() + struct.calcsize(form) <= len(tail):
+                (size,) = struct.unpack_from(form, tail, found.start())
+                sizes.append(0 if size == 0xFFFF_FFFF else size)
+    return max(sizes)
