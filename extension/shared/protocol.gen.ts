@@ -641,6 +641,12 @@ export interface EditedLines {
   added: number;
 }
 
+/** The other images that have the same pixels as one, the first of them, and how many there are. */
+export interface EqualImages {
+  rows: ObjectRow[];
+  total: number;
+}
+
 /**
  * What a view opens to show what a sentence says: a pane with a set of allocations or samples.
  *
@@ -1100,6 +1106,31 @@ export interface FxTrace {
   frames: Frame[];
 }
 
+/** Images `offset` and on of `total`, equal ones as one; the sums are of all `images`. */
+export interface GalleryAnswer {
+  rows: GalleryRow[];
+  offset: number;
+  total: number;
+  images: number;
+  heap_bytes: number;
+  native_bytes: number;
+  freed_bytes: number;
+}
+
+/**
+ * An image, or several that have the same pixels; sizes are of all of them.
+ *
+ * `object` is the first in the dump of those that are largest.
+ */
+export interface GalleryRow {
+  object: ObjectRow;
+  image: ImageRow;
+  count: number;
+  heap_bytes: number;
+  native_bytes: number;
+  freed_bytes: number;
+}
+
 /**
  * What the reserved memory of a moment consists of, in bytes.
  *
@@ -1168,6 +1199,7 @@ export interface GraphInfo {
   sizes_inferred: boolean;
   truncated: boolean;
   native_bytes: number;
+  image_types: number[];
   allocations: ProfileInfo | null;
 }
 
@@ -1375,6 +1407,15 @@ export interface HeapImageParams {
   object: number;
 }
 
+/** The images that fit a filter, those with the same pixels as one. */
+export interface HeapImagesParams {
+  snapshot: string;
+  filter: string;
+  order: 'bytes' | 'freed';
+  offset: number;
+  limit: number;
+}
+
 /**
  * Why the objects of a type or a group are alive: the children of a node of their merged paths.
  *
@@ -1538,6 +1579,18 @@ export interface HeapThreadsParams {
   filter: string;
   offset: number;
   limit: number;
+}
+
+/** Some objects that are images, as pictures that are `side` pixels wide and high at most. */
+export interface HeapThumbnailsParams {
+  snapshot: string;
+  objects: number[];
+  side: number;
+}
+
+/** Those of one at least of the objects: where they are large, the others are to be asked for again. */
+export interface HeapThumbnailsResult {
+  rows: Thumbnail[];
 }
 
 /** A type by its number, and the largest of its instances. */
@@ -1992,6 +2045,7 @@ export interface ObjectAnswer {
   allocated: Frame[];
   group: number;
   image: ImageRow | null;
+  equal_images: EqualImages;
 }
 
 /** An object. `object` is its number in the file, `id` the file's own id or address. */
@@ -2052,14 +2106,14 @@ export interface ObjectsAnswer {
 }
 
 /**
- * Objects of a heap dump to look at, chosen in one of five ways.
+ * Objects of a heap dump to look at, chosen in one of six ways.
  *
  * `number` is that of one `object`, of a `type`, of a node (`group`) of the dominator tree grouped by type, or
- * of a `thread`.
+ * of a `thread`; `images` are all of the dump, those first of which equal ones would free most.
  * `sql` is a query that gives them in its column `object`; for the other kinds it is empty.
  */
 export interface ObjectsLink {
-  kind: 'group' | 'object' | 'query' | 'thread' | 'type';
+  kind: 'group' | 'images' | 'object' | 'query' | 'thread' | 'type';
   number: number;
   sql: string;
 }
@@ -2954,6 +3008,14 @@ export interface ThreadsAnswer {
   total: number;
 }
 
+/** An image for a gallery: a file in base64, or why there is none. A file of the dump's is as large as it is. */
+export interface Thumbnail {
+  object: number;
+  media: string;
+  data: string;
+  missing: Text | null;
+}
+
 /** A trace of events on devices, as PyTorch records it. */
 export interface TimelineInfo {
   model: 'timeline';
@@ -3170,6 +3232,8 @@ export interface Requests {
   'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
   'memlens/heapImage': { params: HeapImageParams; result: ImageAnswer };
+  'memlens/heapImages': { params: HeapImagesParams; result: GalleryAnswer };
+  'memlens/heapThumbnails': { params: HeapThumbnailsParams; result: HeapThumbnailsResult };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
@@ -3279,6 +3343,8 @@ export const VIEW_METHODS = [
   'memlens/heapType',
   'memlens/heapObject',
   'memlens/heapImage',
+  'memlens/heapImages',
+  'memlens/heapThumbnails',
   'memlens/heapReferences',
   'memlens/heapDominated',
   'memlens/heapGroup',

@@ -44,7 +44,7 @@ const never = (): never => assert.fail('It was called.');
 const MIB = 2 ** 20;
 const INFO = {
   ...{ model: 'graph', path: '/δ/σ', file_bytes: 9, objects: 9, types: 2, compact_nodes: 3 },
-  ...{ shallow_bytes: 4 * MIB, native_bytes: 0 },
+  ...{ shallow_bytes: 4 * MIB, native_bytes: 0, image_types: [] as number[] },
 } as GraphInfo;
 
 const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
@@ -77,6 +77,7 @@ function contextWith(
     state: { ...restoreGraph(info, null), selection },
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
+    showImages: (filter: string) => did.push({ images: filter }),
     say: () => undefined,
     failed: (error: unknown) => {
       throw error;
@@ -334,6 +335,7 @@ test('the overview, and the details of an object', async () => {
     references: [reference(1), reference(2)],
     ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     image: null,
+    equal_images: { rows: [], total: 0 },
   };
   const context = contextWith({
     ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
@@ -398,6 +400,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
     ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     image: null,
+    equal_images: { rows: [], total: 0 },
   };
   const objects = contextWith({ 'memlens/heapObject': found }, null, info);
   const inspector = new Inspector(objects, never, () => undefined);
@@ -417,6 +420,7 @@ test('an image says its size, or why it isn’t drawn', async () => {
   const image = { width: 1080, height: 1920, layout: 'Σ_8888' };
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [], image },
+    equal_images: { rows: [row(2)], total: 3 },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
   };
   const closed: string[] = [];
@@ -439,9 +443,14 @@ test('an image says its size, or why it isn’t drawn', async () => {
     await drawn();
     await drawn();
     assertTranslated(details, 'details');
-    const section = details.querySelector<HTMLElement>('section:has(canvas)');
+    const section = details.querySelector<HTMLElement>('section:has(canvas)') ?? assert.fail('no image');
+    // of equal ones some are listed, and the others are in the gallery
+    const equal = section.nextElementSibling ?? assert.fail('no equal images');
+    assert.equal(equal.querySelectorAll('li').length, 1);
+    equal.querySelector<HTMLElement>(':scope > button')?.click();
+    assert.deepEqual(context.did, [{ images: '' }]);
     inspector.dispose();
-    return section ?? assert.fail('no image');
+    return section;
   };
   const canvasOf = (section: HTMLElement): HTMLCanvasElement | null => section.querySelector('canvas');
   decodes({ width: 540, height: 960, close: () => closed.push('bitmap') });

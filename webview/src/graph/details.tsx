@@ -15,6 +15,7 @@ import { shorten, visible } from '../base/text';
 import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
+import { hasImages, ofType } from './menu';
 import { ObjectButton } from './object-button';
 import { Picture } from './picture';
 import { PlaceButton } from './place';
@@ -57,6 +58,7 @@ export function ObjectDetails({
         ]}
       />
       {image && <Picture key={row.object} object={row.object} image={image} context={context} />}
+      <EqualImages {...{ found, context }} />
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul>
@@ -123,6 +125,27 @@ export function ObjectDetails({
   );
 }
 
+function EqualImages({
+  found,
+  context,
+}: {
+  readonly found: ObjectAnswer;
+  readonly context: GraphContext;
+}): VNode {
+  const { rows, total } = found.equal_images;
+  if (total === 0) return <></>;
+  return (
+    <Section title={t('With the same pixels ({0})', count(total))}>
+      <ObjectList rows={rows} context={context} />
+      {total > rows.length && (
+        <button type="button" class="link" onClick={() => context.showImages('')}>
+          {t('Show Images')}
+        </button>
+      )}
+    </Section>
+  );
+}
+
 interface DominatedProps {
   readonly of: ObjectRow;
   readonly first: readonly ObjectRow[];
@@ -136,14 +159,7 @@ function Dominated({ of, first, total, context }: DominatedProps): VNode {
   );
   return (
     <Section title={t('Dominates ({0})', count(total))}>
-      <ul class="heap-list">
-        {more.rows.map((row) => (
-          <li key={row.object}>
-            <ObjectButton row={row} context={context} />
-            <span class="heap-figures">{bytes(row.retained_bytes)}</span>
-          </li>
-        ))}
-      </ul>
+      <ObjectList rows={more.rows} context={context} />
       <MoreButton left={total - more.rows.length} press={more.next} />
     </Section>
   );
@@ -171,6 +187,11 @@ export function TypeDetails({
           [t('Kind'), type.kind, ''],
         ]}
       />
+      {hasImages(context, type.number) && (
+        <button type="button" class="link" onClick={() => context.showImages(ofType(type.type))}>
+          {t('Show Images')}
+        </button>
+      )}
       <Together kind={type.number} context={context} />
       <Largest rows={instances} context={context} />
     </>
@@ -242,15 +263,27 @@ function Largest({
 }): VNode {
   return (
     <Section title={t('Largest objects')}>
-      <ul class="heap-list">
-        {rows.map((row) => (
-          <li key={row.object}>
-            <ObjectButton row={row} context={context} />
-            <span class="heap-figures">{bytes(row.retained_bytes)}</span>
-          </li>
-        ))}
-      </ul>
+      <ObjectList rows={rows} context={context} />
     </Section>
+  );
+}
+
+function ObjectList({
+  rows,
+  context,
+}: {
+  readonly rows: readonly ObjectRow[];
+  readonly context: GraphContext;
+}): VNode {
+  return (
+    <ul class="heap-list">
+      {rows.map((row) => (
+        <li key={row.object}>
+          <ObjectButton row={row} context={context} />
+          <span class="heap-figures">{bytes(row.retained_bytes)}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
