@@ -78,6 +78,20 @@ class NativeImageDump(_Images, NativeDump):
         self.image_classes(self.object_class, 0x1000)
 
 
+def many() -> bytes:
+    """300 bitmaps of stripes, that are held by a class, ten of them large and equal, and some without pixels."""
+    dump = ImageDump()
+    made = []
+    for number in range(300):
+        width, height = (200, 120) if number < 10 else (20 + number % 50, 30 + number % 70)
+        colour = 7 if number < 10 else number
+        pixel = [bytes((x * 3 & 255, colour * 40 & 255, colour * 90 & 255, 255)) for x in range(width)]
+        data = None if number % 60 == 59 else b"".join(pixel) * height
+        made.append(dump.bitmap(width, height, data))
+    dump.add(0xFF, "P", dump.objects(dump.id(), dump.klass(0x800, "[Landroid/graphics/Bitmap;", 0x100), made))
+    return dump.end()
+
+
 def small() -> bytes:
     """One image of each kind."""
     dump = ImageDump()

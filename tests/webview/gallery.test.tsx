@@ -118,10 +118,12 @@ test('only images in view are drawn, and what an answer left out is asked for ag
   );
   const tiles = [...host.querySelectorAll<HTMLElement>('[role=option]')];
   assert.equal(tiles.length, 3 * COLUMNS);
-  const labels = tiles.map((tile) => tile.getAttribute('aria-label') ?? '');
+  const labels = tiles.map((tile) =>
+    [...tile.querySelectorAll('span')].map((line) => line.textContent).join(', '),
+  );
   assert.match(labels[0] ?? '', /^0 × 7, .*2 KiB .*1 KiB/);
   assert.match(labels[1] ?? '', /^1 × 7, 2 KiB, .*3 .*2 .*1 KiB/);
-  assert.equal(labels[2], '2 × 7, 2 KiB');
+  assert.equal(labels[2], 'σ <b>, 2 × 7, 2 KiB');
   assert.equal(tiles[1]?.querySelectorAll('canvas').length, 1);
   assert.equal(tiles[2]?.querySelector('.tile-picture')?.textContent, 'σ <b>');
   const list = host.querySelector<HTMLElement>('[role=listbox]') ?? assert.fail('no list');

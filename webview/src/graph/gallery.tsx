@@ -22,10 +22,10 @@ import { draw } from './image-file';
 import { selectionMenu } from './menu';
 import { Thumbnails, type Shown } from './thumbnails';
 import { GivenUp, Waiting } from './waiting';
-import { bytesCell, copiedObject, countCell, idText, objectText } from './words';
+import { bytesCell, copiedObject, countCell, objectText } from './words';
 
 const PAGE = 100;
-const TILE = { width: 156, height: 190 };
+const TILE = { width: 156, height: 200 };
 
 export function imagesPane(context: GraphContext): Pane {
   const gallery = new Gallery(context);
@@ -195,10 +195,9 @@ class Gallery {
 
   private tile(index: number): Tile {
     const row = this.rows.get(index);
-    if (!row) return { label: t('Fetching…'), selected: false, content: <></> };
+    if (!row) return { selected: false, content: <span class="tile-line muted">{t('Fetching…')}</span> };
     const { object } = row.object;
     return {
-      label: wordsOf(row).join(', '),
       selected: sameSelection(this.context.state.selection, { is: 'object', object }),
       content: <TileContent row={row} shown={this.thumbnails.of(object)} />,
     };
@@ -254,12 +253,12 @@ function TileContent({ row, shown }: { readonly row: GalleryRow; readonly shown:
         {bitmap && <canvas ref={canvas} class="heap-picture" aria-hidden="true" />}
         {shown && 'missing' in shown && <span class="muted">{visible(shown.missing)}</span>}
       </div>
-      <span class="tile-line">
-        {size} <span class="muted">{idText(row.object)}</span>
+      <span class="tile-line" title={objectText(row.object)}>
+        {size}
       </span>
       <span class="tile-line">{amount}</span>
       {more.map((line) => (
-        <span key={line} class="tile-line tile-equal" title={line}>
+        <span key={line} class="tile-equal">
           {line}
         </span>
       ))}

@@ -8,9 +8,8 @@ import { openMenu, type MenuEntry } from './menu';
 import { useResized } from './resized';
 
 export interface Tile {
-  /** All that it says, for a screen reader. */
-  readonly label: string;
   readonly selected: boolean;
+  /** Its texts are what a screen reader says. */
   readonly content: VNode;
 }
 
@@ -75,7 +74,7 @@ export class TileGrid {
           style={{ height: `${Math.ceil(count / columns) * size.height}px` }}
         >
           {Array.from({ length: end - begin }, (_, at) => begin + at).map((index) => {
-            const { label, selected, content } = events.tile(index);
+            const { selected, content } = events.tile(index);
             return (
               <div
                 key={index}
@@ -83,7 +82,6 @@ export class TileGrid {
                 class={index === active ? 'tile active' : 'tile'}
                 role="option"
                 data-index={index}
-                aria-label={visible(label)}
                 aria-selected={selected}
                 aria-posinset={index + 1}
                 aria-setsize={count}

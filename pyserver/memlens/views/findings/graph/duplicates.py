@@ -156,11 +156,13 @@ def images(case: GraphCase) -> Iterator[Ranked]:
         for row, count, freed in zip(shown_rows, groups.count[most], groups.freed[most], strict=True)
         if freed
     ]
-    whole = case.whole + case.info.native_bytes
+    has_native = bool(groups.native.any())
+    whole = case.whole + (case.info.native_bytes if has_native else 0)
     several = np.isin(found.alike[chosen_ones], found.alike[groups.shown[groups.freed > 0]])
     link = ObjectsLink("images")
     sentence = phrase(
-        "{n} images have the same pixels as another, {size} ({share} of what roots reach): {images}.",
+        "{n} images have the same pixels as another, {size} ({share} of {whole}): {images}.",
+        whole=phrase("what roots reach and the native memory") if has_native else phrase("what roots reach"),
         n=int((groups.count - 1)[groups.freed > 0].sum()), size=measured(shown, link),
         share=percent(total, whole), images=in_a_row(texts, ", "),
     )  # fmt: skip
