@@ -267,6 +267,8 @@ export interface CompactNode {
   shallow_bytes: number;
   retained_bytes: number;
   children: number;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /**
@@ -568,6 +570,7 @@ export interface CurvesAnswer {
 /** What would be freed without the references from one object to another. */
 export interface CutAnswer {
   freed_bytes: number;
+  freed_native_bytes: number | null;
 }
 
 /**
@@ -2278,6 +2281,7 @@ export interface PathNode {
   example: ObjectRow;
   children: number;
   freed_bytes: number | null;
+  freed_native_bytes: number | null;
 }
 
 /** A node's children, the one first that most bytes are below, and how many objects all of it explains. */
@@ -2306,6 +2310,7 @@ export interface PathStep {
   object: ObjectRow;
   strength: string;
   freed_bytes: number | null;
+  freed_native_bytes: number | null;
 }
 
 /** Paths, the shortest first; `complete` if there are no others. `without` is None where nothing is left out. */
@@ -2552,6 +2557,7 @@ export interface RetainedAnswer {
   chosen: number;
   objects: number;
   retained_bytes: number;
+  native_retained_bytes: number | null;
 }
 
 /** The next allocation of the same size on the same stream, after the event. */
@@ -3163,6 +3169,7 @@ export interface WithoutAnswer {
   objects: ObjectRow[];
   freed_objects: number;
   freed_bytes: number;
+  freed_native_bytes: number | null;
 }
 
 export type SnapshotInfo = TimelineInfo | ProfileInfo | GraphInfo;

@@ -232,7 +232,16 @@ test('why something is alive: the chain of an object, and the switches that its 
       {
         ...{ root: row(1), length: 1, left_out: 0 },
         roots: [{ kind: 'ρ', detail: 'τ', file: null, line: null }],
-        steps: [{ kind: 'κ', name: 'ν', object: row(2), strength: 'strong', freed_bytes: MIB }],
+        steps: [
+          {
+            kind: 'κ',
+            name: 'ν',
+            object: row(2),
+            strength: 'strong',
+            freed_bytes: MIB,
+            freed_native_bytes: 3 * MIB,
+          },
+        ],
       },
     ],
     ...{ complete: false, without: null },
@@ -253,8 +262,22 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
       {
         ...{ root: above, roots: [], length: 2, left_out: 0 },
         steps: [
-          { kind: 'κ', name: 'ν', object: row(3, { type: 'Σ.Θ' }), strength: 'strong', freed_bytes: 0 },
-          { kind: 'κ', name: '[3]', object: row(2), strength: 'strong', freed_bytes: 0 },
+          {
+            kind: 'κ',
+            name: 'ν',
+            object: row(3, { type: 'Σ.Θ' }),
+            strength: 'strong',
+            freed_bytes: 0,
+            freed_native_bytes: 0,
+          },
+          {
+            kind: 'κ',
+            name: '[3]',
+            object: row(2),
+            strength: 'strong',
+            freed_bytes: 0,
+            freed_native_bytes: 0,
+          },
         ],
       },
     ],
@@ -262,7 +285,10 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
   };
   const nothing: PathsAnswer = {
     ...paths,
-    ...{ paths: [], without: { objects: [row(3)], freed_objects: 4, freed_bytes: MIB } },
+    ...{
+      paths: [],
+      without: { objects: [row(3)], freed_objects: 4, freed_bytes: MIB, freed_native_bytes: null },
+    },
   };
   const context = contextWith({ 'memlens/heapOverview': OVERVIEW }, { is: 'object', object: 2 });
   const asked: unknown[] = [];

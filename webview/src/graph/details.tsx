@@ -21,7 +21,7 @@ import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
 import { Waiting } from './waiting';
-import { idText, objectsText, ownName, referencesText, shortType } from './words';
+import { bytesAndNative, idText, objectsText, ownName, referencesText, shortType } from './words';
 
 const PAGE = 100;
 
@@ -219,6 +219,7 @@ export function GroupDetails({
           ...(node.objects === 0
             ? []
             : ([[t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)]] as const)),
+          ...nativeFigures(node),
           [
             t('Of the dump'),
             share(node.retained_bytes, context.info.shallow_bytes),
@@ -243,7 +244,9 @@ export function GroupDetails({
                   >
                     <bdi>{visible(shortType(said(each.type)))}</bdi>
                   </button>
-                  <span class="heap-figures">{bytes(each.retained_bytes)}</span>
+                  <span class="heap-figures">
+                    {bytesAndNative(each.retained_bytes, each.native_retained_bytes)}
+                  </span>
                 </li>
               ))}
           </ol>
@@ -305,7 +308,7 @@ function Together({ kind, context }: { readonly kind: number; readonly context: 
       {found ? (
         t(
           'Without all of them {0} in {1} would be freed.',
-          bytes(found.retained_bytes),
+          bytesAndNative(found.retained_bytes, found.native_retained_bytes),
           objectsText(found.objects),
         )
       ) : (

@@ -22,7 +22,7 @@ import { draw } from './image-file';
 import { selectionMenu } from './menu';
 import { Thumbnails, type Shown } from './thumbnails';
 import { GivenUp, Waiting } from './waiting';
-import { bytesCell, copiedObject, countCell, objectText } from './words';
+import { bytesAndNative, bytesCell, copiedObject, countCell, objectText } from './words';
 
 const PAGE = 100;
 const TILE = { width: 156, height: 200 };
@@ -292,8 +292,7 @@ function wordsOf({
 
 /** Bytes of the heap and outside of it. */
 function bytesText(heap: number, native: number): string {
-  if (native === 0) return bytes(heap);
-  return heap === 0 ? t('{0} native', bytes(native)) : t('{0} and {1} native', bytes(heap), bytes(native));
+  return heap === 0 && native > 0 ? t('{0} native', bytes(native)) : bytesAndNative(heap, native);
 }
 
 function sumsText({

@@ -394,10 +394,11 @@ cdef class Holding:
     """Columns of a graph, with what is left out of it.
 
     ``distance`` is the least number of references that ``follows`` from a root, for :meth:`move_away` where nothing is
-    left out, for :meth:`freed` where all of that is. Not for several threads.
+    left out, for :meth:`freed` where all of that is. ``native`` is the memory outside of the heap that each object owns;
+    it may be empty. Not for several threads.
     """
 
-    cdef const uint64_t[::1] start, back_start, shallow
+    cdef const uint64_t[::1] start, back_start, shallow, native
     cdef const uint32_t[::1] target, back
     cdef const uint8_t[::1] kind, back_kind, follows
     cdef uint32_t[::1] distance
@@ -413,14 +414,18 @@ cdef class Holding:
         const uint8_t[::1] back_kind,
         const uint8_t[::1] follows,
         const uint64_t[::1] shallow,
+        const uint64_t[::1] native,
         uint32_t[::1] distance,
         LeftOut left_out not None,
     ):
         self.start, self.target, self.kind = start, target, kind
         self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.follows, self.shallow, self.distance, self.left_out = follows, shallow, distance, left_out
+        self.follows, self.distance, self.left_out = follows, distance, left_out
+        self.shallow, self.native = shallow, native
         if not start.shape[0] == back_start.shape[0] == distance.shape[0] + 1 == shallow.shape[0] + 1:
             raise ValueError("a distance for each object")
+        if native.shape[0] and native.shape[0] != shallow.shape[0]:
+            raise ValueError("native bytes of each object, or of none")
         if not target.shape[0] == kind.shape[0] == back.shape[0] == back_kind.shape[0] or follows.shape[0] < 256:
             raise ValueError("a kind for each reference")
         if <size_t> distance.shape[0] != left_out.objects or <uint64_t> target.shape[0] != left_out.references:
@@ -430,11 +435,11 @@ cdef class Holding:
         """Change each distance to what it is without what is left out; NONE for what no root reaches then.
 
         Objects ``dropped`` were roots, and aren't any more. Returns how many objects that are, of those that were
-        reached, and their bytes; None if ``work`` was stopped, and then the distances are of no use. Raises
+        reached, and their bytes in the heap and outside of it; None if ``work`` was stopped, and then the distances are of no use. Raises
         MemoryError.
         """
         cdef size_t each, count = 0
-        cdef uint64_t at, total = 0
+        cdef uint64_t at, total = 0, outside = 0
         cdef uint32_t item, other
         cdef uint8_t mark
         cdef Held held
@@ -479,21 +484,24 @@ cdef class Holding:
                 if not held.state[item] & IS_BACK:
                     count += 1
                     total += self.shallow[item]
+                    if self.native.shape[0]:
+                        outside += self.native[item]
         free(held.state)
         vector_free(&seeds)
         vector_free(&lost)
-        return fail(status, (count, total))
+        return fail(status, (count, total, outside))
 
     def freed(
         self, const uint32_t[::1] sources, const uint32_t[::1] targets, size_t most, Work work not None
     ):
         """Bytes that nothing would hold without all references from ``sources`` to ``targets`` as well.
 
+        They are those in the heap and those outside of it.
         And how many references were looked at; the bytes are None where that are more than ``most``. None if ``work``
         was stopped. Raises MemoryError.
         """
         cdef size_t each
-        cdef uint64_t total = 0
+        cdef uint64_t total = 0, outside = 0
         cdef uint32_t item
         cdef Held held
         cdef Vector seeds, lost
@@ -527,12 +535,14 @@ cdef class Holding:
                 item = (<uint32_t *> lost.data)[each]
                 if not held.state[item] & IS_BACK:
                     total += self.shallow[item]
+                    if self.native.shape[0]:
+                        outside += self.native[item]
         free(held.state)
         vector_free(&seeds)
         vector_free(&lost)
         if status == TOO_MANY:
             return None, held.looked
-        return fail(status, (total, held.looked))
+        return fail(status, ((total, outside), held.looked))
 
     cdef int begin(self, Held *held, size_t most) noexcept:
         held.objects, held.references = self.distance.shape[0], self.target.shape[0]

@@ -26,9 +26,10 @@ def retained_by(
     dominated_start: U32,
     dominated: U32,
     shallow: U64,
+    native: U64,
     chosen: U32,
     work: Work,
-) -> tuple[int, int] | None: ...
+) -> tuple[int, int, int] | None: ...
 def freed_without(
     start: U64,
     target: U32,
@@ -40,12 +41,13 @@ def freed_without(
     moved_to: U32,
     distance: U32,
     shallow: U64,
+    native: U64,
     roots: U32,
     sources: U32,
     targets: U32,
     holder: int,
     most: int,
-) -> tuple[int | None, int]: ...
+) -> tuple[tuple[int, int] | None, int]: ...
 
 class OtherHolders:
     def __init__(

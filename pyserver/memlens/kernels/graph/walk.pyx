@@ -256,11 +256,13 @@ def retained_by(
     const uint32_t[::1] dominated_start,
     const uint32_t[::1] dominated,
     const uint64_t[::1] shallow,
+    const uint64_t[::1] native,
     const uint32_t[::1] chosen,
     Work work not None,
 ):
     """How many objects no root would reach without the ``chosen`` ones, these included, and their bytes.
 
+    Third is the memory outside of the heap that they own, by ``native``, which may be empty: then none is known.
     None if ``work`` was stopped.
 
     ``chosen`` are distinct objects that roots reach. ``distance`` is the least number of references that retain from a
@@ -273,7 +275,8 @@ def retained_by(
     to. Raises MemoryError.
     """
     cdef size_t objects = distance.shape[0], each, begin, end, within = 0, next_candidate = 0, count = 0, steps = 0
-    cdef uint64_t total = 0, at
+    cdef uint64_t total = 0, outside = 0, at
+    cdef bint has_native = native.shape[0] > 0
     cdef uint32_t item, other, level
     cdef Graph graph = graph_of(start, target, kind, retains)
     cdef Graph turned = graph_of(back_start, back, back_kind, retains)
@@ -303,6 +306,8 @@ def retained_by(
                 continue
             count += 1
             total += shallow[item]
+            if has_native:
+                outside += native[item]
             for at in range(graph.start[item], graph.start[item + 1]):
                 other = graph.target[at]
                 if state[other] == 0 and distance[other] == distance[item] + 1 and graph.follows[graph.kind[at]]:
@@ -359,6 +364,8 @@ def retained_by(
             if not state[item] & ALIVE:
                 count += 1
                 total += shallow[item]
+                if has_native:
+                    outside += native[item]
     free(state)
     free(queue)
     vector_free(&found)
@@ -368,7 +375,7 @@ def retained_by(
         return None
     if status < 0:
         raise MemoryError
-    return count, total
+    return count, total, outside
 
 
 cdef size_t dominated_by(
@@ -477,6 +484,7 @@ def freed_without(
     const uint32_t[::1] moved_to,
     const uint32_t[::1] distance,
     const uint64_t[::1] shallow,
+    const uint64_t[::1] native,
     const uint32_t[::1] roots,
     const uint32_t[::1] sources,
     const uint32_t[::1] targets,
@@ -485,13 +493,15 @@ def freed_without(
 ):
     """Bytes that nothing would reach without all references from ``sources`` to ``targets``, and objects looked at.
 
+    The bytes are those in the heap and, by ``native``, those outside of it; where that is empty, none are known.
     ``holder`` dominates all targets and is none of them, or is the number of objects where only the roots together do.
     Paths to what it dominates lead on from it within what it dominates, so nothing else is looked at. Objects ``moved``
     aren't dominated as ``dominated`` says but by those of ``moved_to``, which ascend. The bytes are None where
     ``holder`` dominates more than ``most`` objects. Raises MemoryError.
     """
     cdef size_t objects = distance.shape[0], looked = 0
-    cdef uint64_t total = 0, at
+    cdef uint64_t total = 0, outside = 0, at
+    cdef bint has_native = native.shape[0] > 0
     cdef uint32_t item, other, place
     cdef Py_ssize_t next_moved
     cdef Py_ssize_t each
@@ -516,6 +526,8 @@ def freed_without(
                 next_moved += 1
                 state[other] |= WITHIN
                 total += shallow[other]
+                if has_native:
+                    outside += native[other]
                 looked += 1
                 status = vector_push_u32(&stack, other)
             if status < 0:
@@ -525,6 +537,8 @@ def freed_without(
                 if distance[other] != NO_NUMBER and not state[other] & IS_MOVED:
                     state[other] |= WITHIN
                     total += shallow[other]
+                    if has_native:
+                        outside += native[other]
                     looked += 1
                     status = vector_push_u32(&stack, other)
                     if status < 0:
@@ -542,6 +556,8 @@ def freed_without(
                     if status == 0 and state[item] & (WITHIN | REACHED) == WITHIN:
                         state[item] |= REACHED
                         total -= shallow[item]
+                        if has_native:
+                            outside -= native[item]
                         status = vector_push_u32(&stack, item)
             while stack.count and status == 0:
                 stack.count -= 1
@@ -554,6 +570,8 @@ def freed_without(
                         continue
                     state[other] |= REACHED
                     total -= shallow[other]
+                    if has_native:
+                        outside -= native[other]
                     status = vector_push_u32(&stack, other)
                     if status < 0:
                         break
@@ -561,7 +579,7 @@ def freed_without(
     vector_free(&stack)
     if status < 0:
         raise MemoryError
-    return (total if looked <= most else None), looked
+    return ((total, outside) if looked <= most else None), looked
 
 
 cdef uint32_t above(

@@ -83,10 +83,11 @@ def _freed_through_roots(snapshot: Snapshot, chosen: Numbers) -> U64:
         if own != NONE:
             group[own] = place
     roots = holders(snapshot)
+    none = np.empty(0, np.uint64)
     counts, sums = (np.zeros(kernel.MOST_GROUPS, np.uint64) for _ in range(2))
     is_done = kernel.retained_together(
         stored.start, stored.target, stored.kind, followed(snapshot), roots, _held(snapshot, chosen, bits)[roots],
-        group, group_of, objects.shallow, counts, sums, snapshot.work,
+        group, group_of, objects.shallow, counts, sums, none, none, snapshot.work,
     )  # fmt: skip
     if not is_done:
         raise stopped()
