@@ -380,7 +380,7 @@ export interface CompareHeapTypesParams {
   other_first: boolean;
   filter: string;
   search: string;
-  order: 'count' | 'gone' | 'name' | 'new' | 'retained' | 'shallow';
+  order: 'count' | 'gone' | 'name' | 'native_retained' | 'new' | 'retained' | 'shallow';
   reverse: boolean;
   offset: number;
   limit: number;
@@ -402,6 +402,7 @@ export interface CompareHeapsResult {
   types_total: number;
   holders: GrowingHolder[];
   paths: GrownPath[];
+  knows_native: boolean;
 }
 
 /** Which moments of `other_device` correspond to some of `device`. */
@@ -531,6 +532,8 @@ export interface ComparedType {
   after_retained_bytes: number;
   new: number | null;
   gone: number | null;
+  before_native_retained_bytes: number | null;
+  after_native_retained_bytes: number | null;
 }
 
 /** Types `offset` and on of `total`. */
@@ -1294,6 +1297,8 @@ export interface GrownPath {
   after_objects: number;
   before_retained_bytes: number;
   after_retained_bytes: number;
+  before_native_retained_bytes: number | null;
+  after_native_retained_bytes: number | null;
 }
 
 /**

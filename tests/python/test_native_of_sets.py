@@ -7,18 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.python.graphs import SmallGraph
-from tests.python.native_files import FIRST_NODE
+from tests.python.hprof_files import LONG, OBJECT
+from tests.python.native_files import FIRST_NODE, NativeDump
 from tests.python.test_native_memory import random_dump
 
 from memlens.store.snapshot import Snapshot
+from memlens.views.compare.heaps import compare_heaps, pair_of
 from memlens.views.graph.cuts import cut, freed_by_cuts
 from memlens.views.graph.dominators import group
 from memlens.views.graph.merged_paths import merged_paths
 from memlens.views.graph.objects import describe
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_by
+from memlens.views.graph.rows import type_names
 from memlens.views.graph.together import retained_by_type
-from memlens.views.graph.types import instances_of
+from memlens.views.graph.types import instances_of, types
 from memlens.views.graph.without import OneObject
 
 Opened = Callable[[Path], Snapshot]
@@ -144,3 +147,64 @@ def test_merged_steps_free_both_at_once(seed: int, opened: Opened, tmp_path: Pat
             for row in below:
                 lost = heap.lost([heap.node[above.example.object]], [heap.node[row.example.object]])
                 assert row.freed_native_bytes == heap.outside(lost)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_comparison_has_what_types_and_groups_retain_in_each_dump(
+    seed: int, opened: Opened, tmp_path: Path
+) -> None:
+    before = _Heap(seed, opened, tmp_path / "before.hprof")
+    after = _Heap(seed + 100, opened, tmp_path / "after.hprof")
+    answer = compare_heaps(before.snapshot, after.snapshot, limit=1000)
+    known = [any(heap.native) for heap in (before, after)]
+    assert answer.knows_native is any(known)
+    sums = []
+    for heap in (before, after):
+        found: dict[str, int] = {}
+        for row in types(heap.snapshot, limit=1000).types:
+            found[row.type] = found.get(row.type, 0) + (row.native_retained_bytes or 0)
+        assert set(found) == set(type_names(heap.snapshot))
+        sums.append(found)
+    for compared in answer.types:
+        shown = (compared.before_native_retained_bytes, compared.after_native_retained_bytes)
+        both = tuple(each.get(compared.type, 0) for each in sums)
+        assert shown == (both if any(known) else (None, None))
+    for path in answer.paths:
+        nodes = ((before, path.before_group), (after, path.group))
+        figures = tuple(
+            0 if node is None else group(heap.snapshot, node, "").node.native_retained_bytes or 0
+            for heap, node in nodes
+        )
+        shown = (path.before_native_retained_bytes, path.after_native_retained_bytes)
+        assert shown == (figures if any(known) else (None, None))
+    ordered = (
+        pair_of(before.snapshot, after.snapshot).types("", "native_retained", 0, 1000, reverse=False).rows
+    )
+    grown = [
+        abs((row.after_native_retained_bytes or 0) - (row.before_native_retained_bytes or 0))
+        for row in ordered
+    ]
+    assert grown == sorted(grown, reverse=True)
+
+
+def test_paths_that_grew_say_how_much_of_it_is_native(opened: Opened, tmp_path: Path) -> None:
+    snapshots = []
+    for count in (1, 40):
+        dump = NativeDump()
+        holder = dump.klass(0x900, "a/Holder", dump.object_class, [("all", OBJECT)])
+        parts = dump.klass(0x920, "[La/Part;", dump.object_class)
+        part = dump.klass(0x940, "a/Part", dump.object_class, [(f"n{at}", LONG) for at in range(200)])
+        made = [
+            dump.instance(dump.id() + 0x8000 * (at + 1), part, "200q", *range(200)) for at in range(count)
+        ]
+        for each in made:
+            dump.register(each, 1000)
+        every = dump.objects(dump.id(), parts, made)
+        dump.add(0xFF, "P", dump.instance(dump.id(), holder, "P", every))
+        path = tmp_path / f"{count}.hprof"
+        path.write_bytes(dump.end())
+        snapshots.append(opened(path))
+    grown = next(
+        path for path in compare_heaps(snapshots[0], snapshots[1]).paths if str(path.path[-1]) == "a.Part"
+    )
+    assert (grown.before_native_retained_bytes, grown.after_native_retained_bytes) == (1000, 40_000)

@@ -87,7 +87,7 @@ function made(): { readonly context: GraphContext; readonly asked: Asked[]; read
 // a DOM without layout has no room for tiles
 for (const [name, value] of [
   ['clientWidth', COLUMNS * 160],
-  ['clientHeight', 400],
+  ['clientHeight', 450],
 ] as const)
   Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get: () => value });
 

@@ -250,6 +250,7 @@ test('why something is alive: the chain of an object, and the switches that its 
   const host = await shown(whyPane(contextWith(answers, { is: 'object', object: 2 })));
   assert.equal(host.querySelectorAll('.heap-chain li').length, 2);
   assert.equal(host.querySelectorAll('.heap-switch').length, 2);
+  assert.match(host.querySelector('.heap-cut')?.textContent ?? '', /1 MiB .*3 MiB/);
   const nothing = await shown(whyPane(contextWith(answers)));
   assert.equal(nothing.querySelectorAll('.heap-switch').length, 0, 'nothing is explained');
 });
@@ -500,6 +501,7 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     ...{ type: 'Σ', before_number: 0, after_number: 1, before_count: 1, after_count: 3, new: 2, gone: 0 },
     ...{ before_shallow_bytes: 1, after_shallow_bytes: 9, before_retained_bytes: MIB },
     after_retained_bytes: 3 * MIB,
+    ...{ before_native_retained_bytes: null, after_native_retained_bytes: null },
   };
   const side = { objects: 1, shallow_bytes: 4, reachable_bytes: 4, only_objects: 1, only_bytes: 4 };
   const series: HeapSeries = {
@@ -517,6 +519,24 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     ...{ ownName: 'α', unlike: null, settings: { otherFirst: true }, open: null },
     other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },
   } as unknown as Compare;
+  const outside = {
+    ...compared,
+    before_native_retained_bytes: 9 * MIB,
+    after_native_retained_bytes: 5 * MIB,
+  };
+  const native = new ComparePane(
+    contextWith({
+      'memlens/compareHeaps': {
+        ...{ before: side, after: side, matched: 'type', holders: [], paths: [], knows_native: true },
+      },
+      'memlens/compareHeapTypes': { rows: [outside], total: 1 },
+    }),
+    compare,
+  );
+  const cells = [...(await shown(native)).querySelectorAll('.grid-row > *')].map((cell) => cell.textContent);
+  assert.deepEqual(cells.slice(-2), ['5 MiB', '▼ −4 MiB']);
+  native.dispose();
+  document.body.replaceChildren();
   const pane = new ComparePane(context, compare);
   const host = await shown(pane);
   assert.match(host.querySelector('.grid-row')?.textContent ?? '', /Σ3▲ \+220/);
