@@ -529,7 +529,7 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
       'memlens/compareHeaps': {
         ...{ before: side, after: side, matched: 'type', holders: [], paths: [], knows_native: true },
       },
-      'memlens/compareHeapTypes': { rows: [outside], total: 1 },
+      'memlens/compareHeapTypes': { rows: [outside, { ...outside, type: 'Δ' }], total: 2 },
     }),
     compare,
   );
