@@ -137,7 +137,7 @@ def opened(folder: Path, name: str, kind: Any) -> Rows:
 def work(what: str, objects: int, folder: Path, in_memory_bytes: int) -> None:
     """Run the measured work, in the measured process."""
     from memlens.kernels.graph import dominators as kernel
-    from memlens.kernels.graph.walk import referrers
+    from memlens.kernels.graph.referrers import referrers
     from memlens.store.objects.compact import Dominated, compact_tree
     from memlens.store.objects.room import Room, let_go
 

@@ -262,6 +262,8 @@ describe('without a pointer', () => {
       const was = (await view.fact('Number')).text;
       await press(key);
       await view.locator(`xpath=//aside//dt[.="Number"]/following-sibling::dd[1][.!="${was}"]`).waitFor();
+      // The next step begins at the moment at which the view has brought this one in.
+      await view.settled();
       return await stack(await number());
     };
     const next = await step(']');

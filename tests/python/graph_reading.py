@@ -15,7 +15,7 @@ from memlens.formats import read
 from memlens.formats.containers import open_source
 from memlens.formats.tools import Tools
 from memlens.kernels.graph import dominators as kernel
-from memlens.kernels.graph import walk
+from memlens.kernels.graph import reach, referrers
 from memlens.model.graph import Graph
 
 Rows = npt.NDArray[Any]
@@ -72,11 +72,11 @@ def dominated(
     start, target, kind = graph.references.start, graph.references.target, graph.references.kind
     count = len(graph.objects)
     reached = np.zeros(count, np.uint8)
-    walk.reached_from(start, target, kind, follows, roots, reached)
+    reach.reached_from(start, target, kind, follows, roots, reached)
 
     def turned() -> tuple[Rows, Rows, Rows]:
         back = np.empty_like(start), np.empty_like(target), np.empty_like(kind)
-        walk.referrers(start, target, kind, *back)
+        referrers.referrers(start, target, kind, *back)
         return back
 
     order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)

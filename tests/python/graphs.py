@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.graph import walk
+from memlens.kernels.graph import referrers
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -56,7 +56,7 @@ class SmallGraph(NamedTuple):
 def turned(start: U64, target: U32, kind: U8) -> tuple[U64, U32, U8]:
     """Reversed references, in the form that kernels take."""
     back_start, back, back_kind = np.empty_like(start), np.empty_like(target), np.empty_like(kind)
-    walk.referrers(start, target, kind, back_start, back, back_kind)
+    referrers.referrers(start, target, kind, back_start, back, back_kind)
     return back_start, back, back_kind
 
 

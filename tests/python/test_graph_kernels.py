@@ -22,8 +22,8 @@ from tests.python.graphs import (
 )
 
 from memlens.kernels.base.work import Work
+from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, together, tree
 from memlens.kernels.graph import dominators as kernel
-from memlens.kernels.graph import filtering, nearer, together, tree, walk
 from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.graph.paths import PathSearch
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
@@ -196,7 +196,7 @@ def test_referrers_are_all_sources_in_order() -> None:
         start, target, kind = graph.columns()
         for kinds in (kind, kind[:0]):
             columns = np.empty_like(start), np.empty_like(target), np.full_like(kind, 9)
-            walk.referrers(start, target, kinds, *columns, 1 + seed % 7)
+            referrers.referrers(start, target, kinds, *columns, 1 + seed % 7)
             assert columns[0].tolist() == back_start.tolist()
             assert columns[1].tolist() == back.tolist()
             assert columns[2].tolist() == (back_kind.tolist() if len(kinds) else [9] * len(kind))
@@ -217,7 +217,7 @@ def test_distances() -> None:
         graph = random_graph(seed)
         start, target, kind = graph.columns()
         distance = np.empty(len(graph.edges), np.uint32)
-        walk.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
+        reach.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
         found = {item: far for item, far in enumerate(distance.tolist()) if far != kernel.NONE}
         assert found == _distances(graph)
 
@@ -229,8 +229,8 @@ def test_distances_through_more_kinds_of_references() -> None:
         start, target, kind = graph.columns()
         roots, all_kinds = np.array(graph.roots, np.uint32), np.ones(256, np.uint8)
         distance, expected = (np.empty(len(graph.edges), np.uint32) for _ in range(2))
-        walk.distances(start, target, kind, all_kinds, roots, expected)
-        walk.distances(start, target, kind, RETAINS, roots, distance)
+        reach.distances(start, target, kind, all_kinds, roots, expected)
+        reach.distances(start, target, kind, RETAINS, roots, distance)
         shortened += int(np.count_nonzero(distance != expected))
         nearer.shorten(start, target, kind, all_kinds, all_kinds & ~RETAINS, distance)
         assert (distance == expected).all(), seed
@@ -253,8 +253,8 @@ def test_few_references_of_other_kinds_among_many(weak_kinds: list[int]) -> None
     through[weak_kinds] = 1
     roots = np.arange(0, objects, 500, dtype=np.uint32)
     distance, expected = (np.empty(objects, np.uint32) for _ in range(2))
-    walk.distances(start, target, kind, retains, roots, distance)
-    walk.distances(start, target, kind, retains | through, roots, expected)
+    reach.distances(start, target, kind, retains, roots, distance)
+    reach.distances(start, target, kind, retains | through, roots, expected)
     assert np.count_nonzero(distance != expected) > 10
     nearer.shorten(start, target, kind, retains | through, through, distance)
     assert (distance == expected).all()
@@ -308,7 +308,7 @@ def test_what_is_reached() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
         reached = np.full(len(graph.edges), 7, np.uint8)
-        walk.reached_from(*graph.columns(), RETAINS, np.array(graph.roots, np.uint32), reached)
+        reach.reached_from(*graph.columns(), RETAINS, np.array(graph.roots, np.uint32), reached)
         assert set(np.flatnonzero(reached).tolist()) == graph.reached(graph.roots, frozenset())
         assert reached.max(initial=0) <= 1
 
@@ -329,7 +329,7 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
         graph = random_graph(seed, 24 if seed < len(SEEDS) - 100 else 200)
         start, target, kind = graph.columns()
         distance = np.empty(len(graph.edges), np.uint32)
-        walk.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
+        reach.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
         above = Computed(graph).dominator_of()
         native = native_of(graph, known=seed % 4 > 0)
         for every in (1, 2, 3, 7):
@@ -338,7 +338,7 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             # if unreachable objects count as holders, less is dominated
             begin, member = _dominated(above, len(graph.edges), seed % 3)
             work = Work()
-            found = walk.retained_by(
+            found = freed.retained_by(
                 start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
                 np.array(graph.shallow, np.uint64), native, reached, work,
             )  # fmt: skip
@@ -365,15 +365,15 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
         np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32),
     )  # fmt: skip
     work = Work()
-    assert walk.retained_by(*columns, work) == (objects, objects, 0)
+    assert freed.retained_by(*columns, work) == (objects, objects, 0)
     assert 0 < work.fraction <= 1
     work = Work()
     work.within(0.2, 0.4)
-    assert walk.retained_by(*columns, work) == (objects, objects, 0)
+    assert freed.retained_by(*columns, work) == (objects, objects, 0)
     assert 0.2 < work.fraction <= 0.4, "it is a part of the whole"
     work = Work()
     work.stop()
-    assert walk.retained_by(*columns, work) is None
+    assert freed.retained_by(*columns, work) is None
     assert work.fraction == 0
 
 
@@ -393,7 +393,7 @@ def test_other_walks_end_once_they_are_stopped() -> None:
     assert together.retained_together(*asked, Work())
     assert counts[0] == 100
     none, above = np.empty(0, np.uint32), np.array([kernel.NONE, *range(99)], np.uint32)
-    others = walk.OtherHolders(
+    others = cuts.OtherHolders(
         start, target, kind, RETAINS, above, none, none, np.arange(100, dtype=np.uint32)
     )
     assert others.hold(99, np.array([98], np.uint32), none, 2**40, work) is None
@@ -505,7 +505,7 @@ def test_followed_references_are_checked() -> None:
             above_damaged[place] = value
         else:
             start_damaged[place] = value
-        others = walk.OtherHolders(start_damaged, target, kind, RETAINS, above_damaged, none, none, distance)
+        others = cuts.OtherHolders(start_damaged, target, kind, RETAINS, above_damaged, none, none, distance)
         for _ in range(2):
             with pytest.raises(IndexError):
                 others.hold(99, np.array([60], np.uint32), none, 2**40, Work())
@@ -687,7 +687,7 @@ def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
     sums = retained_by_object_group(begin, child, types, 3, retained)
     assert sums.tolist() == [count, count - 1, count - 2]
     distance = np.empty(count, np.uint32)
-    walk.distances(start, target, kind, RETAINS, np.zeros(1, np.uint32), distance)
+    reach.distances(start, target, kind, RETAINS, np.zeros(1, np.uint32), distance)
     assert distance[-1] == count - 1
 
 

@@ -9,8 +9,9 @@ import pytest
 from tests.python.graphs import RETAINS, STRONG, U8, U32, SmallGraph, native_of, random_graph, turned
 
 from memlens.kernels.base.work import Work
-from memlens.kernels.graph import walk
-from memlens.kernels.graph.left_out import Holding, LeftOut
+from memlens.kernels.graph import reach
+from memlens.kernels.graph.freed import Holding
+from memlens.kernels.graph.left_out import LeftOut
 from memlens.kernels.graph.paths import PathSearch
 from memlens.kernels.graph.steps import one_up
 
@@ -70,7 +71,7 @@ def _case(seed: int) -> Case:
 
 def _distances(graph: SmallGraph) -> U32:
     distance = np.empty(len(graph.edges), np.uint32)
-    walk.distances(*graph.columns(), RETAINS, np.array(graph.roots, np.uint32), distance)
+    reach.distances(*graph.columns(), RETAINS, np.array(graph.roots, np.uint32), distance)
     return distance
 
 

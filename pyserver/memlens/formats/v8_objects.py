@@ -11,7 +11,7 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Functions, TraceRows, places_of
 from memlens.formats.v8_sections import NAMED_BY_INDEX
-from memlens.kernels.graph.walk import reached_from
+from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.distinct import distinct
 from memlens.model.graph import (

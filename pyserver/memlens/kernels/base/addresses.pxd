@@ -41,10 +41,8 @@ cdef inline void address_map_free(AddressMap *map) noexcept nogil:
     vector_free(&map.pages)
     free(map.slots)
     free(map.ordinals)
-    map.slots = NULL
-    map.ordinals = NULL
-    map.slot_count = 0
-    map.count = 0
+    # a map that is built again starts anew
+    address_map_init(map)
 
 
 cdef inline uint64_t address_hash(uint64_t number, uint64_t seed) noexcept nogil:

@@ -418,7 +418,7 @@ def dominators(
 
     ``start``, ``target`` and ``kind`` are references by source; those count whose kind ``retains`` (an item for each
     number of a byte), and all of them where ``kind`` is empty. ``referrers()`` returns the same turned around: where
-    those of each object begin, their sources, and their kinds (:func:`memlens.kernels.graph.walk.referrers`). It is
+    those of each object begin, their sources, and their kinds (:func:`memlens.kernels.graph.referrers.referrers`). It is
     called when vertices are numbered, so that another thread can turn them around meanwhile. ``root`` is the graph's
     own root, or -1, and the search begins at ``roots``. Objects that it doesn't reach follow as vertices: vertex 0
     holds them; their references to reachable objects count only with ``attach``: vertex 0 then holds these as well.

@@ -15,23 +15,3 @@ class LeftOut:
     def add_names(self, name: U32, by_text: U8, wanted: int, among: U32, work: Work) -> int | None: ...
     def add_name(self, name: U32, by_text: U8, wanted: int, work: Work) -> int | None: ...
     def are_out(self, sources: U32, rows: U64, out: U8) -> None: ...
-
-class Holding:
-    def __init__(
-        self,
-        start: U64,
-        target: U32,
-        kind: U8,
-        back_start: U64,
-        back: U32,
-        back_kind: U8,
-        follows: U8,
-        shallow: U64,
-        native: U64,
-        distance: U32,
-        left_out: LeftOut,
-    ) -> None: ...
-    def move_away(self, dropped: U32, work: Work) -> tuple[int, int, int] | None: ...
-    def freed(
-        self, sources: U32, targets: U32, most: int, work: Work
-    ) -> tuple[tuple[int, int] | None, int] | None: ...

@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Distances from roots where references of more kinds are followed; columns as in :mod:`memlens.kernels.graph.walk`."""
+"""Distances from roots where references of more kinds are followed; columns as in ``columns.pxd``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, fail
 
 cdef extern from *:
     """
@@ -28,12 +29,8 @@ cdef extern from *:
     const size_t FEW "MEMLENS_FEW"              # of so many kinds that is faster than a look at each reference
     bint has_one_of "memlens_has_one_of"(const uint8_t *stretch, const uint8_t *wanted, size_t count) noexcept nogil
 
-cdef uint32_t NO_NUMBER = 0xFFFFFFFF
-
 cdef enum:
-    AHEAD = 8       # objects and references that are fetched before their turn
     BLOCK = 4096    # references that are looked through for those that are new
-    OUT_OF_RANGE = -2
 
 
 cdef struct Kinds:
@@ -180,7 +177,4 @@ def shorten(
                             break
     free(waits)
     vector_free(&queue)
-    if status == OUT_OF_RANGE:
-        raise IndexError("a reference is out of range")
-    if status < 0:
-        raise MemoryError
+    fail(status)

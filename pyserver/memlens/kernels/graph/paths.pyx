@@ -1,16 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Paths from roots to an object; columns as in :mod:`memlens.kernels.graph.walk`."""
+"""Paths from roots to an object; columns as in ``columns.pxd``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32
+from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, fail
 from memlens.kernels.graph.left_out cimport LeftOut
-
-cdef uint32_t NO_NUMBER = 0xFFFFFFFF
-
-cdef enum:
-    OUT_OF_RANGE = -2   # a status beside -1, which is "without memory"
 
 
 cdef class PathSearch:
@@ -105,14 +101,9 @@ cdef class PathSearch:
                 while one != self.item and status == 0:
                     one = self.towards[one] - 1
                     status = vector_push_u32(&path, one)
-        if status < 0:
+        if status < 0 or not found:
             vector_free(&path)
-            if status == OUT_OF_RANGE:
-                raise IndexError("a reference is out of range")
-            raise MemoryError
-        if not found:
-            vector_free(&path)
-            return None
+            return fail(status)
         return column_of(&path, b"I")
 
     @property

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Steps from objects towards roots along shortest paths; columns as in :mod:`memlens.kernels.graph.walk`."""
+"""Steps from objects towards roots along shortest paths; columns as in ``columns.pxd``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free

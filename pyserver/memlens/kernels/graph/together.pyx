@@ -13,9 +13,7 @@ from libc.stdlib cimport free, malloc
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.work cimport LOOK_EVERY, Work, look
-
-cdef enum:
-    AHEAD = 8       # objects that are fetched before their turn
+from memlens.kernels.graph.columns cimport AHEAD
 
 MOST_GROUPS = 62
 
@@ -42,9 +40,8 @@ def retained_together(
 
     Likewise what they own outside of the heap, by ``native``, to that of ``outside``, unless ``native`` is empty.
     ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. ``held`` has
-    the same for each root, of what makes it a root; it is empty where no group does. Columns are as in
-    :mod:`memlens.kernels.graph.walk`; ``roots`` are distinct. Returns whether that was done: not where
-    ``work`` was stopped. Raises MemoryError.
+    the same for each root, of what makes it a root; it is empty where no group does. Columns are as in ``columns.pxd``;
+    ``roots`` are distinct. Returns whether that was done: not where ``work`` was stopped. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> type_of.shape[0], room = objects + 1, first = 0, last = 0, item, other, far
     cdef uint64_t waiting = 0, at, end, mask, found, steps = 0

@@ -71,7 +71,6 @@ cdef struct Wanted:
 
 cdef int rebuild(AddressMap *map, Vector *ids, uint64_t seed) noexcept nogil:
     address_map_free(map)
-    address_map_init(map)
     return address_map_build(map, <uint64_t *> ids.data, ids.count, seed)
 
 

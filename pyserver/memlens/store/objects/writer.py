@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph import dominators as kernel
-from memlens.kernels.graph import tree, walk
+from memlens.kernels.graph import reach, referrers, tree
 from memlens.kernels.tree import calltree
 from memlens.model.graph import Graph
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType
@@ -136,7 +136,7 @@ def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
     # the names aren't needed any more, and sources take as much memory
     source, references.name = references.name, np.empty(0, np.uint32)
     turned = _Referrers(np.empty_like(references.start), source, np.empty_like(references.kind))
-    walk.referrers(references.start, references.target, references.kind, *turned)
+    referrers.referrers(references.start, references.target, references.kind, *turned)
     return turned
 
 
@@ -152,7 +152,7 @@ def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Futu
     )  # fmt: skip
     del turned, turning
     distance = np.empty(len(graph.objects), np.uint32)
-    walk.distances(references.start, references.target, references.kind, retains, _entries(graph), distance)
+    reach.distances(references.start, references.target, references.kind, retains, _entries(graph), distance)
     objects = graph.objects
     own: dict[str, Rows | None] = {
         "type": objects.type, "shallow": objects.shallow, "id": objects.ids, "name": objects.name,

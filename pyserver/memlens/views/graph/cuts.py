@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 from msgspec import Struct
 
-from memlens.kernels.graph.walk import OtherHolders, freed_without
+from memlens.kernels.graph.cuts import OtherHolders, freed_without
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError

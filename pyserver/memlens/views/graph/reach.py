@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.nearer import shorten
-from memlens.kernels.graph.walk import distances
+from memlens.kernels.graph.reach import distances
 from memlens.model.graph import Strength
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, read_columns, write_columns

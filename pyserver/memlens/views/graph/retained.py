@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.graph import walk
+from memlens.kernels.graph import freed
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
@@ -98,7 +98,7 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     stored, objects = snapshot.references, snapshot.objects
     distance = held_distances(snapshot)
     held = chosen[distance[chosen] != NEVER].astype(np.uint32)
-    found = walk.retained_by(
+    found = freed.retained_by(
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
         followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow,
         own_native(snapshot), held,

@@ -7,7 +7,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.graph.left_out import Holding, LeftOut
+from memlens.kernels.graph.freed import Holding
+from memlens.kernels.graph.left_out import LeftOut
 from memlens.model.distinct import distinct
 from memlens.model.graph import Strength
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns, TypeColumns

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from memlens.kernels.graph.walk import distances
+from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import counted, distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase

@@ -9,27 +9,6 @@ U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
 
-def referrers(
-    start: U64, target: U32, kind: U8, back_start: U64, back: U32, back_kind: U8, at_once: int = ...
-) -> None: ...
-def distances(start: U64, target: U32, kind: U8, follows: U8, sources: U32, distance: U32) -> None: ...
-def reached_from(start: U64, target: U32, kind: U8, follows: U8, sources: U32, reached: U8) -> None: ...
-def retained_by(
-    start: U64,
-    target: U32,
-    kind: U8,
-    back_start: U64,
-    back: U32,
-    back_kind: U8,
-    retains: U8,
-    distance: U32,
-    dominated_start: U32,
-    dominated: U32,
-    shallow: U64,
-    native: U64,
-    chosen: U32,
-    work: Work,
-) -> tuple[int, int, int] | None: ...
 def freed_without(
     start: U64,
     target: U32,

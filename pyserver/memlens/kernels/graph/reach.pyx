@@ -1,0 +1,84 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What some objects reach, and how far it is from them; columns as in ``columns.pxd``."""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+from memlens.kernels.base.large_pages cimport in_large_pages
+from memlens.kernels.base.prefetch cimport prefetch
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, Graph, fetch, graph_of
+
+ctypedef fused Mark:
+    uint8_t         # 1 for what is reached
+    uint32_t        # how many references lead to it at least
+
+
+cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, size_t objects, Mark unmarked) except -1:
+    """Mark what is reached from ``sources``, the nearest first; ``marks`` has an item for each object."""
+    cdef size_t first = 0, last = 0
+    cdef uint32_t item, other
+    cdef uint64_t at, ahead, end
+    cdef Py_ssize_t each
+    cdef Mark mark
+    cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
+    if queue == NULL:
+        raise MemoryError
+    in_large_pages(queue, (objects + 1) * 4)
+    with nogil:
+        for each in range(<Py_ssize_t> objects):
+            marks[each] = unmarked
+        for each in range(sources.shape[0]):
+            if marks[sources[each]] == unmarked:
+                marks[sources[each]] = 0 if Mark is uint32_t else 1
+                queue[last] = sources[each]
+                last += 1
+        while first < last:
+            fetch(graph, queue, first, last)
+            if first + AHEAD < last:
+                ahead = graph.start[queue[first + AHEAD]]
+                end = graph.start[queue[first + AHEAD] + 1]
+                for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):
+                    prefetch(&marks[graph.target[at]])
+            item = queue[first]
+            first += 1
+            mark = marks[item] + 1 if Mark is uint32_t else 1
+            for at in range(graph.start[item], graph.start[item + 1]):
+                other = graph.target[at]
+                if marks[other] == unmarked and graph.follows[graph.kind[at]]:
+                    marks[other] = mark
+                    queue[last] = other
+                    last += 1
+    free(queue)
+    return 0
+
+
+def distances(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] follows,
+    const uint32_t[::1] sources,
+    uint32_t[::1] distance,
+):
+    """Fill ``distance`` with the least number of references from any of ``sources``; NONE for what they don't reach.
+
+    Raises MemoryError.
+    """
+    cdef Graph graph = graph_of(start, target, kind, follows)
+    reach(&graph, sources, &distance[0] if distance.shape[0] else NULL, distance.shape[0], NO_NUMBER)
+
+
+def reached_from(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] follows,
+    const uint32_t[::1] sources,
+    uint8_t[::1] reached,
+):
+    """Fill ``reached`` with 1 for what any of ``sources`` reach, and themselves, and 0 for the rest.
+
+    Raises MemoryError.
+    """
+    cdef Graph graph = graph_of(start, target, kind, follows)
+    reach(&graph, sources, &reached[0] if reached.shape[0] else NULL, reached.shape[0], <uint8_t> 0)
