@@ -640,6 +640,21 @@ export interface Document {
 /** No result. */
 export type Done = Record<string, never>;
 
+/**
+ * Write the heap of a process into the file `out`, which is replaced if it exists.
+ *
+ * Cancelling this request removes what was written. Progress comes as `memlens/progress` notifications with that
+ * `view`, in which the stage is how much is written.
+ */
+export interface DumpParams {
+  pid: number;
+  out: string;
+  view: string;
+}
+
+/** Nothing more: the file is whole. */
+export type DumpResult = Record<string, never>;
+
 /** From `line` on (counted from 1), `removed` lines were replaced by `added` ones. */
 export interface EditedLines {
   line: number;
@@ -2374,6 +2389,24 @@ export interface Problem {
   retry: boolean;
 }
 
+/** A process whose heap can be dumped. `ending` is what names of such dumps end in, `.hprof`. */
+export interface ProcessRow {
+  pid: number;
+  runtime: string;
+  name: string;
+  command: string;
+  resident_bytes: number;
+  ending: string;
+}
+
+/** Nothing: the answer is about the machine on which the server runs, and its user. */
+export type ProcessesParams = Record<string, never>;
+
+/** The largest first. */
+export interface ProcessesResult {
+  processes: ProcessRow[];
+}
+
 /** Samples of stacks with values; a value's number is its index in `values`. */
 export interface ProfileInfo {
   model: 'profile';
@@ -3285,6 +3318,8 @@ export interface Requests {
   'memlens/fleetHeat': { params: FleetHeatParams; result: HeatMap };
   'memlens/fleetFile': { params: FleetFileParams; result: FleetFileResult };
   'memlens/fleetFetch': { params: FleetFetchParams; result: FleetFetchResult };
+  'memlens/processes': { params: ProcessesParams; result: ProcessesResult };
+  'memlens/dump': { params: DumpParams; result: DumpResult };
   'memlens/tool': { params: ToolParams; result: ToolResult };
 }
 

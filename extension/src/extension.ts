@@ -6,6 +6,7 @@ import { changeBookmarks } from './commands/bookmarks';
 import { chooseOther, chooseSeries, registerCompareCommands } from './commands/compare';
 import { registerFleetCommands } from './commands/fleet';
 import { registerLineCommands } from './commands/lines';
+import { registerDumpCommand } from './commands/dump';
 import { choosePython, openAsText, registerOpenCommands } from './commands/open';
 import { isPageActive, PageOffers } from './commands/pages';
 import { registerRedactCommand } from './commands/redact';
@@ -67,6 +68,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerViewCommands(editors),
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
+    registerDumpCommand(editors, server),
     registerRedactCommand(editors, server),
     registerLinks(editors),
     registerOpenCommands(context.extensionUri, editors),

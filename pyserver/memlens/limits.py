@@ -72,14 +72,14 @@ def lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
-def end_with(parent: int) -> None:
+def end_with(parent: int, signal_number: int | None = None) -> None:
     """Make this process end when ``parent``, the process that started it, ends.
 
-    Linux kills it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On other systems it ends at the
-    end of stdin, which the parent must keep open.
+    Linux kills it, or sends it another signal, when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On
+    other systems it ends at the end of stdin, which the parent must keep open.
     """
     if sys.platform == "linux":
-        _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+        _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL if signal_number is None else signal_number)
         if os.getppid() != parent:
             os._exit(1)  # the parent ended before the call
     else:

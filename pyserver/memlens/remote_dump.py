@@ -25,9 +25,12 @@ try:
     answer = {"cost": list(module.heap(out, texts=texts))}
 except BaseException as error:
     answer = {"error": f"{type(error).__name__}: {error}"}
-with open(status + ".partial", "w", encoding="utf-8") as file:
-    json.dump(answer, file)
-os.replace(status + ".partial", status)
+try:
+    with open(status + ".partial", "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+    os.replace(status + ".partial", status)
+except OSError:
+    pass  # nobody waits for it any more
 """
 
 _SCRIPT = "exec(compile({run!r}, {name!r}, 'exec'), {given!r})\n"
@@ -72,9 +75,23 @@ def remote_heap(process_id: int, path: Path, *, texts: bool = True, timeout_s: f
         except (OSError, RuntimeError, ValueError) as error:
             raise RemoteDumpError(
                 f"Process {process_id} can't be reached: {error}",
-                "It must run the same version of Python, 3.14 or later, and you must be allowed to trace it (ptrace).",
+                "It must run the same version of Python, 3.14 or later, and you must be allowed to trace it "
+                f"(ptrace{_restricted()}).",
             ) from error
         return _answer(process_id, status, timeout_s)
+
+
+def _restricted() -> str:
+    """Linux's switch by which only a parent or root may trace a process, which is on in Ubuntu."""
+    try:
+        restricted = Path("/proc/sys/kernel/yama/ptrace_scope").read_text("ascii").strip() != "0"
+    except OSError:
+        restricted = False
+    return (
+        " (ptrace), here as root, since /proc/sys/kernel/yama/ptrace_scope isn't 0"
+        if restricted
+        else " (ptrace)"
+    )
 
 
 def _answer(process_id: int, status: Path, timeout_s: float) -> dump.Cost:
@@ -116,13 +133,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--no-texts", action="store_true", help="leave out the text of strings and numbers")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     try:
         cost = remote_heap(options.pid, options.out, texts=not options.no_texts, timeout_s=options.timeout)
     except RemoteDumpError as error:
-        sys.stderr.write(f"{error}. {error.advice}\n")
+        if options.json:
+            sys.stdout.write(json.dumps({"error": str(error), "advice": error.advice}) + "\n")
+        else:
+            sys.stderr.write(f"{error}. {error.advice}\n")
         return 1
-    sys.stdout.write(f"{summary(options.out, cost)}\n")
+    sys.stdout.write((json.dumps(cost._asdict()) if options.json else summary(options.out, cost)) + "\n")
     return 0
 
 

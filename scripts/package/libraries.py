@@ -63,6 +63,15 @@ UNWANTED = (
     "zstandard/_cffi.*",
     "zstandard/backend_rust.*",
     "zstandard/backend_cffi.py",
+    # servers, clients of other kinds, and what is faster only for large messages to a server
+    "websockets/__main__.py",
+    "websockets/asyncio/*",
+    "websockets/cli.py",
+    "websockets/legacy/*",
+    "websockets/speedups.*",
+    "websockets/sync/router.py",
+    "websockets/sync/server.py",
+    "websockets/trio/*",
     # converters for formats that the protocol doesn't use
     "cattrs/preconf/bson.py",
     "cattrs/preconf/tomlkit.py",

@@ -15,7 +15,7 @@ const SECONDS = {
   ...{ lasting: 100, snapshot: 70, heap: 75, input: 65, drawing: 60, policy: 50, walks: 50, formats: 50 },
   ...{ 'first-screen': 44, flame: 42, editor: 40, compare: 40, 'live-set': 38, changes: 35 },
   ...{ 'compare-profile': 30, sql: 30, restart: 30, profile: 30, sources: 30, opening: 28, oom: 45 },
-  ...{ areas: 24, map: 24, tools: 22, steps: 18, start: 12 },
+  ...{ areas: 24, map: 24, tools: 22, steps: 18, dump: 14, start: 12 },
 };
 const USUAL_SECONDS = 40;
 

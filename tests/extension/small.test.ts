@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type * as vscode from 'vscode';
 import { Disposable } from '../../extension/src/base/disposable';
+import { nameOfDump } from '../../extension/src/commands/dump';
 import { nameWithoutValues } from '../../extension/src/commands/redact';
 import { ViewStates } from '../../extension/src/editor/states';
 import { findFiles, globFor } from '../../extension/src/server/findFiles';
@@ -9,6 +10,18 @@ import { problem, ProblemError, problemOf } from '../../extension/src/server/pro
 import { forgetPaths, readSettings, rememberPath } from '../../extension/src/settings';
 import { FakeMemory, responseError, STATE } from './fakes';
 import { extensions, files, inspected, settings, Uri } from './vscode';
+
+describe('the name of a dump that is taken', () => {
+  it('has the program, when, and the ending of its format', () => {
+    const now = new Date(2026, 0, 2, 3, 4, 5);
+    const name = (of: string) => nameOfDump({ name: of, ending: '.hprof' }, now);
+    assert.equal(name('server.js'), 'server-20260102-030405.hprof');
+    assert.equal(name('../..\\a: b/c\n'), 'c-20260102-030405.hprof');
+    assert.equal(name('日本.jar'), '日本-20260102-030405.hprof');
+    assert.equal(name('a: b'), 'a-b-20260102-030405.hprof');
+    assert.equal(name(''), 'heap-20260102-030405.hprof');
+  });
+});
 
 describe('the name of a dump without values', () => {
   it('keeps the endings by which it is known and compressed', () => {

@@ -76,9 +76,9 @@ def test_readme_has_pictures_and_badges_only_where_they_can_be_shown(monkeypatch
 def test_the_lock_has_hashes_for_every_imported_package() -> None:
     locked = libraries.locked()
     names = re.findall(r"^([a-z-]+)==", locked, re.MULTILINE)
-    needed = {"apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "zstandard"}
+    needed = {"apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "websockets"}
     # and what these import
-    assert needed | {"attrs", "cattrs", "typing-extensions"} == set(names)
+    assert needed | {"attrs", "cattrs", "typing-extensions", "zstandard"} == set(names)
     assert len(names) == len(set(names))
     assert all("--hash=sha256:" in block for block in re.split(r"\n(?=[a-z])", locked.strip()))
     assert ";" not in locked

@@ -90,6 +90,16 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
     assert "byte" in server.request("memlens/redact", asked | {"path": str(cut)})["note"]
 
 
+def test_a_process_that_can_not_be_dumped_is_a_problem(server: LspClient, tmp_path: Path) -> None:
+    listed = [row["pid"] for row in server.request("memlens/processes", {})["processes"]]
+    assert server.pid not in listed
+    asked = {"pid": os.getpid(), "out": str(tmp_path / "x.heap"), "view": "work"}
+    refused = problem_of(server, "memlens/dump", asked)
+    assert refused["code"] == "dump"
+    assert "3.14" in refused["message"] + refused["advice"]
+    assert list(tmp_path.glob("x.heap*")) == []
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
 def test_two_views_share_one_reading(server: LspClient, cache_folder: Path, big: Path) -> None:

@@ -2,7 +2,7 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
-import { problemOf } from '../server/problem';
+import { showProblem } from '../server/problem';
 import { showWork } from '../server/work';
 
 /** "Save Without Values…": writes the active heap dump anew, for others' eyes. */
@@ -23,8 +23,7 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
       );
       if (done !== undefined) await offer(editors, target, done.note);
     } catch (error) {
-      const { message, advice } = problemOf(error);
-      void vscode.window.showErrorMessage(`${message.replace(/\.$/, '')}. ${advice}`.trim());
+      showProblem(error);
     }
   });
 }

@@ -5,7 +5,7 @@ import type { OpenRankArguments } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import { OPEN_RANK, type Server } from '../server/client';
-import { problem, ProblemError, problemOf } from '../server/problem';
+import { problem, ProblemError, problemOf, showProblem } from '../server/problem';
 import { showWork } from '../server/work';
 import { SnapshotDocument } from './document';
 import { showPage } from './html';
@@ -124,9 +124,8 @@ export class FleetEditorProvider
       const copy = await this.#fetch(database, snapshot, file.name);
       if (copy !== undefined) await this.openSnapshot(vscode.Uri.file(copy));
     } catch (error) {
-      const { message, advice } = problemOf(error);
       this.log.warn(`a snapshot of a fleet could not be opened: ${messageOf(error)}`);
-      void vscode.window.showErrorMessage(`${message.replace(/\.$/, '')}. ${advice}`.trim());
+      showProblem(error);
     }
   }
 

@@ -34,6 +34,12 @@ export function problemOf(error: unknown): Problem {
   );
 }
 
+/** Tells the user what went wrong, and what to do. */
+export function showProblem(error: unknown): void {
+  const { message, advice } = problemOf(error);
+  void vscode.window.showErrorMessage(`${message.replace(/\.$/, '')}. ${advice}`.trim());
+}
+
 /** Whether an error is that of a JSON-RPC response, by its shape; `data` comes from the server's handler. */
 function isResponseError(error: unknown): error is Error & { code: number; data: unknown } {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && 'data' in error;

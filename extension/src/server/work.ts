@@ -3,7 +3,8 @@ import * as vscode from 'vscode';
 import type { Server } from './client';
 
 /**
- * Show the progress of a request that reports it by a view's name, which `ask` gets, and let the user cancel it.
+ * Show the progress of a request that reports it by a view's name, which `ask` gets, and let the user cancel it. While
+ * it isn't known how much there is to do, the stage says what is done.
  *
  * Returns its answer; undefined if the user cancelled. Throws what went wrong.
  */
@@ -16,8 +17,12 @@ export function showWork<T>(
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
   return vscode.window.withProgress(options, async (progress, token) => {
     let shown = 0;
-    const listening = server.onDidProgress(({ view: of, fraction }) => {
-      if (of !== view || fraction === null) return;
+    const listening = server.onDidProgress(({ view: of, stage, fraction }) => {
+      if (of !== view) return;
+      if (fraction === null) {
+        progress.report({ message: stage });
+        return;
+      }
       const percent = Math.floor(fraction * 100);
       if (percent <= shown) return;
       progress.report({ increment: percent - shown, message: `${percent}%` });

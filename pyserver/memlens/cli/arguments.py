@@ -190,19 +190,19 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
 def _dump(command: AddCommand) -> None:
     dump = command(
         "dump",
-        "Write the heap of a running Python process into a file (CPython 3.14 and later on both sides).",
+        "Write the heap of a running process into a file: Java, Node.js, .NET, Python. Without PID, list the processes "
+        "that can be dumped.",
     )
-    dump.add_argument("pid", type=_positive, metavar="PID")
-    dump.add_argument("out", type=Path, metavar="OUT")
-    dump.add_argument("--no-texts", action="store_true", help="leave out the text of strings and numbers")
-    dump.add_argument(
-        "--timeout",
-        type=float,
-        default=60.0,
-        metavar="SECONDS",
-        help="how long to wait for the process (default: 60)",
-    )
+    dump.add_argument("pid", type=_positive, metavar="PID", nargs="?")
+    dump.add_argument("out", type=Path, metavar="OUT", nargs="?")
+    dump.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
+    dump.add_argument("--no-texts", action="store_true",
+                      help="Python only: leave out the text of strings and numbers")  # fmt: skip
+    dump.add_argument("--all", action="store_true", help="Java only: also what nothing refers to any more")
+    dump.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS",
+                      help="how long to wait for the process to answer (default: 60)")  # fmt: skip
     dump.add_argument("--json", action="store_true", help="print JSON")
+    _long_work(dump)
 
 
 def _redact(command: AddCommand) -> None:

@@ -10,7 +10,7 @@ from memlens.cli.output import message_line
 _PROGRESS_SECONDS = 0.1
 
 
-def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float], None]:
+def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float | None], None]:
     """Return a function that reports progress as JSON lines, as a changing line on a terminal, or not at all."""
     terminal = terminal or sys.stderr
     last = [0.0]
@@ -22,15 +22,16 @@ def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float
         last[0] = now
         return True
 
-    def message_lines(stage: str, fraction: float) -> None:
+    def message_lines(stage: str, fraction: float | None) -> None:
         if stage != "done" and due():
-            message_line({"type": "progress", "stage": stage, "fraction": round(fraction, 4)})
+            share = None if fraction is None else round(fraction, 4)
+            message_line({"type": "progress", "stage": stage, "fraction": share})
 
-    def on_terminal(stage: str, fraction: float) -> None:
+    def on_terminal(stage: str, fraction: float | None) -> None:
         if stage == "done":
             terminal.write("\r\x1b[K")
         elif due():
-            terminal.write(f"\r\x1b[K{stage} {fraction:4.0%}")
+            terminal.write(f"\r\x1b[K{stage}" if fraction is None else f"\r\x1b[K{stage} {fraction:4.0%}")
         terminal.flush()
 
     if style == "json":

@@ -9,6 +9,7 @@ from memlens.server.fleet_lines import FleetLines
 from memlens.server.handlers import (
     code_lens,
     compare,
+    dumping,
     editor,
     fleet,
     hover,
@@ -63,6 +64,7 @@ def create_server() -> Server:
     fleet.register(server, fleets)
     libraries.register(server, configuration, registry, finder)
     redact.register(server)
+    dumping.register(server)
     objects.register(server, configuration, registry, files, heaps, finder)
     editor.register(server, files, heaps, Notebooks(finder))
     hover.register(server, configuration, files, heaps, fleets)

@@ -10,7 +10,17 @@ OLDEST = (3, 11)
 NEWEST_WITH_LIBRARIES = (3, 14)
 """The versions for which an installed extension has the libraries' binaries (scripts/package/targets.py)."""
 
-PACKAGES = ("apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "zstandard")
+PACKAGES = (
+    "apsw",
+    "cachetools",
+    "lsprotocol",
+    "msgspec",
+    "numpy",
+    "platformdirs",
+    "pygls",
+    "websockets",
+    "zstandard",
+)
 
 _version = ".".join(str(part) for part in sys.version_info[:3])
 if sys.version_info < OLDEST:

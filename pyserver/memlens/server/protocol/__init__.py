@@ -13,6 +13,7 @@ from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     bookmarks,
     compare,
+    dumping,
     editor,
     exports,
     filters,
@@ -125,6 +126,7 @@ REQUESTS: Requests = {
     **libraries.REQUESTS,
     **editor.REQUESTS,
     **fleet.REQUESTS,
+    **dumping.REQUESTS,
     **tools.REQUESTS,
 }
 """The client asks, the server answers."""

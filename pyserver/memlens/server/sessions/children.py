@@ -1,4 +1,4 @@
-"""Runs ``memlens ingest``, ``memlens examine``, ``memlens tables`` and ``memlens redact`` as child processes.
+"""Runs ``memlens ingest``, ``examine``, ``tables``, ``redact`` and ``dump`` as child processes.
 
 Their progress is forwarded, they are killed when cancelled, and their crashes are explained. Untrusted files are read
 only by these processes, so this one survives whatever happens to them.
@@ -42,8 +42,11 @@ logger = logging.getLogger(__name__)
 ProgressListener = Callable[[str, float | None], None]
 
 
-_running: dict[asyncio.subprocess.Process, Callable[[int], None]] = {}
-"""The running children, each with the function that removes its unfinished output."""
+_running: dict[asyncio.subprocess.Process, "_Work"] = {}
+"""The running children, each with what it does."""
+
+_GRACE_S = 5.0
+"""How long a child may take to undo what it did to other processes, before it is killed."""
 
 _decode_line = msgspec.json.Decoder(ProgressLine | DoneLine | ErrorLine).decode
 
@@ -59,10 +62,8 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
     def remove(pid: int) -> None:
         remove_unfinished(folder, pid)
 
-    done = await _run(
-        _Work(phrase("reading of the snapshot"), source), ["ingest", *options], on_progress, remove
-    )
-    return Path(done.archive)
+    work = _Work(phrase("reading of the snapshot"), source, remove)
+    return Path((await _run(work, ["ingest", *options], on_progress)).archive)
 
 
 async def examine(archive: Path, options: list[str], on_progress: ProgressListener) -> None:
@@ -72,7 +73,7 @@ async def examine(archive: Path, options: list[str], on_progress: ProgressListen
         for artefact in EXAMINED:
             artefact.partial(archive, pid).unlink(missing_ok=True)
 
-    await _run(_Work(phrase("search for findings"), archive), ["examine", *options], on_progress, remove)
+    await _run(_Work(phrase("search for findings"), archive, remove), ["examine", *options], on_progress)
 
 
 async def fill_tables(archive: Path, part: Part, options: list[str], on_progress: ProgressListener) -> None:
@@ -81,12 +82,8 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
     def remove(pid: int) -> None:
         TABLES[part].partial(archive, pid).unlink(missing_ok=True)
 
-    await _run(
-        _Work(phrase("filling of the tables"), archive),
-        ["tables", "--part", part, *options],
-        on_progress,
-        remove,
-    )
+    work = _Work(phrase("filling of the tables"), archive, remove)
+    await _run(work, ["tables", "--part", part, *options], on_progress)
 
 
 async def redact(source: Path, out: Path, on_progress: ProgressListener) -> Text | None:
@@ -98,20 +95,35 @@ async def redact(source: Path, out: Path, on_progress: ProgressListener) -> Text
     def remove(pid: int) -> None:
         partial_file(out, pid).unlink(missing_ok=True)
 
-    work = _Work(phrase("writing of the dump"), source)
-    return (await _run(work, ["redact", str(out), "--force"], on_progress, remove)).note
+    work = _Work(phrase("writing of the dump"), source, remove)
+    return (await _run(work, ["redact", str(out), "--force"], on_progress)).note
+
+
+async def dump(pid: int, out: Path, on_progress: ProgressListener) -> None:
+    """Write the heap of another process to ``out``, which is replaced if it exists.
+
+    Cancellation and errors are as in :func:`ingest`, but the child has time to undo what it asked of the process.
+    """
+
+    def remove(child: int) -> None:
+        shutil.rmtree(partial_file(out, child), ignore_errors=True)
+
+    work = _Work(phrase("writing of the dump"), pid, remove, undoes=True)
+    await _run(work, ["dump", str(out), "--force"], on_progress)
 
 
 class _Work(NamedTuple):
-    """The task of a child, for messages, and the path that it works on."""
+    """The task of a child, for messages, and the path or process that it works on."""
 
     name: Text
-    path: Path
+    on: Path | int
+    remove: Callable[[int], None]
+    """Removes what a killed child has left, by its process id."""
+    undoes: bool = False
+    """Whether the child itself has something to undo when it is cancelled."""
 
 
-async def _run(
-    work: _Work, command: list[str], on_progress: ProgressListener, remove: Callable[[int], None]
-) -> DoneLine:
+async def _run(work: _Work, command: list[str], on_progress: ProgressListener) -> DoneLine:
     killed_before = oom_kills()
     command = [
         sys.executable,
@@ -123,11 +135,11 @@ async def _run(
         "--background",
         "--parent",
         str(os.getpid()),
-        str(work.path),
+        str(work.on),
         *command[1:],
     ]
     child = await _start(command)
-    _running[child] = remove
+    _running[child] = work
     finished = False
     try:
         outcome, errors = await asyncio.gather(_follow(child.stdout, on_progress), _tail(child.stderr))
@@ -136,17 +148,19 @@ async def _run(
     finally:
         if not finished:
             # Shielded: a second cancellation must not leave a child or a folder behind.
-            await asyncio.shield(asyncio.ensure_future(_abort(child, remove)))
+            await asyncio.shield(asyncio.ensure_future(_abort(child, work)))
         del _running[child]
     if errors:
-        logger.log(logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", *work, errors)
+        logger.log(
+            logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", work.name, work.on, errors
+        )
     match outcome:
         case DoneLine():
             # its outcome is final, even if it is killed while it ends
             return outcome
         case ErrorLine(problem):
             raise IngestError(problem)
-    await asyncio.to_thread(remove, child.pid)
+    await asyncio.to_thread(work.remove, child.pid)
     raise IngestError(explain(work.name, status, errors, oom_killed=oom_kills() > killed_before))
 
 
@@ -212,18 +226,30 @@ async def _tail(errors: asyncio.StreamReader | None) -> str:
     return kept.decode(errors="replace").strip()
 
 
-async def _abort(child: asyncio.subprocess.Process, remove: Callable[[int], None]) -> None:
+async def _abort(child: asyncio.subprocess.Process, work: _Work) -> None:
+    if work.undoes and sys.platform != "win32":
+        with contextlib.suppress(ProcessLookupError):
+            child.terminate()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(child.wait(), _GRACE_S)
     _kill(child)
     with contextlib.suppress(ProcessLookupError):
         await child.wait()
-    await asyncio.to_thread(remove, child.pid)
+    await asyncio.to_thread(work.remove, child.pid)
 
 
 def abandon_all() -> None:
-    """Kill every child and remove its unfinished output, without waiting: for a server that must end at once."""
-    for child, remove in _running.items():
+    """Kill every child and remove its unfinished output, without waiting: for a server that must end at once.
+
+    A child that has something to undo is only told to end, and removes its output itself.
+    """
+    for child, work in _running.items():
+        if work.undoes and sys.platform != "win32":
+            with contextlib.suppress(ProcessLookupError):
+                child.terminate()
+            continue
         _kill(child)
-        remove(child.pid)
+        work.remove(child.pid)
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:

@@ -1,0 +1,42 @@
+"""Heap dumps of .NET, by Microsoft's dotnet-gcdump."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from memlens.dumping.errors import DumpError
+from memlens.dumping.tools import run
+from memlens.texts import phrase
+
+_TOOL = "dotnet-gcdump"
+
+
+def write(pid: int, file: Path, *, timeout_s: float, report: Callable[[int], None]) -> None:
+    """Write a ``.gcdump`` into ``file``. Raises :class:`DumpError`."""
+    tool = shutil.which(_TOOL) or shutil.which(_TOOL, path=str(Path.home() / ".dotnet" / "tools"))
+    if tool is None:
+        raise DumpError(
+            phrase("Dumps of .NET are taken by dotnet-gcdump, which isn't here"),
+            advice=phrase("Install it: dotnet tool install --global dotnet-gcdump"),
+        )
+    # it adds this ending to files without it
+    made = file.with_name(f"{file.name}.gcdump")
+    command = [
+        tool,
+        "collect",
+        "--process-id",
+        str(pid),
+        "--output",
+        str(made),
+        "--timeout",
+        f"{max(1, round(timeout_s))}",
+    ]
+    said = run(command, made, report)
+    if said.status or not made.exists():
+        raise DumpError(
+            phrase("dotnet-gcdump could not dump process {pid}: {reason}", pid=str(pid), reason=said.last),
+            advice=phrase(
+                "Run it as the user of the process, with the same TMPDIR, and with --timeout for large heaps."
+            ),
+        )
+    made.replace(file)

@@ -1,0 +1,173 @@
+"""Heap dumps of HotSpot, by its own means.
+
+On Linux this speaks HotSpot's attach protocol (``src/hotspot/os/posix/attachListener_posix.cpp`` of OpenJDK): a file
+/tmp/.attach_pidN and SIGQUIT make the virtual machine listen at /tmp/.java_pidN, where it takes commands. That needs no
+JDK, works into containers, and with a virtual machine of any version. Elsewhere a JDK's jcmd does it.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from memlens.dumping import linux, place
+from memlens.dumping.errors import DumpError, ended, no_answer, out_of_reach
+from memlens.dumping.tools import POLL_S, run, size_of
+from memlens.texts import phrase
+
+_NO_ATTACH = "-XX:+DisableAttachMechanism"
+_CREATED = "Heap dump file created"
+_ANSWER_BYTES = 1 << 16
+
+
+def write(
+    pid: int,
+    arguments: tuple[str, ...],
+    file: Path,
+    *,
+    live: bool,
+    timeout_s: float,
+    report: Callable[[int], None],
+) -> None:
+    """Make the virtual machine write its heap into ``file``; without ``live`` with what nothing refers to any more.
+
+    ``report`` gets the bytes written so far. Raises :class:`DumpError`.
+    """
+    if _NO_ATTACH in arguments:
+        raise DumpError(
+            phrase("Process {pid} was started with {option}", pid=str(pid), option=_NO_ATTACH),
+            advice=phrase("Start it without that option, or with -XX:+HeapDumpOnOutOfMemoryError."),
+        )
+    if sys.platform == "linux":
+        with _attached(pid, timeout_s) as connection, place.written_by(pid, file) as path:
+            seen = linux.root_of(pid) / path.lstrip("/")
+            said = _asked(connection, pid, ("dumpheap", path, "-live" if live else "-all", ""), seen, report)
+    else:
+        said = _by_jcmd(pid, file, live=live, report=report)
+    if _CREATED not in said or not file.exists():
+        raise _refused(pid, said)
+
+
+def _refused(pid: int, said: str) -> DumpError:
+    last = said.strip().rsplit("\n", 1)[-1]
+    if "Permission denied" in said or "No such file" in said:
+        advice = phrase(
+            "The virtual machine writes the file itself: choose a folder that its user can enter, such as /tmp."
+        )
+    elif "No space left" in said:
+        advice = phrase("Make room on it, or write the file elsewhere.")
+    else:
+        advice = phrase("Try `jcmd {pid} GC.heap_dump FILE`.", pid=str(pid))
+    return DumpError(
+        phrase("Process {pid} could not write its heap: {reason}", pid=str(pid), reason=last or "no message"),
+        advice=advice,
+    )
+
+
+@contextlib.contextmanager
+def _attached(pid: int, timeout_s: float) -> Iterator[socket.socket]:
+    """A connection to the virtual machine."""
+    # its own /tmp, which is another one in a container or in a service with PrivateTmp
+    folder, inner = linux.root_of(pid) / "tmp", linux.inner_pid(pid)
+    listener = folder / f".java_pid{inner}"
+    try:
+        connection = _connected(pid, listener)
+        if connection is None:
+            connection = _woken(pid, folder / f".attach_pid{inner}", listener, timeout_s)
+    except PermissionError as error:
+        raise out_of_reach(pid, error) from error
+    with connection:
+        yield connection
+
+
+def _connected(pid: int, listener: Path) -> socket.socket | None:
+    """Connect to a virtual machine that listens already, and never to another process that took the name."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(listener))
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()
+        return None
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    peer = struct.unpack("3i", credentials)[0]
+    if peer != pid:
+        connection.close()
+        raise DumpError(
+            phrase("At {file} another process answers ({pid})", file=listener, pid=str(peer)),
+            advice=phrase("Remove that file, and try again."),
+        )
+    return connection
+
+
+def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.socket:
+    """Make the virtual machine listen, and connect."""
+    if not linux.catches(pid, signal.SIGQUIT):
+        # the signal would end it
+        raise DumpError(
+            phrase("The virtual machine of process {pid} doesn't take requests", pid=str(pid)),
+            advice=phrase("It has only just started; try again in a moment."),
+        )
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(request, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o660))
+    try:
+        # HotSpot takes the request only from its own user
+        os.chown(request, linux.user_of(pid), linux.group_of(pid))
+        os.kill(pid, signal.SIGQUIT)
+        deadline = time.monotonic() + timeout_s
+        while (connection := _connected(pid, listener)) is None:
+            if not linux.is_alive(pid):
+                raise ended(pid)
+            if time.monotonic() > deadline:
+                raise no_answer(
+                    pid,
+                    timeout_s,
+                    phrase("It may be too busy, or may not take requests; allow more time by --timeout."),
+                )
+            time.sleep(POLL_S)
+        return connection
+    finally:
+        request.unlink(missing_ok=True)
+
+
+def _asked(
+    connection: socket.socket, pid: int, words: tuple[str, ...], file: Path, report: Callable[[int], None]
+) -> str:
+    """Send a command with its three arguments, and return what the virtual machine says once it is done."""
+    answer = b""
+    connection.settimeout(POLL_S)
+    try:
+        connection.sendall(b"\0".join([b"1", *map(os.fsencode, words), b""]))
+        while True:
+            try:
+                piece = connection.recv(_ANSWER_BYTES)
+            except TimeoutError:
+                report(size_of(file))
+                continue
+            if not piece:
+                break
+            answer += piece
+    except ConnectionError as error:
+        raise ended(pid) from error
+    if not answer and not linux.is_alive(pid):
+        raise ended(pid)
+    # the first line is a status, which is 0 for some failures as well
+    return answer.decode(errors="replace").partition("\n")[2]
+
+
+def _by_jcmd(pid: int, file: Path, *, live: bool, report: Callable[[int], None]) -> str:
+    jcmd = shutil.which("jcmd")
+    home = os.environ.get("JAVA_HOME")
+    if jcmd is None and home:
+        jcmd = shutil.which("jcmd", path=str(Path(home, "bin")))
+    if jcmd is None:
+        raise DumpError(
+            phrase("There is no jcmd, which takes dumps of Java on this system"),
+            advice=phrase("Put the folder bin of a JDK on the PATH, or set JAVA_HOME."),
+        )
+    return run([jcmd, str(pid), "GC.heap_dump", *([] if live else ["-all"]), str(file)], file, report).text

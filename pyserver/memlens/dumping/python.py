@@ -1,0 +1,52 @@
+"""Heap dumps of CPython 3.14 and later: by this Python if it has the same version, else by the process's own."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import memlens
+from memlens import dump
+from memlens.dumping import linux
+from memlens.dumping.errors import DumpError
+from memlens.dumping.runtimes import FIRST_PYTHON
+from memlens.dumping.tools import run
+from memlens.remote_dump import RemoteDumpError, remote_heap
+from memlens.texts import as_text, phrase
+
+
+def write(
+    pid: int, minor: int | None, file: Path, *, texts: bool, timeout_s: float, report: Callable[[int], None]
+) -> dump.Cost:
+    """Write the heap into ``file``, and return what that took. Raises :class:`DumpError`.
+
+    Without ``texts`` the text of strings and numbers is left out.
+    """
+    own = hasattr(sys, "remote_exec") and minor in (None, sys.version_info.minor)
+    if sys.platform == "linux" and not own and minor is not None and minor >= FIRST_PYTHON:
+        if not linux.sees(pid, Path("/")):
+            raise DumpError(
+                phrase("Process {pid} runs in a container, on a Python that isn't here", pid=str(pid)),
+                advice=phrase("Run python3.{minor} -m memlens.remote_dump PID OUT there.", minor=str(minor)),
+            )
+        return _by(linux.program(pid), pid, file, texts=texts, timeout_s=timeout_s, report=report)
+    try:
+        return remote_heap(pid, file, texts=texts, timeout_s=timeout_s)
+    except RemoteDumpError as error:
+        raise DumpError(as_text(str(error)), advice=as_text(error.advice)) from error
+
+
+def _by(
+    program: str, pid: int, file: Path, *, texts: bool, timeout_s: float, report: Callable[[int], None]
+) -> dump.Cost:
+    """Let another Python write it, which needs nothing but its standard library for that."""
+    options = ["--json", "--timeout", f"{timeout_s}", *([] if texts else ["--no-texts"])]
+    library = {"PYTHONPATH": str(Path(memlens.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+    said = run([program, "-m", "memlens.remote_dump", str(pid), str(file), *options], file, report, library)
+    try:
+        answer = json.loads(said.last)
+        if "error" in answer:
+            raise DumpError(as_text(answer["error"]), advice=as_text(answer["advice"]))
+        return dump.Cost(**answer)
+    except (ValueError, TypeError, KeyError) as error:
+        raise DumpError(as_text(f"{program}: {said.last}")) from error

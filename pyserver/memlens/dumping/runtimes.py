@@ -1,0 +1,124 @@
+"""What a process runs on, known by its program and the libraries that it has loaded."""
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from pathlib import PurePath
+from typing import NamedTuple
+
+
+class Kind(Enum):
+    """A runtime; the value is the word for it in JSON."""
+
+    JAVA = "java"
+    NODE = "node"
+    DOTNET = "dotnet"
+    PYTHON = "python"
+    OPENJ9 = "openj9"
+    RUBY = "ruby"
+
+
+NAMES = {
+    Kind.JAVA: "Java",
+    Kind.NODE: "Node.js",
+    Kind.DOTNET: ".NET",
+    Kind.PYTHON: "Python",
+    Kind.OPENJ9: "OpenJ9",
+    Kind.RUBY: "Ruby",
+}
+
+ENDINGS = {Kind.JAVA: ".hprof", Kind.NODE: ".heapsnapshot", Kind.DOTNET: ".gcdump", Kind.PYTHON: ".heap"}
+"""The endings of the dumps that Memlens takes. A runtime without one isn't dumped."""
+
+FIRST_PYTHON = 14
+"""The first 3.x that runs code on request from outside."""
+
+
+class Runtime(NamedTuple):
+    """A runtime, of Python with its minor version, if that is known."""
+
+    kind: Kind
+    minor: int | None = None
+
+    @property
+    def is_dumped(self) -> bool:
+        """Whether its heap can be written from outside."""
+        if self.kind is Kind.PYTHON:
+            return self.minor is not None and self.minor >= FIRST_PYTHON
+        return self.kind in ENDINGS
+
+
+_PROGRAMS = (
+    (re.compile(r"javaw?"), Kind.JAVA),
+    (re.compile(r"node(?:js)?"), Kind.NODE),
+    (re.compile(r"dotnet"), Kind.DOTNET),
+    (re.compile(r"ruby[\d.]*"), Kind.RUBY),
+)
+_PYTHON = re.compile(r"(?:lib)?python(?:3(?:\.(\d+))?)?(?:\.so[\d.]*)?t?", re.IGNORECASE)
+_VERSION_IN_PATH = re.compile(r"(?:[Pp]ython|/Versions/)-?3\.?(\d\d)\b")
+_LIBRARIES = {"libjvm.so": Kind.JAVA, "libcoreclr.so": Kind.DOTNET}
+_OPENJ9 = re.compile(r"libj9vm\d+\.so")
+
+
+def by_program(program: str) -> Runtime | None:
+    """Return the runtime whose program this is, by its path."""
+    name = PurePath(program).name.removesuffix(".exe")
+    if match := _PYTHON.fullmatch(name):
+        version = match[1] or next((found[1] for found in _VERSION_IN_PATH.finditer(program)), None)
+        return Runtime(Kind.PYTHON, int(version) if version else None)
+    for pattern, kind in _PROGRAMS:
+        if pattern.fullmatch(name):
+            # `dotnet run` and `dotnet build` are tools, but of the same runtime
+            return Runtime(kind)
+    return None
+
+
+def by_libraries(files: Iterable[str]) -> Runtime | None:
+    """Return the runtime of a program with one in it, by the names of the libraries that it has loaded."""
+    found: Runtime | None = None
+    for file in files:
+        if _OPENJ9.fullmatch(file):
+            return Runtime(Kind.OPENJ9)
+        if kind := _LIBRARIES.get(file):
+            found = Runtime(kind)
+        elif (
+            file.startswith("libpython3.")
+            and found is None
+            and (match := _PYTHON.fullmatch(file))
+            and match[1]
+        ):
+            found = Runtime(Kind.PYTHON, int(match[1]))
+    return found
+
+
+_WITH_VALUE = {
+    Kind.JAVA: {
+        "-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
+        "--add-opens", "--add-exports", "--add-reads", "--limit-modules", "--enable-native-access",
+    },
+    Kind.NODE: {"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"},
+    Kind.PYTHON: {"-W", "-X", "--check-hash-based-pycs"},
+}  # fmt: skip
+"""Options that are followed by their value, for others than the program."""
+
+_PROGRAM_OPTIONS = ("-m", "-jar", "--module")
+"""Options whose value is the program."""
+
+
+def title(kind_of: Runtime | None, arguments: Sequence[str]) -> str:
+    """Return what a command line runs: the script, the class, the module or the archive, without its folder."""
+    own = PurePath(arguments[0]).name if arguments else ""
+    if kind_of is None:
+        return own
+    skipped = _WITH_VALUE.get(kind_of.kind, set())
+    waiting = iter(arguments[1:])
+    for word in waiting:
+        if word in _PROGRAM_OPTIONS:
+            return PurePath(next(waiting, own)).name
+        if word in skipped:
+            next(waiting, None)
+        elif word in ("-c", "-e", "-p"):
+            return own
+        elif not word.startswith("-"):
+            return PurePath(word).name or own
+    return own

@@ -1,0 +1,103 @@
+// A running program: one command lists it, takes its heap dump, and opens that.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const NAME = 'checkout-service.js';
+const SERVICE = `
+class Session { constructor(user) { this.user = user; } }
+const kept = Array.from({ length: +process.argv[2] }, (_, user) => new Session(user));
+console.log('ready');
+setInterval(() => kept.length, 1000);
+`;
+
+let vscode;
+const running = [];
+
+before(async () => {
+  vscode = await openVSCode({
+    viewport: { width: 1440, height: 900 },
+    prepare: (folder) => writeFileSync(path.join(folder, NAME), SERVICE),
+  });
+});
+after(async () => {
+  for (const program of running) program.kill();
+  await vscode?.close();
+});
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Starts the service, whose inspector will open at a port that nobody else uses. */
+async function start(sessions) {
+  const options = [`--inspect-port=${await freePort()}`, path.join(vscode.folder, NAME), `${sessions}`];
+  const program = spawn(process.execPath, options, { stdio: ['ignore', 'pipe', 'ignore'] });
+  running.push(program);
+  await once(program.stdout, 'data');
+  return program;
+}
+
+/** Chooses a program in the list, and where its dump is saved. */
+async function take(program, file) {
+  await vscode.runCommand('Memlens: Take Heap Dump…');
+  const { page } = vscode;
+  const rows = page.locator('.quick-input-list .monaco-list-row');
+  await rows.first().waitFor();
+  await vscode.screenshot('dump-list');
+  await page.locator('.quick-input-widget .quick-input-box input').fill(`process ${program.pid}`);
+  const row = rows.filter({ hasText: `process ${program.pid}` });
+  await row.waitFor();
+  const shown = await row.innerText();
+  await vscode.screenshot('dump-chosen');
+  await page.keyboard.press('Enter');
+  await vscode.choosePath(/checkout-service-\d{8}-\d{6}\.heapsnapshot$/, path.join(vscode.folder, file));
+  return shown;
+}
+
+test('one command lists the processes, takes a dump of one, and opens it', async () => {
+  const program = await start(300);
+  const shown = await take(program, 'first.heapsnapshot');
+  assert.match(shown, new RegExp(`${NAME}.*Node\\.js · [\\d.]+ MiB · process ${program.pid}`, 's'));
+  assert.ok(shown.includes(`${NAME} 300`), shown);
+  await vscode.page.locator('.tab.active', { hasText: 'first.heapsnapshot' }).waitFor();
+  const view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+  const { types } = await vscode.memlens('types', 'first.heapsnapshot', '--search', 'Session');
+  assert.equal(types.find(({ type }) => type === 'Session').count, 300);
+  assert.equal(statSync(path.join(vscode.folder, 'first.heapsnapshot')).mode & 0o777, 0o600);
+  assert.equal(program.exitCode, null);
+  await vscode.screenshot('dump-open');
+});
+
+test('a dump that is cancelled leaves nothing, and the program runs on', async () => {
+  const program = await start(600_000);
+  const before = readdirSync(vscode.folder);
+  await take(program, 'second.heapsnapshot');
+  await vscode.runCommand('Notifications: Show Notifications');
+  const said = vscode.page.locator('.notification-list-item', {
+    hasText: 'stands still while its heap dump',
+  });
+  await said.waitFor();
+  await until(() => readdirSync(vscode.folder).some((name) => name.includes('partial')));
+  await vscode.screenshot('dump-progress');
+  await said.hover();
+  await said.locator('.monaco-button', { hasText: 'Cancel' }).click();
+  await said.waitFor({ state: 'hidden' });
+  await until(() => !readdirSync(vscode.folder).some((name) => name.includes('partial')));
+  assert.deepEqual(readdirSync(vscode.folder), before);
+  assert.ok(!existsSync(path.join(vscode.folder, 'second.heapsnapshot')));
+  assert.equal(program.exitCode, null);
+  assert.equal(program.signalCode, null);
+});

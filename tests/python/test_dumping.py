@@ -1,0 +1,333 @@
+"""Heap dumps of running processes, which these tests start: whole ones, those that are given up, and those refused."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.command_line import memlens
+from tests.python.graph_reading import load, type_names
+from tests.python.test_python_heap import NEWER, WAITING
+
+from memlens.dumping import linux, processes
+from memlens.dumping.runtimes import Kind, Runtime, by_libraries, title
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
+needs_java = pytest.mark.skipif(not shutil.which("javac"), reason="needs a JDK")
+
+SERVICE_JS = """
+class Session { constructor(user) { this.user = user; } }
+const kept = Array.from({ length: +process.argv[2] }, (_, user) => new Session(user));
+console.log("ready");
+setInterval(() => kept.length, 1000);
+"""
+
+SERVICE_JAVA = """
+public class Service {
+    static final class Session { final byte[] visited = new byte[100]; }
+    static final Session[] OPEN = new Session[300];
+    public static void main(String[] arguments) throws Exception {
+        for (int user = 0; user < OPEN.length; user++) OPEN[user] = new Session();
+        System.out.println("ready");
+        Thread.sleep(600_000);
+    }
+}
+"""
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a program and waits until it says that it is ready."""
+    running: list[subprocess.Popen[str]] = []
+
+    def started(*command: object, **environment: str) -> "subprocess.Popen[str]":
+        with (tmp_path / "stderr.txt").open("a") as errors:
+            process = subprocess.Popen(
+                [*map(str, command)],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, **environment},
+            )
+        running.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", (tmp_path / "stderr.txt").read_text()
+        return process
+
+    yield started
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def node(tmp_path: Path, start: Start) -> Callable[..., "subprocess.Popen[str]"]:
+    program = tmp_path / "service.js"
+    program.write_text(SERVICE_JS)
+
+    def started(*options: str, sessions: int = 300) -> "subprocess.Popen[str]":
+        # not 9229, which another program of this machine may use
+        return start("node", f"--inspect-port={free_port()}", *options, program, sessions)
+
+    return started
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classes")
+    (folder / "Service.java").write_text(SERVICE_JAVA)
+    subprocess.run(["javac", "-d", folder, folder / "Service.java"], check=True)
+    return folder
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def types_in(dump: Path) -> Counter[str]:
+    return Counter(type_names(load(dump)))
+
+
+def listens(process: "subprocess.Popen[str]") -> set[Any]:
+    return linux.listening(process.pid)
+
+
+def refused(*arguments: object) -> str:
+    return memlens("dump", *arguments, status=1).stderr
+
+
+@needs_node
+def test_a_dump_of_node(tmp_path: Path, node: Start) -> None:
+    process, out = node(), tmp_path / "service.heapsnapshot"
+    said = json.loads(memlens("dump", process.pid, out, "--json").stdout)
+    assert (said["runtime"], said["file_bytes"]) == ("node", out.stat().st_size)
+    assert types_in(out)["Session"] == 300
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert listens(process) == set(), "the inspector is closed again"
+    assert process.poll() is None
+    before = out.read_bytes()
+    assert "exists" in refused(process.pid, out)
+    assert out.read_bytes() == before
+    memlens("dump", process.pid, out, "--force")
+    assert [each.name for each in tmp_path.iterdir() if "partial" in each.name] == []
+
+
+@needs_node
+def test_an_inspector_that_was_open_stays_open(tmp_path: Path, node: Start) -> None:
+    process = node("--inspect")
+    before = listens(process)
+    assert len(before) == 1
+    memlens("dump", process.pid, tmp_path / "service.heapsnapshot")
+    assert types_in(tmp_path / "service.heapsnapshot")["Session"] == 300
+    assert listens(process) == before
+
+
+@needs_node
+def test_another_process_at_the_port_is_never_dumped(tmp_path: Path, start: Start, node: Start) -> None:
+    other = node("--inspect")
+    ((_, port),) = listens(other)
+    process = start("node", f"--inspect-port={port}", tmp_path / "service.js", 5)
+    said = refused(process.pid, tmp_path / "x.heapsnapshot", "--timeout", "1")
+    assert f"another program uses port {port}" in said
+    assert not (tmp_path / "x.heapsnapshot").exists()
+    assert process.poll() is None
+
+
+@needs_node
+def test_a_dump_that_is_given_up_leaves_nothing(tmp_path: Path, node: Start) -> None:
+    process, out = node(sessions=400_000), tmp_path / "out" / "service.heapsnapshot"
+    out.parent.mkdir()
+    command = [sys.executable, "-m", "memlens", "dump", str(process.pid), str(out), "--progress", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as dumping:
+        assert dumping.stdout is not None
+        assert json.loads(dumping.stdout.readline())["type"] == "progress", "it has begun"
+        dumping.terminate()
+        assert '"interrupted"' in dumping.stdout.read()
+    assert list(out.parent.iterdir()) == []
+    deadline = time.monotonic() + 60
+    while listens(process):
+        assert time.monotonic() < deadline, "the inspector stayed open"
+        time.sleep(0.1)
+    assert process.poll() is None
+
+
+@needs_node
+def test_a_process_that_a_signal_would_end_gets_none(tmp_path: Path, node: Start, start: Start) -> None:
+    process = node()
+    # a program that isn't Node.js under its name
+    fake = tmp_path / "node"
+    shutil.copy(shutil.which("sleep") or "", fake)
+    with subprocess.Popen([fake, "600"]) as other:
+        try:
+            assert "doesn't open its inspector" in refused(other.pid, tmp_path / "x")
+            assert other.poll() is None
+            os.kill(process.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            assert "is stopped" in refused(process.pid, tmp_path / "x")
+        finally:
+            other.kill()
+    zombie = os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {})
+    os.waitid(os.P_PID, zombie, os.WEXITED | os.WNOWAIT)
+    try:
+        assert "has ended" in refused(zombie, tmp_path / "x")
+    finally:
+        os.waitpid(zombie, 0)
+    assert "There is no process" in refused(zombie, tmp_path / "x")
+    assert "There is no folder" in refused(process.pid, tmp_path / "nowhere" / "x")
+    assert not (tmp_path / "x").exists()
+
+
+@needs_java
+def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
+    process, out = start("java", "-Xmx64m", "-cp", java, "Service"), tmp_path / "service.hprof"
+    listed = {each["pid"]: each for each in json.loads(memlens("dump", "--json").stdout)}
+    assert listed[process.pid]["runtime"] == "java"
+    assert listed[process.pid]["command"] == f"java -Xmx64m -cp {java} Service"
+    assert listed[process.pid]["resident_bytes"] > 1 << 20
+    assert os.getpid() not in listed
+    assert "of Java" in memlens("dump", process.pid, out).stdout
+    assert types_in(out)["Service$Session"] == 300
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    # the second goes over the connection that the first has opened
+    memlens("dump", process.pid, out, "--all", "--force")
+    assert types_in(out)["Service$Session"] == 300
+    assert not Path(f"/tmp/.attach_pid{process.pid}").exists()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["service.hprof", "stderr.txt"]
+    closed = start("java", "-XX:+DisableAttachMechanism", "-cp", java, "Service")
+    assert "DisableAttachMechanism" in refused(closed.pid, tmp_path / "x.hprof")
+    assert "Only Python's" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")
+
+
+@needs_java
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("unshare"), reason="needs to be root"
+)
+def test_a_dump_of_java_in_a_container(tmp_path: Path, java: Path, start: Start) -> None:
+    """With process ids and a /tmp of its own, in which it can't see this one's."""
+    inside = f"mount -t tmpfs none /tmp && exec java -Xmx64m -cp {java} Service"
+    # the classes stay visible below a mount of their own
+    home = Path("/opt") / f"memlens-test-{os.getpid()}"
+    shutil.copytree(java, home)
+    try:
+        try:
+            outer = start("unshare", "-m", "-p", "-f", "sh", "-c", inside.replace(str(java), str(home)))
+        except AssertionError:
+            pytest.skip("this machine doesn't allow namespaces")
+        (pid,) = map(int, Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split())
+        try:
+            memlens("dump", pid, tmp_path / "service.hprof")
+            assert types_in(tmp_path / "service.hprof")["Service$Session"] == 300
+            assert [
+                each.name for each in Path(f"/proc/{pid}/root/tmp").iterdir() if "memlens" in each.name
+            ] == []
+        finally:
+            os.kill(pid, signal.SIGKILL)
+    finally:
+        shutil.rmtree(home)
+
+
+@pytest.mark.skipif(not NEWER, reason="needs a python3.14, or MEMLENS_TEST_PYTHON314")
+def test_a_dump_of_python_by_its_own_interpreter(tmp_path: Path, start: Start) -> None:
+    (tmp_path / "program.py").write_text(WAITING)
+    process, out = start(NEWER, tmp_path / "program.py"), tmp_path / "service.heap"
+    done = memlens("dump", process.pid, out, status=None)
+    if "ptrace" in done.stderr:
+        pytest.skip("this machine doesn't allow a process to trace another")
+    assert "stood still for" in done.stdout, done.stderr
+    assert types_in(out)["__main__.Session"] == 300
+
+
+TOOL = """#!{python}
+import sys
+words = sys.argv[1:]
+given = dict(zip(words[1::2], words[2::2], strict=True))
+if given["--process-id"] == "{fails}":
+    sys.exit("[ERROR] unable to connect to Process")
+print("Writing gcdump")
+with open(given["--output"], "wb") as file:
+    file.write(b"what the tool writes")
+"""
+
+
+def test_dumps_of_dotnet_are_left_to_its_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
+) -> None:
+    """By a stand-in for dotnet-gcdump: which options it gets, and what comes of its answers."""
+    (tmp_path / "wait.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(600)")
+    first, second = (start(sys.executable, tmp_path / "wait.py") for _ in range(2))
+    # Python under another name would miss its library
+    monkeypatch.setattr(linux, "by_program", lambda _program: Runtime(Kind.DOTNET))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    out = tmp_path / "service.gcdump"
+    assert "dotnet tool install" in refused(first.pid, out)
+    tool = tmp_path / ".dotnet" / "tools" / "dotnet-gcdump"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(TOOL.format(python=sys.executable, fails=second.pid))
+    tool.chmod(0o700)
+    memlens("dump", first.pid, out)
+    assert out.read_bytes() == b"what the tool writes"
+    assert "unable to connect to Process" in refused(second.pid, tmp_path / "x.gcdump")
+    assert not (tmp_path / "x.gcdump").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "command", "expected"),
+    [
+        (Kind.JAVA, "java -Xmx1g -cp a:b -Dx=y com.example.Main --port 80", "com.example.Main"),
+        (Kind.JAVA, "/opt/jdk/bin/java -jar /srv/app.jar", "app.jar"),
+        (Kind.JAVA, "java -p mods -m shop/com.example.Main", "com.example.Main"),
+        (Kind.NODE, "node --require ./trace.js /srv/dist/server.js --port 80", "server.js"),
+        (Kind.NODE, "node -e setInterval", "node"),
+        (Kind.PYTHON, "python3.14 -X dev -m uvicorn app:app", "uvicorn"),
+        (Kind.DOTNET, "/usr/bin/dotnet /srv/Shop.dll", "Shop.dll"),
+        (Kind.DOTNET, "/srv/Shop", "Shop"),
+    ],
+)
+def test_what_a_process_is_called(kind: Kind, command: str, expected: str) -> None:
+    assert title(Runtime(kind), command.split()) == expected
+
+
+def test_runtimes_are_known_by_what_is_loaded() -> None:
+    assert by_libraries(["libc.so.6", "libcoreclr.so"]) == Runtime(Kind.DOTNET)
+    assert by_libraries(["libjvm.so", "libj9vm29.so"]) == Runtime(Kind.OPENJ9)
+    assert by_libraries(["libpython3.14.so.1.0"]) == Runtime(Kind.PYTHON, 14)
+    assert by_libraries(["libc.so.6"]) is None
+
+
+def test_processes_of_other_systems() -> None:
+    listed = """
+      501   501  20480 /usr/local/bin/node server.js
+      502   502  20480 /usr/local/bin/node theirs.js
+      503   501   1024 /Library/Frameworks/Python.framework/Versions/3.14/Python.app/Contents/MacOS/Python app.py
+    """
+    found = list(processes.from_ps(listed.strip(), 501))
+    assert [(each.pid, each.runtime, each.name) for each in found] == [
+        (501, Runtime(Kind.NODE), "server.js"), (503, Runtime(Kind.PYTHON, 14), "app.py"),
+    ]  # fmt: skip
+    assert found[0].resident_bytes == 20480 * 1024
+    rows = [
+        {
+            "ProcessId": 7, "ExecutablePath": r"C:\Program Files\nodejs\node.exe", "WorkingSetSize": 4096,
+            "CommandLine": r'"C:\Program Files\nodejs\node.exe" C:\app\server.js',
+        },
+        {"ProcessId": 8, "ExecutablePath": None, "CommandLine": None, "WorkingSetSize": 1},
+    ]  # fmt: skip
+    (node,) = processes.from_windows(json.dumps(rows))
+    assert (node.pid, node.runtime, node.resident_bytes) == (7, Runtime(Kind.NODE), 4096)
+    assert node.name.endswith("server.js")
