@@ -17,8 +17,8 @@ cdef class Holding:
     """Columns of a graph, with what is left out of it.
 
     ``distance`` is the least number of references that ``follows`` from a root, for :meth:`move_away` where nothing is
-    left out, for :meth:`freed` where all of that is. ``native`` is the memory outside of the heap that each object owns;
-    it may be empty. Not for several threads.
+    left out, for :meth:`freed` where all of that is. ``native`` is the memory outside of the heap that each object
+    owns; it may be empty. Not for several threads.
     """
 
     cdef const uint64_t[::1] start, back_start, shallow, native
@@ -60,8 +60,8 @@ cdef class Holding:
         """Change each distance to what it is without what is left out; NONE for what no root reaches then.
 
         Objects ``dropped`` were roots, and aren't any more. Returns how many objects that are, of those that were
-        reached, and their bytes in the heap and outside of it; None if ``work`` was stopped, and then the distances are of no use. Raises
-        MemoryError.
+        reached, and their bytes in the heap and outside of it; None if ``work`` was stopped, and then the distances are
+        of no use. Raises MemoryError.
         """
         cdef size_t each
         cdef uint64_t at
@@ -110,8 +110,8 @@ cdef class Holding:
     ):
         """Bytes that nothing would hold without all references from ``sources`` to ``targets`` as well.
 
-        They are those in the heap and those outside of it. And how many references were looked at; the bytes are None where that are more than ``most``. None if ``work``
-        was stopped. Raises MemoryError.
+        They are those in the heap and those outside of it. And how many references were looked at; the bytes are None
+        where that are more than ``most``. None if ``work`` was stopped. Raises MemoryError.
         """
         cdef size_t each
         cdef uint32_t item
