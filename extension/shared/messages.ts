@@ -176,6 +176,8 @@ export interface GraphState {
   sunburst: boolean;
   /** The order of the gallery of images. */
   images: Requests['memlens/heapImages']['params']['order'];
+  /** The rows of the panes' trees that are open. */
+  opened: Partial<Record<PaneId, string[]>>;
   /** The files of the series beside the view's own. */
   series: string[];
   /** The visible part of the dominator tree. */

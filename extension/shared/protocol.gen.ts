@@ -2505,18 +2505,25 @@ export interface ProgressParams {
 /**
  * Write the heap dump at `path` without its values to `out`, which is replaced if it exists.
  *
+ * With `rename`, which dumps of Java have, classes of the program and what belongs to them get other names.
  * Cancelling this request removes what was written. Progress comes as `memlens/progress` notifications with that
  * `view`.
  */
 export interface RedactParams {
   path: string;
   out: string;
+  rename: boolean;
   view: string;
 }
 
-/** `note` says where the dump breaks off; empty for a whole one. */
+/**
+ * `note` says where the dump breaks off; empty for a whole one.
+ *
+ * `mapping` is the file that leads back to the names; empty where they stay.
+ */
 export interface RedactResult {
   note: string;
+  mapping: string;
 }
 
 /**
@@ -3020,11 +3027,7 @@ export interface TextPart {
   objects: ObjectsLink | null;
 }
 
-/**
- * A thread, and what its object and all that its stack holds come to.
- *
- * `retained_bytes` would be freed if it ended.
- */
+/** A thread: `shallow_bytes` are its object's own, and `retained_bytes` would be freed if it ended. */
 export interface ThreadRow {
   thread: number;
   name: string;

@@ -28,6 +28,8 @@ class DoneLine(msgspec.Struct, tag_field="type", tag="done"):
 
     archive: str
     note: Text | None = None
+    mapping: str | None = None
+    """The file that leads back to the names of a dump that was written with others."""
 
 
 class ErrorLine(msgspec.Struct, tag_field="type", tag="error"):

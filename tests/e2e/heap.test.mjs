@@ -315,13 +315,17 @@ test('axe-core finds nothing wrong with any pane in any theme', async () => {
   await view.assertAccessible(await view.panes());
 });
 
-test('a dump is saved without its values, and opens as one that says so', async () => {
+test('a dump is saved without its values and names, and opens with the names that the mapping has', async () => {
   await vscode.openFile('sessions.hprof.zst');
   await new SnapshotView(vscode, await vscode.webview())
     .locator('#memlens[data-model=graph][data-state=ready]')
     .waitFor();
   await vscode.runCommand('Memlens: Save Without Values…');
   const saved = path.join(vscode.folder, 'shared.hprof');
+  const choice = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Replace Names' });
+  await choice.waitFor();
+  await vscode.screenshot('heap-replace-names');
+  await choice.click();
   await vscode.choosePath(/sessions-without-values\.hprof\.zst$/, saved);
   // with the driver of tests VS Code keeps messages in its centre
   await vscode.runCommand('Notifications: Show Notifications');
@@ -338,6 +342,7 @@ test('a dump is saved without its values, and opens as one that says so', async 
     await vscode.memlens('types', 'shared.hprof'),
   ];
   assert.deepEqual(after.types, before.types);
+  assert.ok(!readFileSync(saved, 'latin1').includes('shop/Sessions'));
   await vscode.runCommand('View: Close All Editors');
 });
 

@@ -67,6 +67,9 @@ describe('Back and Forward', () => {
     const zoomed = { ...type, graph: { ...graph, x1: 0.4, top: 2 } } as ViewState;
     history.record(zoomed, 2, 9_300);
     assert.equal(history.go(-1), type);
+    // a row that is opened is none
+    history.record({ ...type, graph: { ...graph, opened: { types: ['type:1'] } } } as ViewState, 3, 20_000);
+    assert.deepEqual([history.can(-1), history.can(1)], [false, true]);
   });
 
   it('what comes late of an act belongs to its place, and a new page counts anew', () => {

@@ -249,8 +249,11 @@ def _opened(data: bytes) -> Iterator[Snapshot]:
 def _content(snapshot: Snapshot) -> bytes:
     """All that was read of a file, in short: equal for equal content."""
     digest = hashlib.blake2b()
-    for name in sorted(snapshot.manifest.columns):
-        digest.update(name.encode() + b"\0" + (snapshot.archive / name).read_bytes())
+    for name, column in sorted(snapshot.manifest.columns.items()):
+        # an empty column has no file
+        digest.update(
+            name.encode() + b"\0" + ((snapshot.archive / name).read_bytes() if column.bytes else b"")
+        )
     info = msgspec.structs.replace(snapshot.info, path="", file_bytes=0)
     if isinstance(info, GraphInfo) and info.allocations is not None:
         unplaced = msgspec.structs.replace(info.allocations, path="", file_bytes=0)

@@ -66,6 +66,7 @@ def rewritten(archive: Path, name: str, column: np.ndarray[Any, Any]) -> None:
     """Replace a column of an archive, and update the manifest."""
     manifest = read_manifest(archive)
     files = ColumnFiles(archive)
+    (archive / name).unlink(missing_ok=True)
     files._write_together({name: column})
     columns = {**manifest.columns, **files.entries}
     write_manifest(archive, msgspec.structs.replace(manifest, columns=columns, checksum="0" * 16))

@@ -75,7 +75,7 @@ def test_any_text_is_a_filter_or_gets_an_error_message(text: str) -> None:
     ("text", "part"),
     [
         ("flie:a.py", "'flie:a.py' is not a filter term: there is no 'flie'"),
-        ("x size>big", "'size>big': big is not a size or time"),
+        ("x size>big", "'size>big': big is not a size or time; write it as in size>1MiB"),
         ("size>1parsec", "parsec is not a unit of size"),
         ("life>10", "'life>10': the unit is missing"),
         ("file:", "'file:' needs a value"),

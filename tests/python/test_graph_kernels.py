@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.python.graphs import (
     RETAINS,
+    STRONG,
     U32,
     U64,
     SmallGraph,
@@ -34,11 +35,17 @@ Rows = np.ndarray[Any, Any]
 
 SEEDS = range(2_000)
 
+DEPTH_FIRST, EITHER, BREADTH_FIRST = -1, 0, 1 << 40
+by_each_search = pytest.mark.parametrize("contested", [DEPTH_FIRST, EITHER, BREADTH_FIRST])
+"""How many contested vertices are allowed. Most graphs exceed none in the middle of the breadth-first search."""
+
 
 class Computed:
     """The dominator tree of a small graph, as the kernels compute it."""
 
-    def __init__(self, graph: SmallGraph, root: int = -1, attach: bool = False) -> None:
+    def __init__(
+        self, graph: SmallGraph, root: int = -1, attach: bool = False, contested: int = EITHER
+    ) -> None:
         count = len(graph.edges)
         self.order, self.idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
         start, target, kind = graph.columns()
@@ -54,6 +61,7 @@ class Computed:
             self.order,
             self.idom,
             np.empty,
+            contested,
         )
         self.order, self.idom = self.order[: self.count], self.idom[: self.count]
         self.retained = np.empty(self.count, np.uint64)
@@ -73,53 +81,67 @@ class Computed:
         return {item: above for item, above in found.items() if item is not None}
 
 
-def test_each_object_is_a_vertex_once() -> None:
+@by_each_search
+def test_each_object_is_a_vertex_once(contested: int) -> None:
     for seed in SEEDS:
         graph = random_graph(seed)
-        computed = Computed(graph)
+        computed = Computed(graph, contested=contested)
         assert sorted(computed.order[1:].tolist()) == list(graph.objects)
         assert computed.order[0] == kernel.NONE
         reached = {item for item in computed.order[: computed.reachable].tolist() if item != kernel.NONE}
         assert reached == graph.reached(graph.roots)
 
 
-def test_dominators_follow_the_definition() -> None:
+@by_each_search
+def test_dominators_follow_the_definition(contested: int) -> None:
     compared = 0
     # the last ones are large enough for prefetching
     for seed in SEEDS:
         graph = random_graph(seed, 24 if seed < len(SEEDS) - 40 else 200)
-        found, expected = Computed(graph).dominator_of(), naive_dominators(graph, graph.roots)
+        found, expected = (
+            Computed(graph, contested=contested).dominator_of(),
+            naive_dominators(graph, graph.roots),
+        )
         assert {item: found[item] for item in expected} == expected, seed
         compared += len(expected)
     assert compared > 5_000
 
 
-def test_dominators_of_more_referrers_than_are_read_at_once() -> None:
+@by_each_search
+def test_dominators_of_more_referrers_than_are_read_at_once(contested: int) -> None:
     most = 0
     for seed in range(60):
         graph = random_graph(seed)
         often = graph._replace(edges=[[edge for edge in edges for _ in range(700)] for edges in graph.edges])
         start, target, kind = often.columns()
         most = max(most, int(np.diff(turned(start, target, kind)[0].astype(np.int64)).max()))
-        found, expected = Computed(often).dominator_of(), naive_dominators(graph, graph.roots)
+        found, expected = (
+            Computed(often, contested=contested).dominator_of(),
+            naive_dominators(graph, graph.roots),
+        )
         assert {item: found[item] for item in expected} == expected, seed
     assert most > 3 * 1024
 
 
-def test_dominators_of_more_objects_than_are_read_at_once() -> None:
+@by_each_search
+def test_dominators_of_more_objects_than_are_read_at_once(contested: int) -> None:
     compared = 0
     for seed in range(12):
         graph = random_graph(seed, 900)
-        found, expected = Computed(graph).dominator_of(), naive_dominators(graph, graph.roots)
+        found, expected = (
+            Computed(graph, contested=contested).dominator_of(),
+            naive_dominators(graph, graph.roots),
+        )
         assert {item: found[item] for item in expected} == expected, seed
         compared = max(compared, len(expected))
     assert compared > 2 * 256
 
 
-def test_a_graph_with_a_root_of_its_own() -> None:
+@by_each_search
+def test_a_graph_with_a_root_of_its_own(contested: int) -> None:
     for seed in SEEDS:
         graph = random_graph(seed)
-        found = Computed(graph, root=0).dominator_of()
+        found = Computed(graph, root=0, contested=contested).dominator_of()
         expected = {
             item: 0 if above is None and item else above
             for item, above in naive_dominators(graph, [0]).items()
@@ -127,11 +149,12 @@ def test_a_graph_with_a_root_of_its_own() -> None:
         assert {item: found[item] for item in expected} == expected, seed
 
 
-def test_unreachable_objects_have_dominators_without_changing_the_others() -> None:
+@by_each_search
+def test_unreachable_objects_have_dominators_without_changing_the_others(contested: int) -> None:
     looked_at = 0
     for seed in SEEDS:
         graph = random_graph(seed)
-        found, reached = Computed(graph).dominator_of(), graph.reached(graph.roots)
+        found, reached = Computed(graph, contested=contested).dominator_of(), graph.reached(graph.roots)
         apart = set(graph.objects) - reached
         if not apart:
             continue
@@ -152,11 +175,12 @@ def test_unreachable_objects_have_dominators_without_changing_the_others() -> No
     assert looked_at > 500
 
 
-def test_attached_parts_are_held_by_the_root() -> None:
+@by_each_search
+def test_attached_parts_are_held_by_the_root(contested: int) -> None:
     moved = 0
     for seed in SEEDS:
         graph = random_graph(seed)
-        computed = Computed(graph, root=0, attach=True)
+        computed = Computed(graph, root=0, attach=True, contested=contested)
         found = computed.dominator_of()
         expected = naive_dominators(attached(graph), [0])
         assert found == {item: 0 if above is None and item else above for item, above in expected.items()}
@@ -168,6 +192,21 @@ def test_attached_parts_are_held_by_the_root() -> None:
         assert alone == {item: above or 0 for item, above in reached.items()}
         moved += sum(found[item] != above for item, above in alone.items() if item)
     assert moved > 100
+
+
+def test_what_takes_many_steps_breadth_first_is_searched_depth_first() -> None:
+    """A chain whose last object refers to all of it, and a list that is linked both ways between two roots."""
+    count = 3_000
+    chain = [[(item + 1, STRONG)] for item in range(count - 1)]
+    chain.append([(item, STRONG) for item in range(count)])
+    found = Computed(SmallGraph(chain, [0], [0] * count, [1] * count), contested=BREADTH_FIRST).dominator_of()
+    assert found == {item: item - 1 if item else None for item in range(count)}
+    both = [
+        [(other, STRONG) for other in (item - 1, item + 1) if 0 <= other < count] for item in range(count)
+    ]
+    for contested in (DEPTH_FIRST, EITHER, BREADTH_FIRST):
+        graph = SmallGraph(both, [0, count - 1], [0] * count, [1] * count)
+        assert set(Computed(graph, contested=contested).dominator_of().values()) == {None}
 
 
 def test_retained_sizes_are_the_bytes_that_would_be_freed() -> None:

@@ -27,10 +27,11 @@ from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
-from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
+from memlens.views.graph.merged_paths import PathNode, merged_paths
 from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
-from memlens.views.graph.packages import package_of, short_name
+from memlens.views.graph.packages import is_platform, package_of, short_name
+from memlens.views.graph.path_tree import merged_tree
 from memlens.views.graph.paths import paths
 from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
@@ -243,7 +244,7 @@ def _above(snapshot: Snapshot, number: int) -> str:
     [
         ("size>1", "there is no 'size'"),
         ("type>3", "can't be compared"),
-        ("retained>soon", "is not a size"),
+        ("retained>soon", "write it as in retained>1MiB"),
         ("is:lost", "expected one of unreachable, root, detached"),
         ("id:x", "is not a number"),
         ("type:", "needs a value"),
@@ -270,7 +271,9 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
     of_type = tree.marked("", kind)
     assert of_type.nodes.tolist() == np.flatnonzero(small.compact.type == kind).tolist()
     assert of_type.totals.tolist() == [int(small.types.shallow[kind]), int(figures_of(small)["count"][kind])]
-    assert not len(tree.marked("-detached", kind).nodes)
+    # a filter that no object of the type fits is answered by itself
+    others = tree.marked("-detached", kind).nodes.tolist()
+    assert others == tree.marked("-detached", None).nodes.tolist() != []
     drawn = flame.picture(tree, 0, 1, 0, 20, 800, of_type)
     assert {name.function for name in drawn.names} <= set(type_names(small))
     answer = group(small, holding, "detached")
@@ -498,6 +501,33 @@ def test_the_overview_adds_up(small: Snapshot) -> None:
 )
 def test_packages_are_prefixes_of_names(name: str, kind: str, package: str, short: str) -> None:
     assert (package_of(name, kind), short_name(name, kind)) == (package, short)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "type_kind", "expected"),
+    [
+        ("Session", "v8", "object", False),
+        ("Object", "v8", "object", False),
+        ("Map", "v8", "object", True),
+        ("system / Context", "v8", "object", True),
+        ("(array)", "v8", "array", True),
+        ("[static vars]", "gcdump", "", True),
+        ("[static var Shop.Program.Open]", "gcdump", "", True),
+        ("Shop.Session", "gcdump", "", False),
+        ("System.String", "gcdump", "", True),
+        ("android.graphics.Bitmap", "hprof", "", True),
+        ("com.shop.Session", "hprof", "", False),
+        ("Hash", "ruby", "", True),
+        ("Session", "ruby", "", False),
+        ("dict", "python", "", True),
+        ("abc.ABCMeta", "python", "", True),
+        ("__main__.Session", "python", "", False),
+    ],
+)
+def test_types_are_the_platforms_by_their_names(
+    name: str, kind: str, type_kind: str, *, expected: bool
+) -> None:
+    assert is_platform(name, package_of(name, kind), kind, type_kind) is expected
 
 
 @has_java

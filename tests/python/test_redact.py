@@ -393,6 +393,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "over itself" in memlens("redact", source, source, "--force", status=1).stderr
     assert json.loads(memlens("redact", source, out, "--force", "--keep-numbers", "--json").stdout) == {
         "file": str(out), "bytes": out.stat().st_size, "removed": CONTENTS, "broken": None,
+        "mapping": None,
     }  # fmt: skip
     cut = written(tmp_path, "cut.hprof", source.read_bytes()[:-200])
     done = memlens("redact", cut, out, "--force")

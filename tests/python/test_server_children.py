@@ -78,8 +78,8 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
 def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path) -> None:
     out = tmp_path / "shared.hprof"
     out.write_bytes(b"what the user agreed to replace")
-    asked = {"path": str(HEAP), "out": str(out), "view": "work"}
-    assert server.request("memlens/redact", asked) == {"note": ""}
+    asked = {"path": str(HEAP), "out": str(out), "rename": False, "view": "work"}
+    assert server.request("memlens/redact", asked) == {"note": "", "mapping": ""}
     with open_source(out, tmp_path, lambda *_: None) as source:
         assert recognised(source) == "hprof"
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
@@ -88,6 +88,9 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
     cut = tmp_path / "cut.hprof"
     cut.write_bytes(out.read_bytes()[:-100])
     assert "byte" in server.request("memlens/redact", asked | {"path": str(cut)})["note"]
+    mapping = tmp_path / "shared.mapping.txt"
+    assert server.request("memlens/redact", asked | {"rename": True}) == {"note": "", "mapping": str(mapping)}
+    assert "shop.Sessions -> p1.C1:" in mapping.read_text()
 
 
 def test_a_process_that_can_not_be_dumped_is_a_problem(server: LspClient, tmp_path: Path) -> None:

@@ -115,8 +115,7 @@ def check_sizes(snapshot: Snapshot) -> int:
     for row in found.rows:
         own = None if row.object is None else row.object.object
         assert row.retained_bytes == oracle.freed_by(row.thread, held, own), row
-        everything = held[row.thread] | ({own} if own is not None else set())
-        assert row.shallow_bytes == sum(oracle.graph.shallow[item] for item in everything)
+        assert row.shallow_bytes == (0 if own is None else oracle.graph.shallow[own])
         assert row.variables == len(held[row.thread] - {own})
         for part in whole(snapshot, row.thread).rows:
             listed = variables(snapshot, row.thread, part.part, part.depth, "", 0, MOST_ROWS)

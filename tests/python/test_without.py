@@ -17,7 +17,8 @@ from memlens.cli import main
 from memlens.errors import BadRequestError, CancelledError
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import cut
-from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
+from memlens.views.graph.merged_paths import PathNode, merged_paths
+from memlens.views.graph.path_tree import merged_tree
 from memlens.views.graph.paths import paths
 from memlens.views.graph.rows import type_names
 from memlens.views.graph.without import LeavesOut, OneName, OneObject, OneType, parsed

@@ -72,9 +72,10 @@ function contextWith(
     }),
     post: () => undefined,
   } as unknown as Api;
+  const state = { ...restoreGraph(info, null), selection };
   return {
-    ...{ api, info, filter: '', did },
-    state: { ...restoreGraph(info, null), selection },
+    ...{ api, info, filter: '', did, state },
+    keep: (part: Partial<GraphState>) => Object.assign(state, part),
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
     showImages: (filter: string) => did.push({ images: filter }),
@@ -223,6 +224,41 @@ test('a table that takes long says so, can be given up and be asked for again', 
   await press('.heap-none .link');
   assert.equal(asked, 2);
   assert.ok(host.querySelector('.heap-waiting'));
+});
+
+test('rows that were open are open again in another session of the same dump', async () => {
+  const answers = {
+    'memlens/heapTypes': { rows: [TYPE, { ...TYPE, number: 2 }], total: 2 },
+    'memlens/heapObjects': { rows: [row(3), row(4)], total: 2 },
+  };
+  const context = contextWith(answers);
+  const { state } = context;
+  const rows = (host: HTMLElement): string[] =>
+    [...host.querySelectorAll('.grid-row')].map((each) => each.getAttribute('aria-level') ?? '');
+  const pane = typesPane(context);
+  const host = await shown(pane);
+  host.querySelectorAll<HTMLElement>('.twistie')[1]?.click();
+  await drawn();
+  assert.deepEqual(rows(host), ['1', '1', '2', '2']);
+  pane.dispose?.();
+
+  const next = contextWith(answers);
+  Object.assign(next.state, restoreGraph(INFO, JSON.parse(JSON.stringify(state)) as GraphState));
+  const restored = await shown(typesPane(next));
+  await drawn();
+  assert.deepEqual(rows(restored), ['1', '1', '2', '2']);
+
+  // the only row opens by itself, and is not kept
+  const only = contextWith({ ...answers, 'memlens/heapTypes': { rows: [TYPE], total: 1 } });
+  const chain = await shown(typesPane(only));
+  await drawn();
+  assert.deepEqual([rows(chain), only.state.opened], [['1', '2', '2'], {}]);
+
+  assert.deepEqual(restoreGraph({ ...INFO, file_bytes: 8 }, state).opened, {});
+  assert.deepEqual(restoreGraph(INFO, { ...state, opened: { types: [7, 'type:2'] } as never }).opened, {
+    types: ['type:2'],
+  });
+  assert.deepEqual(restoreGraph(INFO, { ...state, opened: 'all' as never }).opened, {});
 });
 
 test('why something is alive: the chain of an object, and the switches that its dump has', async () => {

@@ -60,11 +60,16 @@ export async function chooseOther(view: SnapshotView, editors: SnapshotEditorPro
       uri,
     })),
     { label: vscode.l10n.t('Choose File…'), alwaysShow: true },
-    {
-      label: path.basename(view.uri.fsPath),
-      description: vscode.l10n.t('this snapshot: other devices, other moments'),
-      uri: view.uri,
-    },
+    // of a heap dump there is but one moment
+    ...(view.model === 'graph'
+      ? []
+      : [
+          {
+            label: path.basename(view.uri.fsPath),
+            description: vscode.l10n.t('this snapshot: other devices, other moments'),
+            uri: view.uri,
+          },
+        ]),
   ];
   const choice = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t('Compare {0} with', path.basename(view.uri.fsPath)),

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
+import type { RedactResult } from '../../shared/protocol.gen';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
@@ -11,6 +12,8 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
     const source = editors.active?.uri;
     if (source === undefined) return;
     const name = path.posix.basename(source.path);
+    const rename = editors.active?.heapFormat === 'hprof' ? await askForNames(name) : false;
+    if (rename === undefined) return;
     const target = await vscode.window.showSaveDialog({
       title: vscode.l10n.t('Save {0} Without Values', name),
       defaultUri: vscode.Uri.joinPath(source, '..', nameWithoutValues(name)),
@@ -19,20 +22,48 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
     try {
       const title = vscode.l10n.t('Writing {0}', path.posix.basename(target.path));
       const done = await showWork(server, title, (view, token) =>
-        server.request('memlens/redact', { path: source.fsPath, out: target.fsPath, view }, token),
+        server.request('memlens/redact', { path: source.fsPath, out: target.fsPath, rename, view }, token),
       );
-      if (done !== undefined) await offer(editors, target, done.note);
+      if (done !== undefined) await offer(editors, target, done);
     } catch (error) {
       showProblem(error);
     }
   });
 }
 
-async function offer(editors: SnapshotEditorProvider, target: vscode.Uri, note: string): Promise<void> {
+/** Whether a dump of Java also gets other names; undefined if the user changed their mind. */
+async function askForNames(name: string): Promise<boolean | undefined> {
+  const items = [
+    {
+      label: vscode.l10n.t('Keep Names'),
+      detail: vscode.l10n.t('Classes, fields, methods, threads and files keep their names.'),
+      rename: false,
+    },
+    {
+      label: vscode.l10n.t('Replace Names'),
+      detail: vscode.l10n.t('Your own get others; a mapping file for you alone leads back.'),
+      rename: true,
+    },
+  ];
+  const title = vscode.l10n.t('Save {0} Without Values', name);
+  return (await vscode.window.showQuickPick(items, { title }))?.rename;
+}
+
+async function offer(
+  editors: SnapshotEditorProvider,
+  target: vscode.Uri,
+  { note, mapping }: RedactResult,
+): Promise<void> {
   const open = vscode.l10n.t('Open');
-  const said = vscode.l10n.t(
-    'The dump was saved without its values. Names of classes, fields, functions, threads and files are still in it.',
-  );
+  const said =
+    mapping === ''
+      ? vscode.l10n.t(
+          'The dump was saved without its values. Names of classes, fields, functions, threads and files are still in it.',
+        )
+      : vscode.l10n.t(
+          'The dump was saved without its values and names. {0} leads back to the names: keep it to yourself.',
+          path.basename(mapping),
+        );
   if ((await vscode.window.showInformationMessage(`${said} ${note}`.trim(), open)) === open)
     await editors.open(target);
 }

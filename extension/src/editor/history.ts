@@ -63,7 +63,10 @@ export class History {
   }
 }
 
-/** The names of the parts in which two states differ. Which file it is compared with isn't one of the view's places. */
+/**
+ * The names of the parts in which two states differ. Which file it is compared with isn't one of the view's places, and
+ * neither is which rows are open.
+ */
 function changes(one: ViewState, other: ViewState): string {
   return partsOf(one)
     .filter(([, text], index) => text !== partsOf(other)[index]?.[1])
@@ -81,7 +84,7 @@ function partsOf(state: ViewState): [name: string, text: string][] {
 
 function ownParts(state: ViewState): object {
   if (state.model === 'graph') {
-    const { x0, x1, top, ...graph } = state.graph;
+    const { x0, x1, top, opened: _opened, ...graph } = state.graph;
     return { ...state, graph: null, ...graph, camera: [x0, x1, top] };
   }
   const { place, ...flame } = state.flame ?? { place: null };

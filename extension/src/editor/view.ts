@@ -221,11 +221,16 @@ export class SnapshotView extends Disposable {
     return this.#status.is === 'open' ? this.#commands : [];
   }
 
+  /** The format of its file if that is a heap dump, else null. */
+  get heapFormat(): string | null {
+    if (this.#status.is !== 'open') return null;
+    const { info } = this.#status.result;
+    return info.model === 'graph' ? info.kind : null;
+  }
+
   /** Whether its file is a heap dump with the values of objects, which .NET's don't have. */
   get hasValues(): boolean {
-    if (this.#status.is !== 'open') return false;
-    const { info } = this.#status.result;
-    return info.model === 'graph' && info.kind !== 'gcdump';
+    return this.heapFormat !== null && this.heapFormat !== 'gcdump';
   }
 
   /** Whether there is a place to go back or forward to. */

@@ -212,6 +212,9 @@ def _redact(command: AddCommand) -> None:
                         help="the file to write; compressed if its name ends in .gz or .zst")  # fmt: skip
     redact.add_argument("--keep-numbers", action="store_true",
                         help="remove only what may be text: strings, bytes, characters, and arrays of int")  # fmt: skip
+    redact.add_argument("--rename", action="store_true",
+                        help="Java and Android: also replace names of your classes, their fields, methods and files, "
+                             "and of threads; a mapping.txt beside OUT, for you alone, leads back")  # fmt: skip
     redact.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
     redact.add_argument("--json", action="store_true", help="print JSON")
     _long_work(redact)

@@ -38,8 +38,11 @@ def write_file(target: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def writing(target: Path) -> Iterator[BinaryIO]:
-    """A file beside ``target`` to write to, which takes its place if the block succeeds, and else is removed."""
+def writing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """A file beside ``target`` to write to, which takes its place if the block succeeds, and else is removed.
+
+    A ``private`` one can be read by its owner alone.
+    """
     if not target.parent.is_dir():
         raise BadRequestError(
             phrase(
@@ -51,7 +54,8 @@ def writing(target: Path) -> Iterator[BinaryIO]:
     partial = partial_file(target, os.getpid())
     with room_in(target.parent, target.name, advice=phrase("Make room on it, or write the file elsewhere.")):
         try:
-            with partial.open("wb") as file:
+            mode = 0o600 if private else 0o666
+            with open(partial, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
                 yield file
             partial.replace(target)
         finally:

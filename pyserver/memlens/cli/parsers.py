@@ -1,14 +1,36 @@
 """Parsers of arguments: one that reports errors as all commands do, and one that does nothing."""
 
 import argparse
+import contextlib
+import os
+import sys
 from typing import Any, NoReturn
 
 from memlens.cli.output import say
 from memlens.units import plain
 
+_NARROWEST = 20
+
+
+class _Help(argparse.HelpFormatter):
+    """Help as wide as the terminal.
+
+    argparse makes a formatter for each argument that is added, and by default imports shutil for the width, which
+    imports compressors.
+    """
+
+    def __init__(self, prog: str) -> None:
+        columns = 80
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            columns = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(sys.stdout.fileno()).columns
+        super().__init__(prog, width=max(columns - 2, _NARROWEST))
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that reports wrong arguments in one line, like all other errors."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Help, **options)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments; a query may follow options."""

@@ -210,7 +210,7 @@ def _graph(
 ) -> Graph:
     objects, records = references.objects, references.objects.records
     rows = roots.rows(references)
-    threads = roots.threads(stacks, rows)
+    threads = roots.threads(rows)
     numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
     starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:

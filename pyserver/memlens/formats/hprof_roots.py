@@ -52,7 +52,7 @@ class Roots:
     """The roots of ``objects``, which are moved out. Those that a thread of the file holds become its references."""
 
     def __init__(self, objects: hprof_objects.Objects, stacks: Stacks) -> None:
-        self._objects = objects
+        self._objects, self._stacks = objects, stacks
         rows = np.asarray(objects.take_roots()).reshape(-1, 6)
         self._number = np.empty(len(rows), np.uint32)
         objects.numbers(np.ascontiguousarray(rows[:, :2]).view(np.uint64).ravel(), self._number)
@@ -79,15 +79,17 @@ class Roots:
         self._traces = rows[self._last_of_serial, 3]
         self.held = held
         """Which roots a thread of the file holds."""
-        self.locals = self._locals(stacks)
+        self.locals = self._locals()
         """References from threads to what they hold, in the kernel's form."""
 
-    def _locals(self, stacks: Stacks) -> U32:
+    def _locals(self) -> U32:
         records = self._objects.records
         held = np.flatnonzero(self.held)
         held = held[np.argsort(self._thread[held], kind="stable")]
         frames, of_frames = np.unique(self._frame[held], return_inverse=True)
-        names = [0 if frame == NONE else records.named(stacks.frame_text(frame)) for frame in frames.tolist()]
+        names = [
+            0 if frame == NONE else records.named(self._stacks.frame_text(frame)) for frame in frames.tolist()
+        ]
         rows = np.empty((len(held), 3), np.uint32)
         rows[:, 0], rows[:, 1] = self._thread[held], self._number[held]
         rows[:, 2] = np.array(names, np.uint32)[of_frames] if len(held) else 0
@@ -103,17 +105,20 @@ class Roots:
         for place, tag in enumerate(_OF_THREADS):
             rows["kind"][(self._tag == tag) & ~self.held] = len(kinds) + 1 + place
         threads, of_threads = np.unique(self._thread, return_inverse=True)
-        names = [0 if thread == NONE else references.name_of_thread(thread) for thread in threads.tolist()]
+        names = [
+            0 if thread == NONE else self._stacks.thread_name(references.name_of_thread(thread))
+            for thread in threads.tolist()
+        ]
         if names:
             rows["detail"] = np.array(names, np.uint32)[of_threads]
         if bool((self._tag == _STICKY_CLASS).any()):
             return rows
         return np.concatenate((rows, self._boot_classes(references)))
 
-    def threads(self, stacks: Stacks, rows: Column) -> Threads:
+    def threads(self, rows: Column) -> Threads:
         """The threads of the file, without their states; ``rows`` are those of :meth:`rows`."""
         chosen = self._last_of_serial
-        frames, counts = stacks.frames_of(self._traces)
+        frames, counts = self._stacks.frames_of(self._traces)
         threads = np.zeros(len(chosen), THREAD_DTYPE)
         threads["object"], threads["name"] = self._number[chosen], rows["detail"][chosen]
         threads["end"] = np.cumsum(counts)

@@ -85,6 +85,12 @@ class Stacks:
         file = found.file.rpartition("/")[2]
         return f"{found.function} ({file}:{found.line})" if found.line else found.function
 
+    def thread_name(self, number: int) -> int:
+        """The number of the text that the mapping has for a thread's name."""
+        name = self._records.text_at(number)
+        own = self._mapping.thread_name(name)
+        return number if own == name else self._records.named(own)
+
     def of_objects(self, serials: U32) -> U32 | None:
         """Return the stack that allocated each object; None if that isn't in the file.
 

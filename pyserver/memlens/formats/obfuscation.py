@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -31,7 +32,14 @@ _MEMBER = re.compile(
     r"^\s+(?:(?P<first>\d+):(?P<last>\d+):)?\S+ (?P<original>[^\s(]+)(?P<arguments>\([^)]*\))?"
     r"(?::(?P<from>\d+)(?::(?P<to>\d+))?)? -> (?P<short>\S+)\s*$"
 )
+_THREAD = re.compile(r'^# (?P<said>\{"id": ?"thread".*\})\s*$')
+"""Of a dump that ``memlens redact`` wrote with other names."""
 _FILE = re.compile(r'^\s*#\s*\{.*"id":"sourceFile".*"fileName":"(?P<name>[^"\\]+)"')
+
+
+class _Thread(msgspec.Struct):
+    name: str
+    renamed: str
 
 
 @dataclass(slots=True)
@@ -56,9 +64,15 @@ class _Class:
 class Mapping:
     """What one file says of some classes, by their short names."""
 
-    def __init__(self, path: Path | None = None, classes: dict[str, _Class] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        classes: dict[str, _Class] | None = None,
+        threads: dict[str, str] | None = None,
+    ) -> None:
         self.path = path
         self._classes = classes or {}
+        self._threads = threads or {}
 
     def __len__(self) -> int:
         return len(self._classes)
@@ -68,6 +82,10 @@ class Mapping:
         own = name.rstrip("[]")
         found = self._classes.get(own)
         return name if found is None else found.name + name[len(own) :]
+
+    def thread_name(self, name: str) -> str:
+        """The name of a thread."""
+        return self._threads.get(name.rstrip(), name)
 
     def field_name(self, class_name: str, name: str) -> str:
         """The name of a field of a class of the app."""
@@ -151,9 +169,13 @@ def _class_names(objects: hprof_objects.Objects) -> set[str]:
     return {objects.records.text_at(number).rstrip("[]") for number in distinct(names).tolist()}
 
 
+def mapping_beside(dump: Path) -> Path:
+    """Where the mapping of one dump alone is."""
+    return dump.with_name(f"{dump.name.split('.hprof')[0]}.{_NAME}")
+
+
 def _beside(dump: Path) -> Iterator[Path]:
-    stem = dump.name.split(".hprof")[0]
-    for path in (dump.with_name(f"{stem}.{_NAME}"), dump.with_name(_NAME)):
+    for path in (mapping_beside(dump), dump.with_name(_NAME)):
         if path.is_file():
             yield path
 
@@ -171,6 +193,7 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
     file.
     """
     classes: dict[str, _Class] = {}
+    threads: dict[str, str] = {}
     here: _Class | None = None
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -187,6 +210,8 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
                             classes[short] = here
                     elif not is_comment:
                         return Mapping()
+                    elif (said := _THREAD.match(line)) is not None:
+                        _add_thread(threads, said["said"])
                     elif here is not None and (said := _FILE.match(line)) is not None:
                         here.file = said["name"]
                 elif here is not None:
@@ -194,7 +219,15 @@ def _read(path: Path, known: Collection[str]) -> Mapping:
     except OSError:
         return Mapping()
     changed = any(short != own.name for short, own in classes.items())
-    return Mapping(path, classes) if changed else Mapping()
+    return Mapping(path, classes, threads) if changed else Mapping()
+
+
+def _add_thread(threads: dict[str, str], said: str) -> None:
+    try:
+        thread = msgspec.json.decode(said, type=_Thread)
+    except msgspec.DecodeError:
+        return
+    threads[thread.renamed] = thread.name
 
 
 def _add_member(here: _Class, line: str) -> None:

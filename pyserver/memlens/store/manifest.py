@@ -203,7 +203,8 @@ def read_manifest(archive: Path) -> Manifest:
             phrase("The archive {archive} can't be read: {reason}", archive=archive.name, reason=str(error))
         ) from error
     for name, column in manifest.columns.items():
-        if sizes.get(name) != column.bytes:
+        # an empty column has no file
+        if sizes.get(name, 0) != column.bytes:
             raise ArchiveError(
                 phrase(
                     "The archive {archive} is damaged: column {name} has the wrong size",

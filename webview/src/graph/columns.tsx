@@ -24,7 +24,7 @@ export function shallowTitle(): string {
   return t('Its own bytes, without what it refers to');
 }
 
-export function nativeTitle(): string {
+function nativeTitle(): string {
   return t('Memory outside of the heap that it owns: pixels, buffers, mapped files');
 }
 
@@ -32,7 +32,7 @@ export function nativeRetainedTitle(): string {
   return t('Memory outside of the heap that would be freed with it');
 }
 
-export function shareTitle(): string {
+function shareTitle(): string {
   return t('Retained, of all bytes in the dump');
 }
 
@@ -53,6 +53,11 @@ export function figureColumn<O extends string>(
   order: O | null = null,
 ): HeapColumn<O> {
   return { name, title, width: `${width}px`, order, number: true };
+}
+
+/** Bars with their figures, or in a narrow window the figures alone. */
+export function shareColumn<O extends string>(title = shareTitle()): HeapColumn<O> {
+  return { name: t('Share'), title, width: 'var(--share-px, 112px)', order: null, number: true };
 }
 
 /** Columns of a table that is sorted by `order`, the largest first or, of names, in the order of letters. */

@@ -83,7 +83,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
       return [
         nameColumn(t('Held by'), t('Objects of both dumps'), NAME_PX),
         figure(t('New'), t('New objects that it dominates and no other object of both in between')),
-        figure(t('New bytes'), t('Their own bytes')),
+        figure(t('New shallow'), t('Their own bytes'), null, 100),
         figure(t('Before'), t('{0}, before', retainedTitle())),
         after,
         growth(null),

@@ -119,6 +119,15 @@ export class ComparePane implements Pane {
         <div class="compare-sides" data-version={version.value} hidden={isSeries}>
           <Sides context={owner} />
         </div>
+        {isSeries && !hidden && (
+          <button
+            type="button"
+            class="text-button"
+            onClick={() => this.context.api.post({ type: 'chooseSeries' })}
+          >
+            {t('Choose Dumps…')}
+          </button>
+        )}
         <SearchBox
           placeholder={t('Type')}
           hidden={hidden}

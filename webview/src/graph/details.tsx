@@ -61,7 +61,7 @@ export function ObjectDetails({
       <EqualImages {...{ found, context }} />
       {roots.length > 0 && (
         <Section title={t('Root')}>
-          <ul>
+          <ul class="heap-list heap-roots">
             {roots.map(({ kind, detail, file, line }, index) => (
               <li key={index}>
                 <bdi>{visible(detail === '' ? kind : `${kind}: ${shorten(detail, 200)}`)}</bdi>{' '}

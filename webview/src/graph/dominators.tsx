@@ -14,7 +14,7 @@ import {
   retainedCells,
   retainedTitle,
   shallowTitle,
-  shareTitle,
+  shareColumn,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
 import { selectionMenu } from './menu';
@@ -29,6 +29,7 @@ interface DominatorRow extends ObjectRow {
 export function dominatorsPane(context: GraphContext): Pane {
   const title = t('Dominators');
   const tree = new HeapTree<DominatorRow>(title, context, {
+    keptFor: 'dominators',
     ask: (node, offset, limit) => {
       const { api, filter } = context;
       if (node === null && filter !== '') {
@@ -80,7 +81,7 @@ export function dominatorsPane(context: GraphContext): Pane {
                 figureColumn(t('Distance'), t('References from a root'), 84),
                 figureColumn(t('Shallow'), shallowTitle()),
                 figureColumn(t('Retained'), retainedTitle()),
-                figureColumn(t('Share'), shareTitle(), 112),
+                shareColumn(),
                 ...nativeColumns(context.info, null),
               ],
               null,

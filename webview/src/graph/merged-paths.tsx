@@ -12,6 +12,7 @@ import {
   nameColumn,
   retainedCells,
   retainedTitle,
+  shareColumn,
   type HeapColumn,
 } from './columns';
 import type { GraphContext } from './context';
@@ -36,7 +37,7 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
     nameColumn(t('From the roots'), t('References, and the types they lead to'), 170),
     figureColumn(t('Objects'), t('Objects explained whose paths lead through here'), 92),
     figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
-    figureColumn(t('Share'), t('Of what all of them retain'), 112),
+    shareColumn(t('Of what all of them retain')),
     figureColumn(
       t('Cut frees'),
       t('What would be freed without these references; – where that isn’t known'),

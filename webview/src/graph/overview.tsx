@@ -108,6 +108,11 @@ function Strip({
   );
 }
 
+/** Objects that a dump makes up to group its roots are of a kind of their own, and take nothing. */
+function withBytes(rows: readonly ShareRow[]): readonly ShareRow[] {
+  return rows.filter(({ shallow_bytes: shallow }) => shallow > 0);
+}
+
 /** The kinds of objects, then their states. */
 function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void): readonly MenuEntry[] {
   const entry = (name: string, shallow: number, filter: string): MenuEntry => ({
@@ -119,7 +124,9 @@ function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void):
   if (found.unreachable_bytes > 0)
     states.unshift(entry(t('unreachable'), found.unreachable_bytes, 'is:unreachable'));
   return [
-    ...found.kinds.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `kind:${exactly(name)}`)),
+    ...withBytes(found.kinds).map(({ name, shallow_bytes: shallow }) =>
+      entry(name, shallow, `kind:${exactly(name)}`),
+    ),
     ...(states.length > 0 ? [null, ...states] : []),
   ];
 }
@@ -155,15 +162,17 @@ function Parts({
 }): VNode {
   return (
     <ul class="heap-parts" aria-label={label}>
-      {rows.slice(0, MOST_PARTS).map(({ name, objects, shallow_bytes: shallow }) => (
-        <li
-          key={name}
-          class="heap-part"
-          title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
-        >
-          {visible(`${name} ${share(shallow, whole)}`)}
-        </li>
-      ))}
+      {withBytes(rows)
+        .slice(0, MOST_PARTS)
+        .map(({ name, objects, shallow_bytes: shallow }) => (
+          <li
+            key={name}
+            class="heap-part"
+            title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
+          >
+            {visible(`${name} ${share(shallow, whole)}`)}
+          </li>
+        ))}
     </ul>
   );
 }

@@ -57,7 +57,7 @@ export function angleOf(value: number, total: number, camera: FlameCamera): numb
 }
 
 /** The inner edge of a ring, counted from the innermost. */
-export function radiusOf({ inner, outer, rings }: Rings, ring: number): number {
+function radiusOf({ inner, outer, rings }: Rings, ring: number): number {
   return inner + ((outer - inner) * ring) / rings;
 }
 

@@ -31,6 +31,7 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     without: same && Array.isArray(same.without) ? same.without.filter((each) => isHolder(info, each)) : [],
     images: oneOf(saved?.images, IMAGE_ORDERS, 'bytes'),
     sunburst: saved?.sunburst === true,
+    opened: same ? openedRows(same.opened) : {},
     series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],
     ...place,
     fileBytes: info.file_bytes,
@@ -49,6 +50,16 @@ function isHolder(info: GraphInfo, holder: GraphState['without'][number]): boole
     default:
       return false;
   }
+}
+
+/** Keys of rows that aren't there open nothing. */
+function openedRows(saved: unknown): GraphState['opened'] {
+  if (typeof saved !== 'object' || saved === null) return {};
+  const lists = Object.entries(saved).map(([pane, keys]: [string, unknown]) => [
+    pane,
+    Array.isArray(keys) ? keys.filter((each) => typeof each === 'string') : [],
+  ]);
+  return Object.fromEntries(lists) as GraphState['opened'];
 }
 
 function isBelow(number: unknown, end: number): boolean {

@@ -18,7 +18,7 @@ import {
   nameColumn,
   retainedCells,
   shallowTitle,
-  shareTitle,
+  shareColumn,
   type HeapColumn,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
@@ -57,13 +57,14 @@ function columnsOf(): readonly HeapColumn<never>[] {
         'Of a thread, what would be freed if it ended; of a frame, what would be freed without the objects of its variables, counted once, though others may hold these too',
       ),
     ),
-    figureColumn(t('Share'), shareTitle(), 112),
+    shareColumn(),
   ];
 }
 
 export function threadsPane(context: GraphContext): Pane {
   const title = t('Threads');
   const tree = new HeapTree<Node>(title, context, {
+    keptFor: 'threads',
     ask: (node, offset, limit) => ask(context, node, offset, limit),
     hasChildren: (node) =>
       node.is === 'thread'

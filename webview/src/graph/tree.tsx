@@ -2,13 +2,14 @@
 
 import { signal } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
+import type { PaneId } from '../../../extension/shared/messages';
 import type { Pending } from '../base/request';
 import { t } from '../base/l10n';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { copyItems, copyTable, type CopiedTable, type CopiedPlace } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
-import { LazyRows, type LazyAnswer, type LazyRowsEvents } from '../widgets/lazy-rows';
+import { LazyRows, type LazyAnswer, type LazyRowsEvents, type LazyRowsOptions } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { MenuEntry } from '../widgets/menu';
 import type { GridColumn } from '../widgets/tree-grid';
@@ -29,6 +30,8 @@ export interface HeapTreeEvents<N> extends Omit<LazyRowsEvents<N, LazyAnswer<N>>
   sort?(column: number): void;
   /** What is said where there are no rows. */
   empty(): string;
+  /** The pane whose open rows are kept with the view's state; none for rows of answers that pass. */
+  readonly keptFor?: PaneId;
 }
 
 export class HeapTree<N> {
@@ -48,14 +51,17 @@ export class HeapTree<N> {
     private readonly context: GraphContext,
     private readonly events: HeapTreeEvents<N>,
   ) {
-    this.rows = new LazyRows({
-      ask: (node, offset, limit) => {
-        const asked = events.ask(node, offset, limit);
-        return node === null && offset === 0 ? this.watched(asked) : asked;
+    this.rows = new LazyRows(
+      {
+        ask: (node, offset, limit) => {
+          const asked = events.ask(node, offset, limit);
+          return node === null && offset === 0 ? this.watched(asked) : asked;
+        },
+        hasChildren: (node) => events.hasChildren(node),
+        failed: (error) => context.failed(error),
       },
-      hasChildren: (node) => events.hasChildren(node),
-      failed: (error) => context.failed(error),
-    });
+      this.remembering(),
+    );
     this.tree = new LazyTree(label, this.rows, {
       id: (node) => events.id(node),
       cells: ({ node }) => events.cells(node).map(({ parts }) => parts),
@@ -125,6 +131,21 @@ export class HeapTree<N> {
   dispose(): void {
     this.rows.cancel();
     this.first.value = 'here';
+  }
+
+  /** Rows that were open open again: after other rows were asked for, and in another session. */
+  private remembering(): LazyRowsOptions<N> {
+    const { context, events } = this;
+    const { keptFor: pane } = events;
+    if (pane === undefined) return {};
+    return {
+      key: (node) => events.id(node),
+      chains: true,
+      kept: {
+        opened: context.state.opened[pane] ?? [],
+        keep: (opened) => context.keep({ opened: { ...context.state.opened, [pane]: opened } }),
+      },
+    };
   }
 
   private watched(asked: Pending<LazyAnswer<N>>): Pending<LazyAnswer<N>> {

@@ -19,7 +19,7 @@ import {
   retainedCells,
   retainedTitle,
   shallowTitle,
-  shareTitle,
+  shareColumn,
   type HeapColumn,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
@@ -49,7 +49,7 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<Order>[] {
     figureColumn(t('Instances'), t('How many objects'), 92, 'count'),
     figureColumn(t('Shallow'), shallowTitle(), 88, 'shallow'),
     figureColumn(t('Retained'), retainedTitle(), 88, 'retained'),
-    figureColumn(t('Share'), shareTitle(), 112),
+    shareColumn(),
     ...nativeColumns<Order>(info, ['native', 'native_retained']),
   ];
 }
@@ -58,6 +58,7 @@ export function typesPane(context: GraphContext): Pane {
   const title = t('Types');
   const by = signal(context.state.by);
   const tree = new HeapTree<Node>(title, context, {
+    keptFor: 'types',
     ask: (node, offset, limit) => ask(context, node, offset, limit),
     hasChildren: ({ is }) => is !== 'object',
     id: (node) => `${node.is}:${node.is === 'package' ? node.row.name : numberOf(node)}`,

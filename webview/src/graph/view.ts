@@ -133,7 +133,7 @@ export class GraphView implements PartsOwner {
     if (!isOf('graph', state)) return;
     const { icicle, inspector, frame, dock } = this.parts;
     const before = this.state;
-    this.state = restoreGraph(this.info, state.graph);
+    this.state = { ...restoreGraph(this.info, state.graph), opened: before.opened };
     const { x0, x1, top, selection } = this.state;
     icicle.goTo({ x0, x1, top });
     if (!sameSelection(before.selection, selection)) {
@@ -277,6 +277,12 @@ export class GraphView implements PartsOwner {
 
   menu(): readonly MenuEntry[] {
     const { dock, frame, summary, icicle } = this.parts;
+    const sunburst = {
+      ...{ text: t('Export Sunburst as SVG…'), key: '' },
+      run: () => {
+        savePicture(this.api, 'svg', icicle.svg('sunburst')).catch((error: unknown) => this.failed(error));
+      },
+    };
     return [
       {
         ...{ text: t('Panel'), key: 'T', checked: dock.shown !== null },
@@ -286,13 +292,7 @@ export class GraphView implements PartsOwner {
         ...{ text: t('Details'), key: 'I', checked: frame.current.panelOpen },
         run: () => this.panels.toggleDetails(),
       },
-      ...shareEntries(this.api, () => summary.text, t('Icicle')),
-      {
-        ...{ text: t('Export Sunburst as SVG…'), key: '' },
-        run: () => {
-          savePicture(this.api, 'svg', icicle.svg('sunburst')).catch((error: unknown) => this.failed(error));
-        },
-      },
+      ...shareEntries(this.api, () => summary.text, t('Icicle'), [sunburst]),
     ];
   }
 

@@ -78,7 +78,7 @@ function ProgressLine({ progress }: { readonly progress: { readonly value: Progr
         <p class="screen-stage" aria-live="polite">
           {visible(stage)}
         </p>
-        <span class="screen-percent">{percent === null ? '' : `${percent} %`}</span>
+        <span class="screen-percent">{percent === null ? '' : `${percent}%`}</span>
       </div>
       <div
         class={share === null ? 'progress unknown' : 'progress'}

@@ -5,11 +5,12 @@ import type { Api } from '../api';
 import { t } from '../base/l10n';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
-/** `picture` is what the view's picture is called; null without one. */
+/** `picture` is what the view's picture is called, null without one; `pictures` are further ones. */
 export function shareEntries(
   api: Pick<Api, 'command' | 'post'>,
   summary: () => string,
   picture: string | null,
+  pictures: readonly MenuItem[] = [],
 ): readonly MenuEntry[] {
   const item = (text: string, command: ViewCommand): MenuItem => ({
     ...{ text, key: '' },
@@ -30,6 +31,7 @@ export function shareEntries(
           item(t('Export {0} as SVG…', picture), 'exportSvg'),
           item(t('Export {0} as PNG…', picture), 'exportPng'),
         ]),
+    ...pictures,
     item(t('Export Report…'), 'exportReport'),
   ];
 }

@@ -6,6 +6,8 @@ import { isCancelled } from '../base/latest';
 export const TREE_PAGE = 100;
 /** Opening a row opens its only child too, and so on: a chain says nothing until it branches. */
 const MOST_OPENED = 64;
+/** So many of the rows that are open are told of, the latest ones. */
+const MOST_KEPT = 50;
 
 /** A page of a node's children, of which there are `children` in all. */
 export interface LazyAnswer<N> {
@@ -54,6 +56,10 @@ export interface LazyRowsOptions<N> {
   readonly page?: number;
   /** A node's key when all rows are fetched again: what was open then opens again. */
   readonly key?: (node: N) => string;
+  /** Whether opening a row opens its only child too; where nodes have keys, only if this is true. */
+  readonly chains?: boolean;
+  /** The keys of rows that were open in another session, and who is told of those that are open. */
+  readonly kept?: { readonly opened: readonly string[]; readonly keep: (opened: string[]) => void };
   /** What is said of an error in the place of the rows; they also say that they are being fetched. */
   readonly message?: (error: unknown) => string;
 }
@@ -76,12 +82,14 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
   /** Told of other rows: `moved` says where the row stands now that stood somewhere before, if it is still there. */
   changed: (moved: (was: number) => number) => void = () => undefined;
   private readonly branches = new Map<NodeRow<N> | null, Branch<N, A>>();
-  private readonly opened = new Set<string>();
+  private readonly opened: Set<string>;
 
   constructor(
     private readonly events: LazyRowsEvents<N, A>,
     private readonly options: LazyRowsOptions<N> = {},
-  ) {}
+  ) {
+    this.opened = new Set(options.kept?.opened);
+  }
 
   /** Fetches all rows again. */
   reset(): void {
@@ -104,10 +112,15 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
 
   toggle(row: NodeRow<N>, open: boolean): void {
     if (row.open === null || row.open === open) return;
-    row.open = open;
     const key = this.options.key?.(row.node);
     if (key !== undefined && open) this.opened.add(key);
     else if (key !== undefined) this.opened.delete(key);
+    this.options.kept?.keep([...this.opened].slice(-MOST_KEPT));
+    this.turn(row, open);
+  }
+
+  private turn(row: NodeRow<N>, open: boolean): void {
+    row.open = open;
     const branch = this.branches.get(row);
     if (open && !branch?.pending && (branch?.children ?? null) === null) this.fetch(row);
     else this.change(row);
@@ -167,8 +180,10 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
     this.change(rows[first]);
     for (const row of rows.slice(first)) if (row.open) this.fetch(row);
     const [only] = rows;
-    if (first === 0 && children === 1 && only && !this.options.key && level < MOST_OPENED)
-      this.toggle(only, true);
+    const { key, chains = key === undefined } = this.options;
+    // what opens by itself isn't open again beside other rows
+    if (first === 0 && children === 1 && only?.open === false && chains && level < MOST_OPENED)
+      this.turn(only, true);
   }
 
   /** The rows as they are now; who stood on one that is gone stands on `instead`. */

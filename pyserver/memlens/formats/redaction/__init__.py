@@ -18,13 +18,24 @@ _WITH_VALUES = ("hprof", "v8_heap", "ruby", "python_heap", "pyheap")
 
 
 class _Redaction(Protocol):
-    def redact(self, source: Source, output: Output, removed: Removed, report: Report) -> int | None:
+    def redact(
+        self,
+        source: Source,
+        output: Output,
+        removed: Removed,
+        report: Report,
+        mapping: list[str] | None = None,
+    ) -> int | None:
         """Write the dump; return the offset where it breaks, None if it is whole."""
 
 
-def redact(source: Source, output: Output, removed: Removed, report: Report) -> Text | None:
+def redact(
+    source: Source, output: Output, removed: Removed, report: Report, mapping: list[str] | None = None
+) -> Text | None:
     """Write a heap dump to ``output`` without its values; ``report`` gets ``("reading", fraction)`` and "writing".
 
+    With a list for the lines of a ``mapping``, which formats of Java have, classes of the program and what belongs to
+    them get other names.
     Returns a sentence about where the dump breaks off, None if it is whole. Raises :class:`BadRequestError` for a file
     that has no values, :class:`DamagedSnapshotError`, :class:`NotASnapshotError` or MemoryError.
     """
@@ -39,8 +50,14 @@ def redact(source: Source, output: Output, removed: Removed, report: Report) -> 
             phrase("The file is not a heap dump but a {format}", format=FORMATS[format_]),
             advice=phrase("Only heap dumps have the values of a program's objects."),
         )
+    if mapping is not None and format_ != "hprof":
+        raise BadRequestError(
+            phrase("Names are only replaced in heap dumps of Java and Android"),
+            advice=phrase("Of this one the values can be removed: its names stay."),
+        )
     module = cast("_Redaction", import_module(f"{__name__}.{format_}"))
-    broken = module.redact(source, output, removed, report)
+    extra = {} if mapping is None else {"mapping": mapping}
+    broken = module.redact(source, output, removed, report, **extra)
     if broken is None and not source.truncated:
         return None
     return phrase(

@@ -8,10 +8,11 @@ import numpy as np
 from memlens.formats.containers import Source
 from memlens.formats.hprof import header_of, mark_record
 from memlens.formats.redacted import CONTENTS, Removed
+from memlens.formats.redaction.hprof_names import rename
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import hprof as kernel
-from memlens.kernels.readers import hprof_redaction
+from memlens.kernels.readers import hprof_redaction, hprof_survey
 from memlens.progress import Report, part_of
 
 _HEAD_BYTES = 64
@@ -20,17 +21,26 @@ _SURVEYED = 0.4
 """The share of the work that is done when the file has been looked through."""
 
 
-def redact(source: Source, output: Output, removed: Removed, report: Report) -> int | None:
-    """Write the dump; return the offset where it breaks, None if it is whole."""
+def redact(
+    source: Source, output: Output, removed: Removed, report: Report, mapping: list[str] | None = None
+) -> int | None:
+    """Write the dump; return the offset where it breaks, None if it is whole.
+
+    With a list for the lines of a ``mapping``, what is the program's own also gets other names.
+    """
     header = header_of(source.head(_HEAD_BYTES))
     source.unpack()
     records = kernel.Records(source.data, header.start, header.id_bytes, header.time_ms)
     _checked(run_through(records, source, part_of(report, 0.0, _SURVEYED / 2), header.start))
     dump = hprof_redaction.Redaction(records, header.start, removed == CONTENTS)
     survey = part_of(report, _SURVEYED / 2, _SURVEYED)
-    while dump.stage != hprof_redaction.WRITE:
+    while dump.stage != hprof_survey.WRITE:
         _checked(run_through(dump, source, survey, header.start))
-    dump.keep(np.sort(np.asarray(dump.take_kept(), np.uint64)))
+    kept = np.sort(np.asarray(dump.take_kept(), np.uint64))
+    if mapping is None:
+        dump.keep(kept)
+    else:
+        mapping += rename(dump, records, source, kept)
     output.write(source.data[: header.start])
     output.write(mark_record(removed, header.id_bytes))
     write = part_of(report, _SURVEYED, 1.0)

@@ -18,6 +18,7 @@ def dominators(
     order: npt.NDArray[np.uint32],
     idom: npt.NDArray[np.uint32],
     room: Callable[[int, str], npt.NDArray[Any]],
+    contested: int = 1024,
 ) -> tuple[int, int, npt.NDArray[np.uint32] | None]: ...
 def retained_sizes(
     order: npt.NDArray[np.uint32],

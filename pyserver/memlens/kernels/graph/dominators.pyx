@@ -3,11 +3,13 @@
 
 An object's immediate dominator is the last object that every path from a root to it passes through; without it the
 object would be garbage. SEMI-NCA computes it: Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems"
-(Princeton, 2005), section 2.2.
+(Princeton, 2005), section 2.2; or, where that is faster, a breadth-first search and some rounds
+(``breadth_first.pxd``).
 
-Objects that take part are *vertices*, numbered in depth-first preorder, so that a dominator's number is lower than
-those of what it dominates; ``order`` has the object of each vertex. Vertex 0 is the graph's own root, or one that isn't
-an object (NONE) and refers to all roots. Nothing recurses: chains of millions of objects are common.
+Objects that take part are *vertices*, numbered in depth-first preorder for SEMI-NCA, else breadth-first, so that a
+dominator's number is lower than those of what it dominates; ``order`` has the object of each vertex. Vertex 0 is the
+graph's own root, or one that isn't an object (NONE) and refers to all roots. Nothing recurses: chains of millions of
+objects are common.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -15,16 +17,18 @@ from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32, vector_reserve
+from memlens.kernels.graph.breadth_first cimport Breadth, begin_breadth, settle, spread
+from memlens.kernels.graph.vertices cimport (
+    GIVEN_UP, NO_MEMORY, NO_NUMBER, Search, Sources, add_vertex, is_seen, number_all
+)
 
 cdef enum:
-    NO_MEMORY = -1
     AHEAD = 8           # references, and vertices, that are fetched before their turn
     FAR_AHEAD = 32
     STEPS = 4           # of a path down along first references, likewise
     BATCH = 256         # vertices whose referrers are read together
     HELD = 1024         # referrers, likewise
-
-cdef uint32_t NO_NUMBER = 0xFFFFFFFF
+    CONTESTED = 1024    # vertices that may be left to rounds, whatever is settled
 
 NONE = 0xFFFFFFFF
 
@@ -34,35 +38,6 @@ cdef struct Cursor:
     uint64_t end
     uint32_t vertex
     uint32_t unused
-
-
-cdef struct Search:
-    const uint64_t *start
-    const uint32_t *target
-    const uint8_t *kind     # NULL where all references count
-    const uint8_t *retains
-    const uint32_t *first   # of objects: the target of the first reference; NO_NUMBER where that doesn't count
-    const uint32_t *later   # of objects: where STEPS first references lead to
-    uint64_t *seen          # of objects: a bit for those that have a vertex; it stays in the processor's cache
-    uint32_t *number        # of objects: their vertex
-    uint32_t *order         # of vertices: their object
-    uint32_t *parent        # of vertices: their parent in the depth-first tree
-    uint32_t count          # vertices so far
-    Vector cursors          # of the path to the current vertex, those with references left
-
-
-cdef inline bint is_seen(const Search *search, uint32_t item) noexcept nogil:
-    return search.seen[item >> 6] >> (item & 63) & 1
-
-
-cdef inline uint32_t add_vertex(Search *search, uint32_t item, uint32_t parent) noexcept nogil:
-    cdef uint32_t vertex = search.count
-    search.seen[item >> 6] |= <uint64_t> 1 << (item & 63)
-    search.number[item] = vertex
-    search.order[vertex] = item
-    search.parent[vertex] = parent
-    search.count += 1
-    return vertex
 
 
 cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
@@ -151,27 +126,6 @@ cdef void follow_twice(const uint32_t *after, uint32_t objects, uint32_t *later)
         later[item] = after[other] if other != NO_NUMBER else NO_NUMBER
 
 
-cdef int attach_rest(Search *search, uint32_t objects, uint8_t *held) noexcept nogil:
-    """Hang what has no number yet below vertex 0: first what nothing refers to, then what is left, in cycles."""
-    cdef uint32_t item
-    cdef uint64_t at
-    if search.count - (search.order[0] == NO_NUMBER) == objects:
-        return 0
-    for item in range(objects):
-        if search.number[item] == NO_NUMBER:
-            for at in range(search.start[item], search.start[item + 1]):
-                if (search.kind == NULL or search.retains[search.kind[at]]) and search.target[at] != item:
-                    held[search.target[at]] = 1
-    for item in range(objects):
-        if search.number[item] == NO_NUMBER and not held[item]:
-            if visit(search, add_vertex(search, item, 0)) < 0:
-                return NO_MEMORY
-    for item in range(objects):
-        if search.number[item] == NO_NUMBER and visit(search, add_vertex(search, item, 0)) < 0:
-            return NO_MEMORY
-    return 0
-
-
 cdef struct Link:
     uint32_t ancestor
     uint32_t label
@@ -204,14 +158,6 @@ cdef inline int best_label(uint32_t vertex, uint32_t linked, Link *links, Vector
         links[one].ancestor = last
     best[0] = lowest
     return 0
-
-
-cdef struct Sources:
-    const uint64_t *start       # of objects: where their referrers begin
-    const uint32_t *source
-    const uint8_t *kind         # NULL where all references count
-    const uint8_t *retains
-    uint32_t apart              # references from vertices of at least this number to lower ones don't count
 
 
 cdef struct Batch:
@@ -410,6 +356,7 @@ def dominators(
     uint32_t[::1] order,
     uint32_t[::1] idom,
     room,
+    long long contested=CONTESTED,
 ):
     """Number vertices and compute dominators.
 
@@ -418,17 +365,21 @@ def dominators(
 
     ``start``, ``target`` and ``kind`` are references by source; those count whose kind ``retains`` (an item for each
     number of a byte), and all of them where ``kind`` is empty. ``referrers()`` returns the same turned around: where
-    those of each object begin, their sources, and their kinds (:func:`memlens.kernels.graph.referrers.referrers`). It is
-    called when vertices are numbered, so that another thread can turn them around meanwhile. ``root`` is the graph's
-    own root, or -1, and the search begins at ``roots``. Objects that it doesn't reach follow as vertices: vertex 0
-    holds them; their references to reachable objects count only with ``attach``: vertex 0 then holds these as well.
-    ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a column for the
-    work: 21 bytes an object in all, and 4 for what is returned.
+    those of each object begin, their sources, and their kinds (:func:`memlens.kernels.graph.referrers.referrers`). It
+    is called once, when vertices are numbered, so that another thread can turn them around meanwhile. ``root`` is the
+    graph's own root, or -1, and the search begins at ``roots``. Objects that it doesn't reach follow as vertices:
+    vertex 0 holds them; their references to reachable objects count only with ``attach``: vertex 0 then holds these as
+    well. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a column for
+    the work: 21 bytes an object in all, and 4 for what is returned.
     Targets, sources and roots must be numbers of objects, and kinds below the items of ``retains``. Raises MemoryError.
+
+    ``contested`` is how many vertices may be left to the rounds of a breadth-first search in any case, see
+    ``breadth_first.pxd``; below 0 the search is depth-first from the beginning.
     """
-    cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex, reachable
+    cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex
     cdef size_t space = <size_t> objects + 2
-    cdef Search search
+    cdef Search *search
+    cdef Breadth breadth
     cdef Sources sources
     cdef Vector path, crossing
     cdef const uint64_t[::1] back_start
@@ -437,13 +388,16 @@ def dominators(
     cdef uint8_t[::1] held = room(space, "u1")
     cdef uint32_t[::1] number = room(space, "u4")
     cdef uint32_t[::1] parent = room(space, "u4")
-    cdef uint32_t[::1] first = room(space, "u4")
+    cdef uint32_t[::1] first
     cdef uint64_t[::1] seen = room(space // 64 + 1, "u8")
     cdef uint64_t[::1] links
     cdef uint32_t[::1] alone
-    cdef object column = None
-    cdef int status = 0
+    cdef const uint32_t *first_root = &roots[0] if roots.shape[0] else NULL
+    cdef object turned = None, column = None
+    cdef bint wide = contested >= 0
+    cdef int status
     cdef Py_ssize_t each
+    search = &breadth.search
     vector_init(&search.cursors, sizeof(Cursor))
     vector_init(&path, 4)
     vector_init(&crossing, 4)
@@ -451,70 +405,83 @@ def dominators(
     search.target = &target[0] if target.shape[0] else NULL
     search.kind = &kind[0] if kind.shape[0] else NULL
     search.retains = sources.retains = &retains[0]
-    search.order = &order[0]
-    search.number, search.parent = &number[0], &parent[0]
-    search.first, search.seen = &first[0], &seen[0]
-    search.count = 0
+    search.order, search.number, search.seen = &order[0], &number[0], &seen[0]
     try:
-        with nogil:
-            memset(&held[0], 0, space)
-            memset(search.number, 0xFF, space * 4)
-            memset(search.seen, 0, (space // 64 + 1) * 8)
-            find_first(&search, objects, &first[0])
-            # vertices aren't numbered yet, so there is room for where STEPS lead
-            follow_twice(&first[0], objects, &order[0])
-            follow_twice(&order[0], objects, &idom[0])
-            search.later = &idom[0]
-            search.parent[0] = 0
-            if root >= 0:
-                add_vertex(&search, <uint32_t> root, 0)
-                status = visit(&search, 0)
+        while True:
+            if wide:
+                search.parent = &idom[0]
+                with nogil:
+                    # the depth-first search will need more room
+                    begin_breadth(&breadth, <uint8_t *> &parent[0], space, target.shape[0], contested)
+                    status = number_all(
+                        search, spread, True, objects, first_root, roots.shape[0], root, &held[0]
+                    )
             else:
-                search.order[0] = NO_NUMBER
-                search.count = 1
-                for each in range(roots.shape[0]):
-                    if status == 0 and search.number[roots[each]] == NO_NUMBER:
-                        status = visit(&search, add_vertex(&search, roots[each], 0))
-            reachable = search.count
-            if status == 0:
-                status = attach_rest(&search, objects, &held[0])
+                first = room(space, "u4")
+                search.parent, search.first = &parent[0], &first[0]
+                with nogil:
+                    find_first(search, objects, &first[0])
+                    # vertices aren't numbered yet, so there is room for where STEPS lead
+                    follow_twice(&first[0], objects, &order[0])
+                    follow_twice(&order[0], objects, &idom[0])
+                    search.later = &idom[0]
+                    status = number_all(
+                        search, visit, False, objects, first_root, roots.shape[0], root, &held[0]
+                    )
+            vector_free(&search.cursors)
+            if status == GIVEN_UP:
+                wide = False
+                continue
             # reachable objects that unreachable ones refer to
-            for vertex in range(objects if attach else 0):
-                if status == 0 and held[vertex] and search.number[vertex] < reachable:
-                    status = vector_push_u32(&crossing, search.number[vertex])
-        vector_free(&search.cursors)
-        if status < 0:
-            raise MemoryError
-        back_start, back, back_kind = referrers()
-        if (back_start.shape[0] != start.shape[0] or back.shape[0] != target.shape[0]
-                or back_kind.shape[0] < kind.shape[0]):
-            raise ValueError("not the same references")
-        sources.start = &back_start[0]
-        sources.source = &back[0] if back.shape[0] else NULL
-        sources.kind = &back_kind[0] if kind.shape[0] else NULL
-        sources.apart = reachable
-        links = room(space, "u8")
-        if crossing.count:
-            column = room(reachable, "u4")
+            crossing.count = 0
+            with nogil:
+                for vertex in range(objects if attach else 0):
+                    if status == 0 and held[vertex] and search.number[vertex] < search.apart:
+                        status = vector_push_u32(&crossing, search.number[vertex])
+            if status < 0:
+                raise MemoryError
+            if turned is None:
+                turned = referrers()
+                back_start, back, back_kind = turned
+                if (back_start.shape[0] != start.shape[0] or back.shape[0] != target.shape[0]
+                        or back_kind.shape[0] < kind.shape[0]):
+                    raise ValueError("not the same references")
+                sources.start = &back_start[0]
+                sources.source = &back[0] if back.shape[0] else NULL
+                sources.kind = &back_kind[0] if kind.shape[0] else NULL
+            sources.apart = search.apart
+            if wide:
+                with nogil:
+                    status = settle(&breadth, &sources, &path)
+            else:
+                links = room(space, "u8")
+                with nogil:
+                    # held directly by vertex 0, whatever else refers to them
+                    memset(&held[0], 0, space)
+                    for vertex in range(1, search.count):
+                        if search.parent[vertex] == 0:
+                            held[vertex] = 1
+                    if root < 0:
+                        for each in range(roots.shape[0]):
+                            held[search.number[roots[each]]] = 1
+                    status = semi_nca(search, &sources, &held[0], <Link *> &links[0], &idom[0], &path)
+            if status == GIVEN_UP:
+                wide = False
+                continue
+            break
+        if status == 0 and crossing.count:
+            if wide:
+                first, links = room(space, "u4"), room(space, "u8")
+            column = room(search.apart, "u4")
             alone = column
-        with nogil:
-            # held directly by vertex 0, whatever else refers to them
-            memset(&held[0], 0, space)
-            for vertex in range(1, search.count):
-                if search.parent[vertex] == 0:
-                    held[vertex] = 1
-            if root < 0:
-                for each in range(roots.shape[0]):
-                    held[search.number[roots[each]]] = 1
-            status = semi_nca(&search, &sources, &held[0], <Link *> &links[0], &idom[0], &path)
-            if status == 0 and crossing.count:
-                memcpy(&alone[0], &idom[0], <size_t> reachable * 4)
+            with nogil:
+                memcpy(&alone[0], &idom[0], <size_t> search.apart * 4)
                 status = hold_from_root(
-                    &search, reachable, &crossing, &first[0], &held[0], <Link *> &links[0], &idom[0], &path
+                    search, search.apart, &crossing, &first[0], &held[0], <Link *> &links[0], &idom[0], &path
                 )
         if status < 0:
             raise MemoryError
-        return search.count, reachable, column
+        return search.count, search.apart, column
     finally:
         vector_free(&search.cursors)
         vector_free(&path)

@@ -1,15 +1,16 @@
-# Shared by the three passes over a Java heap dump: numbers in big-endian order, and the records of a heap.
+# Shared by the passes over a Java heap dump: the records of a heap.
 #
 # Source: "Binary format specification" of OpenJDK's heap dumper (src/hotspot/share/services/heapDumper.cpp) and, for
 # Android's additions, art/runtime/hprof/hprof.cc.
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memset
 
 from memlens.kernels.base.addresses cimport AddressMap
 from memlens.kernels.base.interning cimport Interner
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector
+from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
 
 
 cdef enum:
@@ -111,18 +112,6 @@ cdef struct Record:
     uint32_t frame          # the number of a root's frame in its thread's stack
     uint8_t tag
     uint8_t element         # type of an array's elements
-
-
-cdef inline uint16_t u16_at(const uint8_t *at) noexcept nogil:
-    return <uint16_t> (at[0] << 8 | at[1])
-
-
-cdef inline uint32_t u32_at(const uint8_t *at) noexcept nogil:
-    return <uint32_t> at[0] << 24 | <uint32_t> at[1] << 16 | <uint32_t> at[2] << 8 | at[3]
-
-
-cdef inline uint64_t u64_at(const uint8_t *at) noexcept nogil:
-    return <uint64_t> u32_at(at) << 32 | u32_at(at + 4)
 
 
 cdef inline uint64_t id_at(const uint8_t *at, int id_bytes) noexcept nogil:

@@ -1,99 +1,48 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Writes a Java heap dump anew without its values: ids, references, sizes, classes, fields and stacks stay.
 
-The fields and elements of numbers become zeros, and of the file's texts only those stay that name something: HotSpot
-writes its whole table of symbols, in which every string constant of a program is, too. Names of threads are strings,
-which are found by walking over the heap: from threads to their names, to the arrays of these.
+The fields and elements of numbers become zeros, and of the file's texts only those stay that name something, as they
+are or by other names.
 """
 
 import os
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
-from memlens.kernels.base.addresses cimport (
-    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
-)
-from memlens.kernels.base.owner cimport Owner
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_reserve
+from memlens.kernels.base.addresses cimport address_ordinal
+from memlens.kernels.base.vectors cimport Vector, vector_reserve
 from memlens.kernels.readers.hprof cimport (
-    ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE,
-    RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_INT, TYPE_OBJECT, WHOLE, FrameRow, Load, Record,
-    Records, Segment, TextPlace, id_at, read_record, type_bytes, u16_at, u32_at,
+    CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, TYPE_INT, WHOLE, Record, Records, Segment,
+    read_record, type_bytes,
 )
+from memlens.kernels.readers.hprof_survey cimport (
+    CONTROL_SETTINGS, CPU_SAMPLES, END_THREAD, HEAD, HEAP_DUMP_END, LAST_OF_NUMBERS, NO_CLASS, S_WRITE, START_THREAD,
+    TEXT, Layout, Range, Survey,
+)
+from memlens.kernels.readers.numbers cimport u16_at, u32_at
 
 cdef enum:
-    # tags of records; those between that aren't here are known to be numbers only
-    TEXT = 0x01
-    LAST_OF_NUMBERS = 0x07
-    START_THREAD = 0x0A
-    END_THREAD = 0x0B
-    CPU_SAMPLES = 0x0D
-    CONTROL_SETTINGS = 0x0E
-    HEAP_DUMP_END = 0x2C
-
-cdef enum:
-    # stages
-    S_CLASSES           # classes, texts that name something, threads
-    S_THREADS           # the names of threads
-    S_NAMES             # the arrays of these names
-    S_ARRAYS
-    S_WRITE
-
-cdef enum:
-    HEAD = 9                    # tag, time, length
-    MOST_NAME_BYTES = 4096      # a longer array is no thread's name
-    MOST_THREADS = 1 << 20
-    MOST_DUMPS = 64             # in one file, for which threads keep their names
-    MOST_EMPTY = 1024           # classes without fields of their own between two that have some
     FILLER = 0x78
 
-cdef uint32_t NO_CLASS = 0xFFFFFFFF
 
-WRITE = S_WRITE
-
-
-cdef struct Layout:
-    # a class, and which bytes of its own fields stay
-    uint64_t id, super_id
-    uint64_t body               # offset in the file of its constants, static fields and fields
-    uint32_t first_range, ranges
-    uint32_t field_bytes
-    uint32_t above              # the next class above that has fields
-
-cdef struct Range:
-    uint32_t offset, bytes
-
-cdef struct Wanted:
-    uint64_t id
-    uint64_t dump
+cdef struct NewText:
+    uint64_t start, bytes       # in the new texts
 
 
-cdef int rebuild(AddressMap *map, Vector *ids, uint64_t seed) noexcept nogil:
-    address_map_free(map)
-    return address_map_build(map, <uint64_t *> ids.data, ids.count, seed)
+cdef class Redaction(Survey):
+    """A dump that can be written once it has been looked through.
 
-
-cdef class Redaction(Owner):
-    """Looks through ``records``, which have been run to their end, in stages; then writes them.
-
-    ``start`` is the offset of the first record. With ``keeps_numbers`` only bytes, chars, arrays of int, fields named
-    "hash" and the fields of strings are removed. After writing ``broken_at`` is the offset from which on the heap
-    could not be read, or -1.
+    After writing ``broken_at`` is the offset from which on the heap could not be read, or -1.
     """
 
-    cdef Records records
-    cdef bint keeps_numbers
-    cdef uint64_t start, stop, position, heap_end
-    cdef size_t segment
-    cdef uint32_t dump
-    cdef readonly int stage
     cdef readonly uint64_t needed
     cdef readonly object broken_at
-    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes
-    cdef AddressMap by_id, looked_for
-    cdef const uint64_t[::1] kept_offsets
+    cdef const uint64_t[::1] kept_offsets, kept_ends
+    cdef const uint8_t[::1] kept_bytes, new_bytes
+    cdef bint is_ready, replaces    # whether it is known what stays, and whether arrays get other elements
     cdef Py_ssize_t next_kept
+    cdef Vector new_texts       # of texts, where they get others
     cdef uint64_t text_number
     cdef const uint8_t *copied
     cdef uint64_t copy_bytes, fill_bytes
@@ -101,320 +50,47 @@ cdef class Redaction(Owner):
     cdef int64_t broken
 
     def __cinit__(self, Records records, uint64_t start, bint keeps_numbers):
-        cdef Load *loads = <Load *> records.loads.data
-        cdef FrameRow *frames = <FrameRow *> records.frame_rows.data
-        cdef size_t each
-        self.records = records
-        self.keeps_numbers = keeps_numbers
-        self.start = start
-        self.stop = records.offset
         self.broken_at = -1
-        self.own(&self.classes, sizeof(Layout))
-        self.own(&self.class_starts, 8)
-        self.own(&self.ranges, sizeof(Range))
-        self.own(&self.named_texts, 1)
-        self.own(&self.wanted, sizeof(Wanted))
-        self.own(&self.found, sizeof(Wanted))
-        self.own(&self.kept, 8)
-        self.own(&self.ids, 8)
-        self.own(&self.string_classes, 8)
-        address_map_init(&self.by_id)
-        address_map_init(&self.looked_for)
-        if vector_reserve(&self.named_texts, records.text_ids.count + 1) < 0:
-            raise MemoryError
-        memset(self.named_texts.data, 0, records.text_ids.count + 1)
-        for each in range(records.loads.count):
-            self.note_text(loads[each].name)
-            if self.is_text(loads[each].name, b"java/lang/String", 16) or self.is_text(
-                    loads[each].name, b"java.lang.String", 16):
-                # one for each dump, if the collector moved it in between
-                if vector_push(&self.string_classes, &loads[each].id) < 0:
-                    raise MemoryError
-        for each in range(records.frame_rows.count):
-            self.note_text(frames[each].method)
-            self.note_text(frames[each].signature)
-            self.note_text(frames[each].file)
-        self.rewind()
-
-    def __dealloc__(self):
-        address_map_free(&self.by_id)
-        address_map_free(&self.looked_for)
-
-    @property
-    def offset(self):
-        """The number of bytes that this stage has gone through."""
-        return self.position
-
-    # texts
-
-    cdef void note_text(self, uint64_t id) noexcept nogil:
-        """Note that the text with this id names something."""
-        cdef int64_t number = address_ordinal(&self.records.texts_by_id, id)
-        if number >= 0:
-            self.named_texts.data[number] = 1
-
-    cdef bint is_text(self, uint64_t id, const char *text, uint64_t count) noexcept nogil:
-        cdef int64_t number = address_ordinal(&self.records.texts_by_id, id)
-        cdef TextPlace *place
-        if number < 0:
-            return False
-        place = <TextPlace *> self.records.text_places.data + number
-        return place.count == count and memcmp(self.records.bytes + place.offset, text, count) == 0
-
-    cdef bint is_string_class(self, uint64_t id) noexcept nogil:
-        cdef size_t each
-        for each in range(min(self.string_classes.count, <size_t> MOST_DUMPS)):
-            if (<uint64_t *> self.string_classes.data)[each] == id:
-                return True
-        return False
-
-    # looking through the file
-
-    cdef void rewind(self) noexcept nogil:
-        self.position = self.start
-        self.segment = 0
-        self.heap_end = 0
-        self.dump = 0xFFFFFFFF
-
-    def run(self, uint64_t limit) -> int:
-        """Continue a stage before the last to about the byte ``limit``. Returns OK at its end, MORE or NO_MEMORY."""
-        cdef int status
-        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-        with nogil:
-            status = self.look_through(limit, seed)
-            if status == RUN_OK:
-                self.end_stage()
-        return status
-
-    cdef void end_stage(self) noexcept nogil:
-        cdef Vector done = self.wanted
-        self.wanted = self.found
-        self.found = done
-        self.found.count = 0
-        self.stage = self.stage + 1 if self.wanted.count else <int> S_WRITE
-        self.rewind()
-
-    cdef int look_through(self, uint64_t limit, uint64_t seed) noexcept nogil:
-        cdef Segment *segments = <Segment *> self.records.segments.data
-        cdef const uint8_t *bytes = self.records.bytes
-        cdef const uint8_t *at
-        cdef int id_bytes = self.records.id_bytes
-        cdef Record record
-        while True:
-            while self.position < self.heap_end:
-                if self.position >= limit:
-                    return RUN_MORE
-                if read_record(bytes + self.position, bytes + self.heap_end, id_bytes, &record) != WHOLE:
-                    break
-                if self.look_at(&record) < 0:
-                    return RUN_NO_MEMORY
-                self.position += record.bytes
-            self.position = max(self.position, self.heap_end)
-            if self.position >= self.stop:
-                return RUN_OK
-            if self.position >= limit:
-                return RUN_MORE
-            if self.is_heap_next():
-                if self.enter(segments[self.segment].dump, seed) < 0:
-                    return RUN_NO_MEMORY
-                self.position = segments[self.segment].start
-                self.heap_end = segments[self.segment].end
-                self.segment += 1
-                continue
-            at = bytes + self.position
-            if at[0] == START_THREAD and u32_at(at + 5) >= 8 + 4 * <uint64_t> id_bytes:
-                at += HEAD + 8 + id_bytes
-                self.note_text(id_at(at, id_bytes))
-                self.note_text(id_at(at + id_bytes, id_bytes))
-                self.note_text(id_at(at + 2 * id_bytes, id_bytes))
-            self.position += HEAD + <uint64_t> u32_at(bytes + self.position + 5)
-
-    cdef bint is_heap_next(self) noexcept nogil:
-        cdef Segment *segments = <Segment *> self.records.segments.data
-        return self.segment < self.records.segments.count and segments[self.segment].start == self.position + HEAD
-
-    cdef int enter(self, uint32_t dump, uint64_t seed) noexcept nogil:
-        """Begin a segment; at the first one of a dump prepare to look up its classes and what is wanted of it."""
-        cdef uint64_t count = self.classes.count
-        cdef Wanted *wanted = <Wanted *> self.wanted.data
-        cdef size_t each
-        if dump == self.dump:
-            return 0
-        self.dump = dump
-        if self.stage == S_CLASSES:
-            while self.class_starts.count <= dump:
-                if vector_push(&self.class_starts, &count) < 0:
-                    return -1
-            return 0
-        self.ids.count = 0
-        for each in range(self.wanted.count):
-            if wanted[each].dump == dump and vector_push(&self.ids, &wanted[each].id) < 0:
-                return -1
-        if rebuild(&self.looked_for, &self.ids, seed) < 0:
-            return -1
-        return self.link_classes(seed)
-
-    cdef int link_classes(self, uint64_t seed) noexcept nogil:
-        cdef Layout *classes = <Layout *> self.classes.data
-        cdef uint64_t first = self.first_class(), end = self.first_class_after(), each
-        cdef int64_t above
-        cdef int _step
-        self.ids.count = 0
-        for each in range(first, end):
-            if vector_push(&self.ids, &classes[each].id) < 0:
-                return -1
-        if rebuild(&self.by_id, &self.ids, seed) < 0:
-            return -1
-        for each in range(first, end):
-            above = self.class_of(classes[each].super_id)
-            # in a damaged file classes may extend each other in a circle
-            for _step in range(MOST_EMPTY):
-                if above < 0 or classes[above].field_bytes:
-                    break
-                above = self.class_of(classes[above].super_id)
-            classes[each].above = NO_CLASS if above < 0 or not classes[above].field_bytes else <uint32_t> above
-        return 0
-
-    cdef uint64_t first_class(self) noexcept nogil:
-        return (<uint64_t *> self.class_starts.data)[self.dump]
-
-    cdef uint64_t first_class_after(self) noexcept nogil:
-        if self.dump + 1 < self.class_starts.count:
-            return (<uint64_t *> self.class_starts.data)[self.dump + 1]
-        return self.classes.count
-
-    cdef int64_t class_of(self, uint64_t id) noexcept nogil:
-        """Return the index of the class with this id in the current dump; -1 if there is none."""
-        cdef int64_t number = address_ordinal(&self.by_id, id)
-        return -1 if number < 0 else <int64_t> self.first_class() + number
-
-    cdef int look_at(self, Record *record) noexcept nogil:
-        cdef Wanted found
-        if self.stage == S_CLASSES:
-            if record.tag == CLASS_DUMP:
-                return self.note_class(record)
-            if record.tag == ANDROID_HEAP:
-                self.note_text(record.other)
-            elif record.tag == ROOT_THREAD_OBJECT and self.found.count < MOST_THREADS:
-                found.id, found.dump = record.id, self.dump
-                return vector_push(&self.found, &found)
-            return 0
-        if address_ordinal(&self.looked_for, record.id) < 0:
-            return 0
-        if record.tag == INSTANCE_DUMP:
-            if self.stage == S_THREADS:
-                return self.want_field(record, b"name", 4)
-            if self.stage == S_NAMES and self.is_string_class(record.other):
-                if self.want_field(record, b"value", 5) < 0:
-                    return -1
-                return vector_push(&self.kept, &self.position)
-        elif (self.stage > S_THREADS and record.tag == PRIMITIVE_ARRAY_DUMP and record.body_bytes <= MOST_NAME_BYTES
-                and (record.element == TYPE_BYTE or record.element == TYPE_CHAR)):
-            return vector_push(&self.kept, &self.position)
-        return 0
-
-    cdef int note_class(self, Record *record) noexcept nogil:
-        cdef Layout row
-        cdef Range stays
-        cdef Range *last = NULL
-        cdef const uint8_t *at = record.body
-        cdef int id_bytes = self.records.id_bytes, bytes
-        cdef uint32_t _each, count
-        row.id = record.id
-        row.super_id = id_at(record.body - 4 - 6 * id_bytes, id_bytes)
-        row.body = <uint64_t> (record.body - self.records.bytes)
-        row.first_range = <uint32_t> self.ranges.count
-        row.field_bytes = 0
-        row.above = NO_CLASS
-        at = self.after_constants(at)
-        count = u16_at(at)
-        at += 2
-        for _each in range(count):
-            self.note_text(id_at(at, id_bytes))
-            at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
-        count = u16_at(at)
-        at += 2
-        for _each in range(count):
-            self.note_text(id_at(at, id_bytes))
-            bytes = type_bytes(at[id_bytes], id_bytes)
-            if bytes == 0:
-                # as the reader, which doesn't know where the fields after this one are
-                break
-            if self.field_stays(row.id, at[id_bytes], id_at(at, id_bytes)):
-                if last != NULL and last.offset + last.bytes == row.field_bytes:
-                    last.bytes += bytes
-                else:
-                    stays.offset, stays.bytes = row.field_bytes, bytes
-                    if vector_push(&self.ranges, &stays) < 0:
-                        return -1
-                    last = <Range *> self.ranges.data + (self.ranges.count - 1)
-            row.field_bytes += bytes
-            at += id_bytes + 1
-        row.ranges = <uint32_t> self.ranges.count - row.first_range
-        return vector_push(&self.classes, &row)
-
-    cdef const uint8_t *after_constants(self, const uint8_t *at) noexcept nogil:
-        cdef uint32_t _each, count = u16_at(at)
-        at += 2
-        for _each in range(count):
-            at += 3 + type_bytes(at[2], self.records.id_bytes)
-        return at
-
-    cdef bint type_stays(self, uint8_t type) noexcept nogil:
-        if type == TYPE_OBJECT or type == TYPE_ARRAY:
-            return True
-        return self.keeps_numbers and type != TYPE_BYTE and type != TYPE_CHAR
-
-    cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil:
-        if type == TYPE_OBJECT or type == TYPE_ARRAY:
-            return True
-        if type == TYPE_INT and self.is_text(name, b"threadStatus", 12):
-            # whether a thread runs or waits
-            return True
-        # a text can be guessed from its hash, which strings and the entries of maps have
-        return self.type_stays(type) and not self.is_string_class(class_id) and not self.is_text(name, b"hash", 4)
-
-    cdef int want_field(self, Record *record, const char *name, uint64_t count) noexcept nogil:
-        """Add the object to which an instance refers by a field to those that the next stage looks for."""
-        cdef Layout *classes = <Layout *> self.classes.data
-        cdef int64_t walked = self.class_of(record.other)
-        cdef const uint8_t *at
-        cdef int id_bytes = self.records.id_bytes
-        cdef uint64_t base = 0
-        cdef uint32_t _each, fields, offset
-        cdef Wanted found
-        while 0 <= walked < NO_CLASS and base <= record.body_bytes:
-            at = self.after_constants(self.records.bytes + classes[walked].body)
-            fields = u16_at(at)
-            at += 2
-            for _each in range(fields):
-                at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
-            fields = u16_at(at)
-            at += 2
-            offset = 0
-            for _each in range(fields):
-                if offset >= classes[walked].field_bytes:
-                    break
-                if at[id_bytes] == TYPE_OBJECT and self.is_text(id_at(at, id_bytes), name, count):
-                    if base + offset + <uint64_t> id_bytes > record.body_bytes:
-                        return 0
-                    found.id, found.dump = id_at(record.body + base + offset, id_bytes), self.dump
-                    return vector_push(&self.found, &found) if found.id else 0
-                offset += type_bytes(at[id_bytes], id_bytes)
-                at += id_bytes + 1
-            base += classes[walked].field_bytes
-            walked = classes[walked].above
-        return 0
-
-    # writing
-
-    def take_kept(self) -> object:
-        """Move out the offsets (``uint64``) of the records of threads' names, in no order."""
-        return column_of(&self.kept, b"Q")
+        self.own(&self.new_texts, sizeof(NewText))
 
     def keep(self, const uint64_t[::1] offsets):
         """Write the records at these ascending offsets unchanged."""
-        self.kept_offsets = offsets
+        self.kept_offsets, self.is_ready = offsets, True
+
+    def replace(self, const uint64_t[::1] offsets, const uint64_t[::1] ends, const uint8_t[::1] data):
+        """Write other elements into the arrays at these ascending offsets: in ``data``, up to an end for each."""
+        if ends.shape[0] != offsets.shape[0] or (ends.shape[0] and ends[ends.shape[0] - 1] != <uint64_t> data.shape[0]):
+            raise ValueError("an end for each array")
+        self.kept_offsets, self.kept_ends, self.kept_bytes = offsets, ends, data
+        self.is_ready = self.replaces = True
+
+    def rename(self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data):
+        """Keep only the texts of these ids: by new ones in ``data``, up to an end for each, or as they are without one.
+
+        Raises MemoryError.
+        """
+        cdef NewText *texts
+        cdef NewText text
+        cdef Py_ssize_t each
+        cdef int64_t number
+        cdef size_t count = self.records.text_ids.count
+        if ends.shape[0] != ids.shape[0] or (ends.shape[0] and ends[ends.shape[0] - 1] != <uint64_t> data.shape[0]):
+            raise ValueError("an end for each text")
+        if vector_reserve(&self.new_texts, count + 1) < 0:
+            raise MemoryError
+        self.new_bytes = data
+        texts = <NewText *> self.new_texts.data
+        memset(texts, 0, (count + 1) * sizeof(NewText))
+        memset(self.named_texts.data, 0, count + 1)
+        self.new_texts.count = count
+        text.start = 0
+        for each in range(ids.shape[0]):
+            number = address_ordinal(&self.records.texts_by_id, ids[each])
+            text.bytes = ends[each] - text.start
+            if number >= 0:
+                self.named_texts.data[number] = 1
+                texts[number] = text
+            text.start = ends[each]
 
     def fill(self, uint8_t[::1] out) -> int:
         """Write what comes next, and return how many bytes that is; 0 at the end.
@@ -424,7 +100,7 @@ cdef class Redaction(Owner):
         cdef size_t done = 0
         cdef int status
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-        if self.stage != S_WRITE or self.kept_offsets is None or out.shape[0] == 0:
+        if self.stage != S_WRITE or not self.is_ready or out.shape[0] == 0:
             raise ValueError("the file has not been looked through, or there is no room")
         self.needed = 0
         self.broken = -1
@@ -474,11 +150,10 @@ cdef class Redaction(Owner):
                     self.heap_end = segments[self.segment].end
                     self.segment += 1
             else:
-                needed = self.put_record(out + done, room - done)
+                needed = self.put_record(out + done, room - done, &part)
                 if needed == 0:
-                    part = <size_t> (HEAD + <uint64_t> u32_at(bytes + self.position + 5))
-                    done += part - <size_t> (self.copy_bytes + self.fill_bytes)
-                    self.position += part
+                    done += part
+                    self.position += HEAD + <uint64_t> u32_at(bytes + self.position + 5)
             if needed:
                 count[0] = done
                 self.needed = needed if done == 0 else 0
@@ -500,9 +175,13 @@ cdef class Redaction(Owner):
     cdef void fill_with(self, uint8_t filler, uint64_t count) noexcept nogil:
         self.filler, self.fill_bytes = filler, count
 
-    cdef uint64_t put_record(self, uint8_t *out, size_t room) noexcept nogil:
-        """Write the beginning of a record outside of heaps, and note the rest. Returns 0, or the room that it takes."""
+    cdef uint64_t put_record(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        """Write the beginning of a record outside of heaps, and note the rest. Returns 0, or the room that it takes.
+
+        ``count`` gets the bytes that were written.
+        """
         cdef const uint8_t *at = self.records.bytes + self.position
+        cdef const NewText *new_texts = <NewText *> self.new_texts.data
         cdef uint64_t bytes = u32_at(at + 5), head = HEAD
         cdef bint is_text = at[0] == TEXT and bytes >= <uint64_t> self.records.id_bytes
         if is_text:
@@ -510,9 +189,14 @@ cdef class Redaction(Owner):
         if room < head:
             return head
         memcpy(out, at, head)
+        count[0] = head
         bytes -= head - HEAD
         if is_text:
-            if self.named_texts.data[self.text_number]:
+            if self.new_texts.count and new_texts[self.text_number].bytes:
+                bytes = new_texts[self.text_number].bytes
+                put_u32(out + 5, <uint32_t> (head - HEAD + bytes))
+                self.copy(&self.new_bytes[new_texts[self.text_number].start], bytes)
+            elif self.named_texts.data[self.text_number]:
                 self.copy(at + head, bytes)
             else:
                 self.fill_with(FILLER, bytes)
@@ -541,7 +225,9 @@ cdef class Redaction(Owner):
         if record.tag == OBJECT_ARRAY_DUMP:
             self.copy(record.body, record.body_bytes)
         elif record.tag == PRIMITIVE_ARRAY_DUMP:
-            if stays or (self.type_stays(record.element) and record.element != TYPE_INT):
+            if stays and self.replaces:
+                self.put_kept(record.body_bytes)
+            elif stays or (self.type_stays(record.element) and record.element != TYPE_INT):
                 self.copy(record.body, record.body_bytes)
             else:
                 self.fill_with(0, record.body_bytes)
@@ -550,6 +236,14 @@ cdef class Redaction(Owner):
         elif record.tag == CLASS_DUMP:
             self.remove_statics(out + head)
         return 0
+
+    cdef void put_kept(self, uint64_t bytes) noexcept nogil:
+        """Write the other elements of an array, or zeros where they are not as many."""
+        cdef uint64_t start = self.kept_ends[self.next_kept - 1] if self.next_kept else 0
+        if self.kept_ends[self.next_kept] - start == bytes and bytes:
+            self.copy(&self.kept_bytes[start], bytes)
+        else:
+            self.fill_with(0, bytes)
 
     cdef void put_fields(self, Record *record, uint8_t *out) noexcept nogil:
         """Write the fields that stay, and zeros elsewhere."""
@@ -588,3 +282,8 @@ cdef class Redaction(Owner):
                 memset(at + before + 1, 0, bytes)
             at += before + 1 + bytes
         return at
+
+
+cdef inline void put_u32(uint8_t *at, uint32_t number) noexcept nogil:
+    at[0], at[1] = <uint8_t> (number >> 24), <uint8_t> (number >> 16)
+    at[2], at[3] = <uint8_t> (number >> 8), <uint8_t> number

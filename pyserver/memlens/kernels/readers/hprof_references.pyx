@@ -18,12 +18,13 @@ from memlens.kernels.base.vectors cimport (
 )
 from memlens.kernels.readers.hprof cimport (
     CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY,
-    TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT,
-    Record, Records, Segment, id_at, is_object, read_record, type_bytes, u16_at, u32_at, u64_at,
+    TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT, Record, Records,
+    Segment, id_at, is_object, read_record, type_bytes,
 )
 from memlens.kernels.readers.hprof_objects cimport (
     FINALIZER, NO_CLASS, PHANTOM, REFERENT, SOFT, ClassRow, Field, Objects,
 )
+from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
 
 FIELD, STATIC, ELEMENT, CLASS, SUPER, LOADER, SIGNERS, DOMAIN, CONSTANT, LOCAL, WEAK_REFERENT, SOFT_REFERENT, \
     PHANTOM_REFERENT, FINALIZER_REFERENT, UNFINALIZED = range(15)

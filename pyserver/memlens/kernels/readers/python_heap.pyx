@@ -18,6 +18,7 @@ from memlens.kernels.base.addresses cimport (
 from memlens.kernels.base.vectors cimport (
     Column, Vector, column_of, vector_extend, vector_free, vector_init, vector_push, vector_push_u32,
 )
+from memlens.kernels.readers.numbers cimport le32_at, le64_at, u32_at, u64_at
 from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY, BAD_RECORD, BAD_NUMBER = range(5)
@@ -46,22 +47,6 @@ cdef enum:
 
 cdef uint64_t MOST_BYTES = <uint64_t> 1 << 48
 cdef uint32_t NONE = 0xFFFFFFFF
-
-
-cdef inline uint32_t u32(const uint8_t *data) noexcept nogil:
-    return data[0] | data[1] << 8 | data[2] << 16 | <uint32_t> data[3] << 24
-
-
-cdef inline uint64_t u64(const uint8_t *data) noexcept nogil:
-    return u32(data) | <uint64_t> u32(data + 4) << 32
-
-
-cdef inline uint32_t big32(const uint8_t *data) noexcept nogil:
-    return data[3] | data[2] << 8 | data[1] << 16 | <uint32_t> data[0] << 24
-
-
-cdef inline uint64_t big64(const uint8_t *data) noexcept nogil:
-    return big32(data + 4) | <uint64_t> big32(data) << 32
 
 
 cdef class Heap(Scan):
@@ -289,20 +274,21 @@ cdef class Dump(Heap):
         if tag == c"O":
             if left < 37:
                 return E_MORE
-            if not self.is_text(u32(data + 25)) or u32(data + 29) > self.stacks.count - 2:
+            if not self.is_text(le32_at(data + 25)) or le32_at(data + 29) > self.stacks.count - 2:
                 return E_BAD_NUMBER
-            if u32(data + 33) != NONE and u32(data + 33) >= self.frames.count:
+            if le32_at(data + 33) != NONE and le32_at(data + 33) >= self.frames.count:
                 return E_BAD_NUMBER
             self.position += 37
             return self.add_object(
-                u64(data + 1), u64(data + 9), u64(data + 17), u32(data + 25), u32(data + 29), u32(data + 33)
+                le64_at(data + 1), le64_at(data + 9), le64_at(data + 17), le32_at(data + 25), le32_at(data + 29),
+                le32_at(data + 33),
             )
         if tag == c"r" or tag == c"i" or tag == c"e" or tag == c"d" or tag == c"n":
             return self.read_group(data, left, tag)
         if tag == c"S":
             if left < 5:
                 return E_MORE
-            count = u32(data + 1)
+            count = le32_at(data + 1)
             if count > MOST_TEXT:
                 return E_BAD_NUMBER
             if left - 5 < count:
@@ -312,17 +298,19 @@ cdef class Dump(Heap):
         if tag == c"L":
             if left < 13:
                 return E_MORE
-            address = u64(data + 1)
-            if not self.is_text(u32(data + 9)):
+            address = le64_at(data + 1)
+            if not self.is_text(le32_at(data + 9)):
                 return E_BAD_NUMBER
             self.position += 13
-            if vector_push(&self.label_address, &address) < 0 or vector_push_u32(&self.label_text, u32(data + 9)) < 0:
+            if vector_push(&self.label_address, &address) < 0:
+                return E_NO_MEMORY
+            if vector_push_u32(&self.label_text, le32_at(data + 9)) < 0:
                 return E_NO_MEMORY
             return E_OK
         if tag == c"F":
             if left < 13:
                 return E_MORE
-            pair[0], pair[1], pair[2] = u32(data + 1), u32(data + 5), u32(data + 9)
+            pair[0], pair[1], pair[2] = le32_at(data + 1), le32_at(data + 5), le32_at(data + 9)
             if not self.is_text(pair[0]) or not self.is_text(pair[1]):
                 return E_BAD_NUMBER
             self.position += 13
@@ -330,15 +318,15 @@ cdef class Dump(Heap):
         if tag == c"K":
             if left < 5:
                 return E_MORE
-            count = u32(data + 1)
+            count = le32_at(data + 1)
             if (left - 5) // 4 < count:
                 return E_MORE
             for each in range(count):
-                if u32(data + 5 + 4 * each) == NONE:
+                if le32_at(data + 5 + 4 * each) == NONE:
                     continue
-                if u32(data + 5 + 4 * each) >= self.frames.count:
+                if le32_at(data + 5 + 4 * each) >= self.frames.count:
                     return E_BAD_NUMBER
-                if vector_push_u32(&self.stack_frames, u32(data + 5 + 4 * each)) < 0:
+                if vector_push_u32(&self.stack_frames, le32_at(data + 5 + 4 * each)) < 0:
                     return E_NO_MEMORY
             end = self.stack_frames.count
             self.position += 5 + 4 * count
@@ -346,8 +334,8 @@ cdef class Dump(Heap):
         if tag == c"T":
             if left < 17:
                 return E_MORE
-            address = u64(data + 1)
-            pair[2], pair[3] = u32(data + 9), u32(data + 13)
+            address = le64_at(data + 1)
+            pair[2], pair[3] = le32_at(data + 9), le32_at(data + 13)
             if not self.is_text(pair[2]) or not self.is_text(pair[3]):
                 return E_BAD_NUMBER
             memcpy(pair, &address, 8)
@@ -356,8 +344,8 @@ cdef class Dump(Heap):
         if tag == c"G":
             if left < 21:
                 return E_MORE
-            address = u64(data + 1)
-            pair[0], pair[1], pair[2] = u32(data + 9), u32(data + 13), u32(data + 17)
+            address = le64_at(data + 1)
+            pair[0], pair[1], pair[2] = le32_at(data + 9), le32_at(data + 13), le32_at(data + 17)
             if not self.is_text(pair[0]) or not self.is_text(pair[1]):
                 return E_BAD_NUMBER
             if pair[2] != NONE and pair[2] >= self.frames.count:
@@ -370,8 +358,8 @@ cdef class Dump(Heap):
         if tag == c"A":
             if left < 21:
                 return E_MORE
-            address = u64(data + 1)
-            pair[0], pair[1], pair[2] = u32(data + 9), u32(data + 13), u32(data + 17)
+            address = le64_at(data + 1)
+            pair[0], pair[1], pair[2] = le32_at(data + 9), le32_at(data + 13), le32_at(data + 17)
             if not self.is_text(pair[0]) or (pair[2] != NONE and pair[2] >= self.frames.count):
                 return E_BAD_NUMBER
             self.position += 21
@@ -381,7 +369,7 @@ cdef class Dump(Heap):
         if tag == c"N":
             if left < 9:
                 return E_MORE
-            pair[0], pair[1] = u32(data + 1), u32(data + 5)
+            pair[0], pair[1] = le32_at(data + 1), le32_at(data + 5)
             if not self.is_text(pair[0]) or not self.is_text(pair[1]):
                 return E_BAD_NUMBER
             self.position += 9
@@ -389,7 +377,7 @@ cdef class Dump(Heap):
         if tag == c"E":
             if left < 9:
                 return E_MORE
-            self.recorded_objects = u64(data + 1)
+            self.recorded_objects = le64_at(data + 1)
             self.position += 9
             self.is_whole = True
             return E_OK
@@ -406,7 +394,7 @@ cdef class Dump(Heap):
         cdef int status = E_OK
         if left < 5:
             return E_MORE
-        count = u32(data + 1)
+        count = le32_at(data + 1)
         if (left - 5) // (12 if tag == c"n" else 8) < count:
             return E_MORE
         if self.address.count == 0 or (tag == c"d" and count % 2):
@@ -415,18 +403,18 @@ cdef class Dump(Heap):
         data += 5
         if tag == c"n":
             for each in range(count):
-                if not self.is_text(u32(names + 4 * each)):
+                if not self.is_text(le32_at(names + 4 * each)):
                     return E_BAD_NUMBER
         for each in range(count):
-            target = u64(data + 8 * each)
+            target = le64_at(data + 8 * each)
             if tag == c"n":
-                name = u32(names + 4 * each)
+                name = le32_at(names + 4 * each)
                 status = self.add_reference(target, K_ATTRIBUTE if name else K_REFERENCE, name)
             elif tag == c"i":
                 status = self.add_reference(target, K_ITEM, each)
             elif tag == c"d":
                 if each % 2:
-                    status = self.add_reference(target, K_VALUE, u64(data + 8 * (each - 1)))
+                    status = self.add_reference(target, K_VALUE, le64_at(data + 8 * (each - 1)))
                 else:
                     status = self.add_reference(target, K_KEY, 0)
             else:
@@ -533,14 +521,14 @@ cdef class PyHeap(Heap):
         cdef int status
         if whole - at < 20:
             return E_MORE
-        address, kind, size = big64(data + at), big64(data + at + 8), big32(data + at + 16)
+        address, kind, size = u64_at(data + at), u64_at(data + at + 8), u32_at(data + at + 16)
         at += 20
         is_dict = kind == self.dict_type
         is_container = is_dict or kind == self.list_type or kind == self.set_type or kind == self.tuple_type
         if is_container:
             if whole - at < 4:
                 return E_MORE
-            content = <size_t> big32(data + at) * (2 if is_dict else 1)
+            content = <size_t> u32_at(data + at) * (2 if is_dict else 1)
             content_at = at + 4
             at += 4
             if (whole - at) // 8 < content:
@@ -548,7 +536,7 @@ cdef class PyHeap(Heap):
             at += 8 * content
         if whole - at < 4:
             return E_MORE
-        referents = big32(data + at)
+        referents = u32_at(data + at)
         referents_at = at + 4
         at += 4
         if (whole - at) // 8 < referents:
@@ -580,20 +568,20 @@ cdef class PyHeap(Heap):
                 return status
             if not is_dict:
                 status = self.add_reference(
-                    big64(data + content_at + 8 * each), K_ELEMENT if kind == self.set_type else K_ITEM, each
+                    u64_at(data + content_at + 8 * each), K_ELEMENT if kind == self.set_type else K_ITEM, each
                 )
             elif each % 2:
                 status = self.add_reference(
-                    big64(data + content_at + 8 * each), K_VALUE, big64(data + content_at + 8 * (each - 1))
+                    u64_at(data + content_at + 8 * each), K_VALUE, u64_at(data + content_at + 8 * (each - 1))
                 )
             else:
-                status = self.add_reference(big64(data + content_at + 8 * each), K_KEY, 0)
+                status = self.add_reference(u64_at(data + content_at + 8 * each), K_KEY, 0)
         for each in range(referents):
             if status != E_OK:
                 return status
-            name = self.name_of(big64(data + referents_at + 8 * each))
+            name = self.name_of(u64_at(data + referents_at + 8 * each))
             status = self.add_reference(
-                big64(data + referents_at + 8 * each), K_ATTRIBUTE if name else K_REFERENCE, name
+                u64_at(data + referents_at + 8 * each), K_ATTRIBUTE if name else K_REFERENCE, name
             )
         if status == E_OK:
             self.position = at
@@ -615,7 +603,7 @@ cdef class PyHeap(Heap):
         cdef uint64_t value
         if whole - at < 4:
             return E_MORE
-        count = big32(data + at)
+        count = u32_at(data + at)
         at += 4
         for _each in range(count):
             if whole - at < 2:
@@ -631,9 +619,9 @@ cdef class PyHeap(Heap):
                 length = 0
             if whole - at < length + 8:
                 return E_MORE
-            value = big64(data + at + length)
+            value = u64_at(data + at + length)
             for other in range(min(referents, <size_t> 4096)):
-                if big64(data + referents_at + 8 * other) == value:
+                if u64_at(data + referents_at + 8 * other) == value:
                     if number < 0:
                         number = self.add_text(data + at, length)
                         if number < 0:

@@ -13,6 +13,7 @@ from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
 from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.readers.numbers cimport le32_at, le64_at, u32_at, u64_at
 from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY = range(3)
@@ -43,22 +44,6 @@ cdef enum:
     MOST_TEXT = 1 << 20
 
 cdef const char **VALUE_TYPES = ["str", "bytes", "int", "float", "complex"]
-
-
-cdef inline uint32_t u32(const uint8_t *data) noexcept nogil:
-    return data[0] | data[1] << 8 | data[2] << 16 | <uint32_t> data[3] << 24
-
-
-cdef inline uint64_t u64(const uint8_t *data) noexcept nogil:
-    return u32(data) | <uint64_t> u32(data + 4) << 32
-
-
-cdef inline uint32_t big32(const uint8_t *data) noexcept nogil:
-    return data[3] | data[2] << 8 | data[1] << 16 | <uint32_t> data[0] << 24
-
-
-cdef inline uint64_t big64(const uint8_t *data) noexcept nogil:
-    return big32(data + 4) | <uint64_t> big32(data) << 32
 
 
 cdef inline bint is_equal(const uint8_t *text, size_t length, const char *other) noexcept nogil:
@@ -153,15 +138,15 @@ cdef class Dump(Scan):
         elif left < 5:
             return 0
         elif tag == c"S":
-            bytes = 5 + <size_t> u32(self.data + at + 1)
+            bytes = 5 + <size_t> le32_at(self.data + at + 1)
             if bytes > MOST_TEXT + 5:
                 return 0
         elif tag == c"K":
-            bytes = 5 + 4 * <size_t> u32(self.data + at + 1)
+            bytes = 5 + 4 * <size_t> le32_at(self.data + at + 1)
         elif tag == c"n":
-            bytes = 5 + 12 * <size_t> u32(self.data + at + 1)
+            bytes = 5 + 12 * <size_t> le32_at(self.data + at + 1)
         elif tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d":
-            bytes = 5 + 8 * <size_t> u32(self.data + at + 1)
+            bytes = 5 + 8 * <size_t> le32_at(self.data + at + 1)
         return bytes if bytes <= left else 0
 
     # looking through the file
@@ -207,20 +192,20 @@ cdef class Dump(Scan):
             return self.note_names(record)
         if record[0] == c"O":
             if self.stage == S_TEXTS:
-                if address_ordinal(&self.by_key, u64(record + 1)) >= 0:
-                    self.name(u32(record + 25))
+                if address_ordinal(&self.by_key, le64_at(record + 1)) >= 0:
+                    self.name(le32_at(record + 25))
             else:
-                self.has_attributes = address_ordinal(&self.by_dictionary, u64(record + 1)) >= 0
+                self.has_attributes = address_ordinal(&self.by_dictionary, le64_at(record + 1)) >= 0
         elif record[0] == c"d" and self.stage == S_KEYS and self.has_attributes:
             return self.note_keys(record)
         return 0
 
     cdef int note_keys(self, const uint8_t *record) noexcept nogil:
         """Add the keys of a dictionary."""
-        cdef uint32_t each, count = u32(record + 1)
+        cdef uint32_t each, count = le32_at(record + 1)
         cdef uint64_t address
         for each in range(0, count, 2):
-            address = u64(record + 5 + 8 * <size_t> each)
+            address = le64_at(record + 5 + 8 * <size_t> each)
             if vector_push(&self.keys, &address) < 0:
                 return -1
         return 0
@@ -231,31 +216,31 @@ cdef class Dump(Scan):
         cdef uint8_t tag = record[0]
         cdef const uint8_t *names
         if tag == c"S":
-            return self.add_text(record + 5, u32(record + 1))
+            return self.add_text(record + 5, le32_at(record + 1))
         if tag == c"O":
-            if not self.is_value_type(u64(record + 9)):
-                self.name(u32(record + 25))
+            if not self.is_value_type(le64_at(record + 9)):
+                self.name(le32_at(record + 25))
         elif tag == c"T":
-            self.name(u32(record + 9))
-            self.name(u32(record + 13))
-            if self.flags_of(u32(record + 9)) & IS_VALUE_TYPE and self.flags_of(u32(record + 13)) & IS_BUILTINS:
-                address = u64(record + 1)
+            self.name(le32_at(record + 9))
+            self.name(le32_at(record + 13))
+            if self.flags_of(le32_at(record + 9)) & IS_VALUE_TYPE and self.flags_of(le32_at(record + 13)) & IS_BUILTINS:
+                address = le64_at(record + 1)
                 return vector_push(&self.types, &address)
         elif tag == c"F" or tag == c"N":
-            self.name(u32(record + 1))
-            self.name(u32(record + 5))
+            self.name(le32_at(record + 1))
+            self.name(le32_at(record + 5))
         elif tag == c"A" or tag == c"L":
-            self.name(u32(record + 9))
+            self.name(le32_at(record + 9))
         elif tag == c"G":
-            self.name(u32(record + 9))
-            self.name(u32(record + 13))
+            self.name(le32_at(record + 9))
+            self.name(le32_at(record + 13))
         elif tag == c"n":
-            count = u32(record + 1)
+            count = le32_at(record + 1)
             names = record + 5 + 8 * <size_t> count
             for each in range(count):
-                self.name(u32(names + 4 * <size_t> each))
-                if self.flags_of(u32(names + 4 * <size_t> each)) & IS_DICTIONARY:
-                    address = u64(record + 5 + 8 * <size_t> each)
+                self.name(le32_at(names + 4 * <size_t> each))
+                if self.flags_of(le32_at(names + 4 * <size_t> each)) & IS_DICTIONARY:
+                    address = le64_at(record + 5 + 8 * <size_t> each)
                     if vector_push(&self.dictionaries, &address) < 0:
                         return -1
         return 0
@@ -291,7 +276,7 @@ cdef class Dump(Scan):
             memcpy(out + done[0], record, bytes)
             if record[0] == c"S" and bytes == 5:
                 memset(out + done[0] + 1, 0, 4)
-            elif record[0] == c"O" and not self.flags_of(u32(record + 25)) & IS_NAME:
+            elif record[0] == c"O" and not self.flags_of(le32_at(record + 25)) & IS_NAME:
                 memset(out + done[0] + 25, 0, 4)
             done[0] += bytes
 
@@ -364,7 +349,7 @@ cdef class PyHeap(Scan):
         text[0] = 0
         if whole - at < 20:
             return 0
-        type = big64(data + at + 8)
+        type = u64_at(data + at + 8)
         is_container = self.is_among(self.containers, type)
         at += 20
         groups = 2 if is_container else 1
@@ -372,7 +357,7 @@ cdef class PyHeap(Scan):
             # the contents of a container, of a dict in pairs, and what an object refers to
             if whole - at < 4:
                 return 0
-            count = big32(data + at)
+            count = u32_at(data + at)
             if each == 0 and is_container and type == self.dict_type:
                 count *= 2
             at += 4
@@ -382,7 +367,7 @@ cdef class PyHeap(Scan):
         if not self.is_among(self.common, type):
             if whole - at < 4:
                 return 0
-            count = big32(data + at)
+            count = u32_at(data + at)
             at += 4
             for _each in range(count):
                 if whole - at < 2:

@@ -20,7 +20,7 @@ def register(server: LanguageServer) -> None:
             progress = ProgressParams(params.view, stage, fraction)
             server.protocol.notify("memlens/progress", msgspec.to_builtins(progress))
 
-        note = await redact(Path(params.path), Path(params.out), on_progress)
-        return RedactResult("" if note is None else language.spoken(note))
+        done = await redact(Path(params.path), Path(params.out), on_progress, rename=params.rename)
+        return RedactResult("" if done.note is None else language.spoken(done.note), done.mapping or "")
 
     answer(server, "memlens/redact", redacted)

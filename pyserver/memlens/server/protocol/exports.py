@@ -85,19 +85,25 @@ class ReportResult(Struct, frozen=True):
 class RedactParams(Struct, frozen=True):
     """Write the heap dump at ``path`` without its values to ``out``, which is replaced if it exists.
 
+    With ``rename``, which dumps of Java have, classes of the program and what belongs to them get other names.
     Cancelling this request removes what was written. Progress comes as ``memlens/progress`` notifications with that
     ``view``.
     """
 
     path: str
     out: str
+    rename: bool
     view: str
 
 
 class RedactResult(Struct, frozen=True):
-    """``note`` says where the dump breaks off; empty for a whole one."""
+    """``note`` says where the dump breaks off; empty for a whole one.
+
+    ``mapping`` is the file that leads back to the names; empty where they stay.
+    """
 
     note: str
+    mapping: str
 
 
 REQUESTS: Requests = {

@@ -30,6 +30,7 @@ from memlens.child import (
     explain,
     oom_kills,
 )
+from memlens.formats.obfuscation import mapping_beside
 from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.files.disk import partial_file
 from memlens.store.tables.fill import TABLES
@@ -86,17 +87,20 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
     await _run(work, ["tables", "--part", part, *options], on_progress)
 
 
-async def redact(source: Path, out: Path, on_progress: ProgressListener) -> Text | None:
+async def redact(source: Path, out: Path, on_progress: ProgressListener, *, rename: bool = False) -> DoneLine:
     """Write a heap dump without its values to ``out``, which is replaced if it exists.
 
-    Returns a sentence about where the dump breaks off, if it does. Cancellation and errors are as in :func:`ingest`.
+    Returns where the dump breaks off, if it does, and the mapping's file. Cancellation and errors are as in
+    :func:`ingest`.
     """
 
     def remove(pid: int) -> None:
-        partial_file(out, pid).unlink(missing_ok=True)
+        for target in (out, mapping_beside(out)):
+            partial_file(target, pid).unlink(missing_ok=True)
 
     work = _Work(phrase("writing of the dump"), source, remove)
-    return (await _run(work, ["redact", str(out), "--force"], on_progress)).note
+    command = ["redact", str(out), "--force", *(["--rename"] if rename else [])]
+    return await _run(work, command, on_progress)
 
 
 async def dump(pid: int, out: Path, on_progress: ProgressListener) -> None:

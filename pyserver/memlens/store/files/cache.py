@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +80,7 @@ class Cache:
                     continue  # the user chose the folder, and other files in it are not ours
                 if name["pid"] is not None:
                     if not is_running(int(name["pid"])):
-                        shutil.rmtree(entry, ignore_errors=True)
+                        _remove(entry)
                 elif (entry / FILE_NAME).is_file():
                     remove_leftovers(entry)
                     archives.append(((entry / FILE_NAME).stat().st_mtime_ns, _bytes_in(entry), entry))
@@ -92,7 +91,7 @@ class Cache:
                 break
             if entry == keep or abs(now_ns - used_ns) < self.spared_s * 1e9 or in_use(entry):
                 continue
-            shutil.rmtree(entry, ignore_errors=True)
+            _remove(entry)
             total -= size
 
 
@@ -114,7 +113,7 @@ def making(archive: Path) -> Iterator[Path]:
     partial = partial_folder(archive, os.getpid())
     with room_in(archive.parent, phrase("the archive")):
         make_folder(archive.parent)
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove(partial)
         partial.mkdir(mode=0o700)
         try:
             yield partial
@@ -122,7 +121,7 @@ def making(archive: Path) -> Iterator[Path]:
                 make_private(file)
             _rename(partial, archive)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            _remove(partial)
 
 
 def check_place(archive: Path) -> None:
@@ -140,6 +139,16 @@ def check_place(archive: Path) -> None:
         return
     if not archive.is_dir() or (any(archive.iterdir()) and not is_archive(archive)):
         raise NotAnArchiveError(phrase("{archive} exists and is not an archive", archive=archive))
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, if there is one, as far as that is possible."""
+    if not os.path.lexists(folder):
+        return
+    # imported here, because it imports compressors, and there is seldom anything to remove
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _bytes_in(archive: Path) -> int:
@@ -175,4 +184,4 @@ def _rename(partial: Path, archive: Path) -> None:
         )
         archive.rename(old / "archive")
         partial.rename(archive)
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(old)

@@ -42,7 +42,8 @@ class ColumnFiles:
 
         Columns of the same length are written together, a range of rows at a time: they are often fields of wide rows,
         which then stay in the processor's cache until each field is written and hashed, and no whole column is ever
-        copied. Raises ValueError for a column that doesn't match its declaration, which is a bug of the writer.
+        copied. An empty column has no file. Raises ValueError for a column that doesn't match its declaration, which is
+        a bug of the writer.
         """
         declared = {column.name: column for column in kind.declared()}
         by_length: dict[int, dict[str, Array]] = {}
@@ -72,14 +73,18 @@ class ColumnFiles:
             raise ValueError(f"column {declared.name} has another length")
 
     def _write_together(self, columns: Mapping[str, Array]) -> None:
+        longest = max((len(column) for column in columns.values()), default=0)
         with contextlib.ExitStack() as stack:
             opened = []
             for name, column in columns.items():
                 little = column.dtype.newbyteorder("<")
                 description = little.str if little.names is None else [list(field) for field in little.descr]
+                if not longest:
+                    # creating a file takes longer than writing most small columns
+                    self.entries[name] = ColumnEntry(description, 0, 0, Checksum().hexdigest())
+                    continue
                 file = stack.enter_context((self.folder / name).open("wb"))
                 opened.append((name, description, column, little, file, Checksum()))
-            longest = max((len(column) for column in columns.values()), default=0)
             # fields of wide rows share what of these is in the processor's cache
             is_apart = all(column.flags.c_contiguous for column in columns.values())
             rows = _APART_ROWS if is_apart else _TOGETHER_ROWS

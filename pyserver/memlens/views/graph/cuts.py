@@ -16,7 +16,7 @@ from memlens.views.graph.native import native_bytes, native_or_none, own_native
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
-from memlens.views.graph.rows import Numbers, check_object
+from memlens.views.graph.rows import Numbers, check_object, referrers_of
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.without import LeavesOut, without
 
@@ -133,15 +133,13 @@ def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int 
 def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> Freed | None:
     """What is freed without the references from some objects to one that is reached and at which nothing begins."""
     stored = snapshot.references
-    start, end = map(int, stored.items(ReferenceColumns.referrer_start, slice(target, target + 2)))
-    if end - start > most:
+    part = referrers_of(snapshot, target)
+    if part.stop - part.start > most:
         return None
     alone = reached(snapshot)
     others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
     without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
-    kept = others.hold(
-        target, stored.items(ReferenceColumns.referrer, slice(start, end)), without, most, snapshot.work
-    )
+    kept = others.hold(target, stored.items(ReferenceColumns.referrer, part), without, most, snapshot.work)
     if kept is None and snapshot.work.is_stopped:
         raise stopped()
     if kept is None:

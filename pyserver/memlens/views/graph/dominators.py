@@ -111,7 +111,10 @@ class DominatorTree(CallTree):
         return self.marked(text, None)
 
     def marked(self, text: str, kind: int | None) -> Search:
-        """The groups with objects that fit a filter, of one type where it is given. Raises :class:`BadRequestError`."""
+        """The groups with objects that fit a filter, of one type where it is given. Raises :class:`BadRequestError`.
+
+        If no object of that type fits, the type is another question, and the filter is answered.
+        """
         return self.snapshot.keep(("marked groups", text, kind), lambda: self._marked(text, kind))
 
     def _marked(self, text: str, kind: int | None) -> Search:
@@ -123,7 +126,10 @@ class DominatorTree(CallTree):
             # a group's objects are of one type
             compact = snapshot.compact
             every = compact.objects.astype(np.int64) if chosen is None else fitting
-            fitting = np.where(compact.type == kind, every, 0)
+            own = np.where(compact.type == kind, every, 0)
+            if chosen is not None and not own.any():
+                return self.marked(text, None)
+            fitting = own
         elif chosen is None:
             matched = 0
         elif chosen.objects is None:

@@ -37,6 +37,7 @@ from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
+from memlens.views.graph.kinds import named_by_text
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
@@ -298,14 +299,6 @@ def _with_field(snapshot: Snapshot, term: Term) -> Mask:
             ]
             for each in halves:
                 each.result()
-    return found
-
-
-def named_by_text(snapshot: Snapshot) -> Mask:
-    """An item for each number of a byte: whether references of that kind have texts as names."""
-    found = np.zeros(256, bool)
-    for number, kind in enumerate(snapshot.graph_names.reference_kinds):
-        found[number] = kind.naming == "text"
     return found
 
 

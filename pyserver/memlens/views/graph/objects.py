@@ -22,6 +22,8 @@ from memlens.views.graph.rows import (
     object_rows,
     page,
     reference_rows,
+    references_of,
+    referrers_of,
 )  # fmt: skip
 from memlens.views.lines.stack import stack_frames
 
@@ -112,11 +114,9 @@ def references(
     """What an object refers to, in the file's order, and how many references there are."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
-    first, last = map(int, stored.items(ReferenceColumns.start, slice(number, number + 2)))
-    own = np.arange(first, last)[rows]
-    return reference_rows(
-        snapshot, own, stored.items(ReferenceColumns.target, slice(first, last))[rows]
-    ), last - first
+    own = references_of(snapshot, number)
+    numbers, targets = np.arange(own.start, own.stop), stored.items(ReferenceColumns.target, own)
+    return reference_rows(snapshot, numbers[rows], targets[rows]), len(numbers)
 
 
 def referrers(
@@ -125,8 +125,7 @@ def referrers(
     """The references to an object, by their sources, and how many there are."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
-    first, last = map(int, stored.items(ReferenceColumns.referrer_start, slice(number, number + 2)))
-    every = stored.items(ReferenceColumns.referrer, slice(first, last))
+    every = stored.items(ReferenceColumns.referrer, referrers_of(snapshot, number))
     sources = every[rows]
     chosen, counts = np.unique(sources, return_counts=True)
     # a source stands as often as it refers to the object; some of that may be on the page before
@@ -135,14 +134,16 @@ def referrers(
     for place, (source, count) in enumerate(zip(chosen.tolist(), counts.tolist(), strict=True)):
         skipped = 0 if place else before
         found += references_between(snapshot, source, number)[skipped : skipped + count].tolist()
-    return reference_rows(snapshot, np.array(found, np.int64), sources), last - first
+    return reference_rows(snapshot, np.array(found, np.int64), sources), len(every)
 
 
 def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
     """The numbers of the references from one object to another."""
-    stored = snapshot.references
-    first, last = map(int, stored.items(ReferenceColumns.start, slice(source, source + 2)))
-    return first + np.flatnonzero(stored.items(ReferenceColumns.target, slice(first, last)) == target)
+    own = references_of(snapshot, source)
+    found: Numbers = own.start + np.flatnonzero(
+        snapshot.references.items(ReferenceColumns.target, own) == target
+    )
+    return found
 
 
 def first_references(snapshot: Snapshot, sources: Numbers, targets: Numbers) -> Numbers:

@@ -12,8 +12,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.merged_paths import root_kinds
-from memlens.views.graph.reach import entries
+from memlens.views.graph.reach import entries, root_kinds
 from memlens.views.graph.reached import reached
 
 

@@ -1,18 +1,41 @@
 """The package, namespace or module that a type belongs to, and what a type is called without it."""
 
 import re
+import sys
 
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.frames import USER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import type_names
 
 NO_PACKAGE = ""
 
-_PLATFORM = re.compile(r"(java|javax|jdk|sun|com\.sun|kotlin|scala|System|Microsoft|Windows|Interop)(\.|$)")
+_PLATFORM = re.compile(
+    r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore"
+    r"|System|Microsoft|Windows|Interop|Mono|Xamarin|Android)(\.|$)"
+)
 """Packages of the platform, which no user of it writes."""
+_BUILT_IN = {
+    "v8": {
+        "Array", "ArrayBuffer", "BigInt", "Boolean", "DataView", "Date", "Error", "FinalizationRegistry",
+        "Generator", "global", "Map", "Number", "Promise", "Proxy", "RegExp", "Set", "SharedArrayBuffer", "String",
+        "Symbol", "WeakMap", "WeakRef", "WeakSet", "BigInt64Array", "BigUint64Array", "Float32Array",
+        "Float64Array", "Int8Array", "Int16Array", "Int32Array", "Uint8Array", "Uint8ClampedArray", "Uint16Array",
+        "Uint32Array",
+    },
+    "ruby": {
+        "Array", "BasicObject", "Binding", "Class", "Comparable", "Complex", "Data", "Dir", "Encoding",
+        "Enumerator", "Exception", "Fiber", "File", "Float", "Hash", "IO", "Integer", "Kernel", "MatchData",
+        "Method", "Module", "Monitor", "Mutex", "Object", "Proc", "Queue", "Ractor", "Random", "Range", "Rational",
+        "Regexp", "RubyVM", "Set", "String", "Struct", "Symbol", "Thread", "ThreadGroup", "Time", "TracePoint",
+        "UnboundMethod",
+    },
+}  # fmt: skip
+"""Classes of the languages themselves, where they have no package; plain objects and functions are the program's."""
 _ARRAY = re.compile(r"(\[[,\s]*\])+$")
 _ARGUMENTS = re.compile(r"[<(\[]")
 
@@ -33,6 +56,18 @@ def short_name(name: str, kind: str) -> str:
     return own[len(package) + 1 :] if package else own
 
 
+def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
+    """Whether a type is the platform's or the engine's by its name; ``kind`` is the format."""
+    # what a dump makes up to group its roots is in brackets
+    if name.startswith(("[", "(", "system /")) or name in _BUILT_IN.get(kind, ()):
+        return True
+    if kind == "v8":
+        return type_kind not in ("object", "closure")
+    if kind == "python":
+        return not package or package.partition(".")[0] in sys.stdlib_module_names
+    return bool(_PLATFORM.match(package)) or (not package and name[:1].islower())
+
+
 class Packages:
     """The packages of a snapshot's types, by number; package 0 is that of types without one."""
 
@@ -46,18 +81,17 @@ class Packages:
         self.names: list[str] = list(numbers)
         self.short = [short_name(name, kind) for name in names]
         kinds = snapshot.graph_names.type_kinds
-        internal = kind == "v8"
         self.is_platform: npt.NDArray[np.bool_] = np.array(
             [
-                kinds[number] not in ("object", "closure") or name.startswith(("system /", "("))
-                if internal
-                else bool(_PLATFORM.match(self.names[package])) or (not package and name[:1].islower())
+                is_platform(name, self.names[package], kind, kinds[number])
                 for name, package, number in zip(
                     names, self.of_type.tolist(), snapshot.types.kind.tolist(), strict=True
                 )
             ],
             bool,
         )
+        for number, frame in frames_of_types(snapshot).items():
+            self.is_platform[number] |= int(snapshot.frames.kind[frame]) != USER
 
 
 def packages_of(snapshot: Snapshot) -> Packages:

@@ -15,16 +15,17 @@ from memlens.progress import Report
 from memlens.store.artefacts import Artefact, read_columns, write_columns
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.kinds import kinds_where
 
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
     """An item for each number of a byte: 1 for kinds of references that retain, and for those of some strengths."""
 
     def make() -> npt.NDArray[np.uint8]:
-        follows = np.zeros(256, np.uint8)
-        for number, kind in enumerate(snapshot.graph_names.reference_kinds):
-            follows[number] = kind.retains or (kind.strength != "strong" and kind.strength in through)
-        return follows
+        follows = kinds_where(
+            snapshot, lambda kind: kind.retains or (kind.strength != "strong" and kind.strength in through)
+        )
+        return follows.view(np.uint8)
 
     return snapshot.keep(("followed references", tuple(sorted(through))), make)
 
@@ -32,6 +33,19 @@ def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDAr
 def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     """The objects at which reachability begins."""
     return snapshot.keep("graph entries", lambda: np.flatnonzero(is_entry(snapshot)).astype(np.uint32))
+
+
+def root_kinds(snapshot: Snapshot) -> npt.NDArray[np.int32]:
+    """The kind of each root by object; -1 for what no root entry is about."""
+
+    def make() -> npt.NDArray[np.int32]:
+        kinds = np.full(len(snapshot.objects.type), -1, np.int32)
+        rows = snapshot.objects.roots
+        rows = rows[is_entry(snapshot)[rows["object"]] != 0]
+        kinds[rows["object"][::-1]] = rows["kind"][::-1]
+        return kinds
+
+    return snapshot.keep("root kinds", make)
 
 
 def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:

@@ -1,5 +1,6 @@
 """Objects and references in words, many at once."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
-from memlens.store.objects.columns import ObjectColumns
+from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -85,7 +86,10 @@ def check_object(snapshot: Snapshot, number: int) -> int:
 
 
 def type_names(snapshot: Snapshot) -> list[str]:
-    """The name of each type, with its module where that isn't part of the name."""
+    """The name of each type, with its module where that isn't part of the name.
+
+    A module that the dump has no name for but an address tells types of one name from each other, and nothing else.
+    """
 
     def make() -> list[str]:
         types, strings = snapshot.types, snapshot.strings
@@ -93,7 +97,11 @@ def type_names(snapshot: Snapshot) -> list[str]:
         if types.module is None:
             return names
         modules = strings.texts(types.module)
-        return [f"{name} ({module})" if module else name for name, module in zip(names, modules, strict=True)]
+        twins = {name for name, count in Counter(names).items() if count > 1}
+        return [
+            f"{name} ({module})" if module and (name in twins or not module.startswith("Module(0x")) else name
+            for name, module in zip(names, modules, strict=True)
+        ]
 
     return snapshot.keep("type names", make)
 
@@ -137,6 +145,18 @@ def _places(snapshot: Snapshot, chosen: Numbers) -> list[Definition | tuple[None
     frames = place_frames(snapshot.objects, snapshot.stacks.label, chosen)
     known = places_of(snapshot, frames[frames != NEVER].tolist())
     return [known.get(frame, (None, None)) for frame in frames.tolist()]
+
+
+def references_of(snapshot: Snapshot, number: int) -> slice:
+    """The numbers of an object's references."""
+    return slice(*map(int, snapshot.references.items(ReferenceColumns.start, slice(number, number + 2))))
+
+
+def referrers_of(snapshot: Snapshot, number: int) -> slice:
+    """Where the columns of referrers have those of an object."""
+    return slice(
+        *map(int, snapshot.references.items(ReferenceColumns.referrer_start, slice(number, number + 2)))
+    )
 
 
 def reference_rows(snapshot: Snapshot, references: Numbers, others: Numbers) -> list[ReferenceRow]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.kinds import kinds_where
 from memlens.views.graph.objects import references_between
-from memlens.views.graph.rows import MOST_NAME, type_names
+from memlens.views.graph.rows import MOST_NAME, references_of, referrers_of, type_names
 
 ThreadLocals = list[tuple[str, int]]
 """What each is called, and the number of its value."""
@@ -35,8 +34,7 @@ def thread_locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
 def _named(snapshot: Snapshot, number: int) -> Iterator[tuple[str, int]]:
     """The references of an object: names, empty where they are numbered, and targets."""
     stored, kinds = snapshot.references, snapshot.graph_names.reference_kinds
-    first, last = map(int, stored.items(ReferenceColumns.start, slice(number, number + 2)))
-    part = slice(first, last)
+    part = references_of(snapshot, number)
     rows = zip(
         stored.items(ReferenceColumns.kind, part).tolist(),
         stored.items(ReferenceColumns.name, part).tolist(),
@@ -50,11 +48,10 @@ def _named(snapshot: Snapshot, number: int) -> Iterator[tuple[str, int]]:
 def _key_name(snapshot: Snapshot, key: int | None) -> str:
     if key is None:
         return ""
-    stored, objects, kinds = snapshot.references, snapshot.objects, snapshot.graph_names.reference_kinds
-    first, last = map(int, stored.items(ReferenceColumns.referrer_start, slice(key, key + 2)))
-    sources = stored.items(ReferenceColumns.referrer, slice(first, last))
-    of_kinds = stored.items(ReferenceColumns.referrer_kind, slice(first, last))
-    is_static = np.array([kind.name == _STATIC for kind in kinds])[of_kinds]
+    stored, objects, part = snapshot.references, snapshot.objects, referrers_of(snapshot, key)
+    sources = stored.items(ReferenceColumns.referrer, part)
+    of_kinds = stored.items(ReferenceColumns.referrer_kind, part)
+    is_static = kinds_where(snapshot, lambda kind: kind.name == _STATIC)[of_kinds]
     for source in sources[is_static].tolist():
         for reference in references_between(snapshot, source, key).tolist():
             field = snapshot.strings.head(int(stored.name[reference]), MOST_NAME)

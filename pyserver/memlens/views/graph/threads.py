@@ -37,10 +37,7 @@ _HELD = np.dtype([("thread", "<u4"), ("part", "<u4"), ("depth", "<u4"), ("object
 
 
 class ThreadRow(Struct, frozen=True):
-    """A thread, and what its object and all that its stack holds come to.
-
-    ``retained_bytes`` would be freed if it ended.
-    """
+    """A thread: ``shallow_bytes`` are its object's own, and ``retained_bytes`` would be freed if it ended."""
 
     thread: int
     name: str
@@ -151,7 +148,7 @@ def thread_row(snapshot: Snapshot, thread: int) -> ThreadRow:
         object=None if own == NONE else object_rows(snapshot, [own])[0],
         frames=len(known.frames_of(thread)),
         variables=len(held) - int(own in held),
-        shallow_bytes=int(snapshot.objects.shallow[held].sum()),
+        shallow_bytes=0 if own == NONE else int(snapshot.objects.shallow[own]),
         retained_bytes=int(freed_by_thread(snapshot)[thread]),
         failed_at=None if failed is None else frame_of(snapshot.frames.rows([failed])[failed]),
     )

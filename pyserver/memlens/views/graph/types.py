@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.store.models import graph_of
+from memlens.store.objects.columns import TypeColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.places import places_of_types
@@ -168,4 +169,4 @@ def instances_of(snapshot: Snapshot, number: int) -> Numbers:
     if not 0 <= number < graph_of(snapshot.info).types:
         raise BadRequestError(phrase("The heap dump has no type number {number}", number=number))
     stored = snapshot.types
-    return stored.instance[int(stored.instance_start[number]) : int(stored.instance_start[number + 1])]
+    return stored.items(TypeColumns.instance, slice(*map(int, stored.instance_start[number : number + 2])))

@@ -11,16 +11,24 @@ from memlens.kernels.graph.freed import Holding
 from memlens.kernels.graph.left_out import LeftOut
 from memlens.model.distinct import distinct
 from memlens.model.graph import Strength
-from memlens.store.objects.columns import ObjectColumns, ReferenceColumns, TypeColumns
+from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.filters import named_by_text
 from memlens.views.graph.freed import Freed
+from memlens.views.graph.kinds import kinds_where, named_by_text
 from memlens.views.graph.native import native_or_none, own_native
 from memlens.views.graph.objects import number_of
 from memlens.views.graph.reach import distances_through, followed, held_distances, is_entry
-from memlens.views.graph.rows import Numbers, ObjectRow, check_object, object_rows, type_names
+from memlens.views.graph.rows import (
+    Numbers,
+    ObjectRow,
+    check_object,
+    object_rows,
+    references_of,
+    type_names,
+)
 from memlens.views.graph.stopped import finished
+from memlens.views.graph.types import instances_of
 
 U32 = npt.NDArray[np.uint32]
 
@@ -171,14 +179,13 @@ def _entries_left(snapshot: Snapshot, left: Without) -> npt.NDArray[np.uint8]:
     if root is None:
         return known
     stored, found = snapshot.references, np.zeros(len(known), np.uint8)
-    kinds = snapshot.graph_names.reference_kinds
-    is_strong = np.array([kind.strength == "strong" for kind in kinds], np.bool_)
+    is_strong = kinds_where(snapshot, lambda kind: kind.strength == "strong")
     found[root] = 1
     seen, waiting = {root}, [root]
     for group in waiting:
-        first, last = map(int, stored.items(ReferenceColumns.start, slice(group, group + 2)))
-        rows, targets = np.arange(first, last), stored.items(ReferenceColumns.target, slice(first, last))
-        kept = is_strong[stored.kind[first:last]] & ~left.are_out(np.full(len(rows), group), rows)
+        own = references_of(snapshot, group)
+        rows, targets = np.arange(own.start, own.stop), stored.items(ReferenceColumns.target, own)
+        kept = is_strong[stored.kind[own]] & ~left.are_out(np.full(len(rows), group), rows)
         found[targets[kept]] = known[targets[kept]]
         below = set(targets[kept & (known[targets] == 0)].tolist()) - seen
         seen |= below
@@ -196,11 +203,8 @@ def _types_called(snapshot: Snapshot, name: str) -> list[int]:
 
 
 def _instances(snapshot: Snapshot, name: str) -> U32:
-    stored, found = snapshot.types, [np.empty(0, np.uint32)]
-    for number in _types_called(snapshot, name):
-        first, last = map(int, stored.instance_start[number : number + 2])
-        found.append(stored.items(TypeColumns.instance, slice(first, last)))
-    if len(found) == 1:
+    found = [instances_of(snapshot, number) for number in _types_called(snapshot, name)]
+    if not found:
         raise BadRequestError(phrase("The heap dump has no type {name}", name=name))
     return np.concatenate(found)
 

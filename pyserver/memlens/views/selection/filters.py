@@ -219,11 +219,17 @@ def number_of(value: str, written: str) -> int:
         ) from None
 
 
+def _field_of(written: str) -> str:
+    """The field of a term as it was written: other models have sizes of other names."""
+    head = _FIELD.match(written.removeprefix("-"))
+    return head["field"] if head else "size"
+
+
 def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
     """An amount in bytes or microseconds, or in events if the second value is True."""
     found = _AMOUNT.fullmatch(value)
     if found is None:
-        example = "size>1MiB" if field == "size" else "life>10ms"
+        example = "life>10ms" if field == "life" else f"{_field_of(written)}>1MiB"
         raise BadRequestError(
             phrase(
                 "'{written}': {value} is not a size or time; write it as in {example}",

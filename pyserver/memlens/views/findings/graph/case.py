@@ -17,13 +17,14 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import linked, text_in_sql
-from memlens.views.graph.filters import named_by_text
+from memlens.views.graph.kinds import kinds_where, named_by_text
 from memlens.views.graph.objects import first_references
 from memlens.views.graph.paths import Path, paths
 from memlens.views.graph.places import places_of
 from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
+from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _MOST_NAME = 60
@@ -73,11 +74,7 @@ class GraphCase:
 
     def instances(self, types: Sequence[int]) -> Numbers:
         """The instances of some types that roots reach."""
-        stored = self.snapshot.types
-        parts = [
-            stored.instance[int(stored.instance_start[number]) : int(stored.instance_start[number + 1])]
-            for number in types
-        ]
+        parts = [instances_of(self.snapshot, number) for number in types]
         return self.reached(np.concatenate(parts) if parts else np.zeros(0, np.uint32))
 
     def reached(self, numbers: Numbers) -> Numbers:
@@ -106,10 +103,7 @@ class GraphCase:
 
     def kinds(self, test: Callable[[str], object]) -> Numbers:
         """An item for each number of a byte: whether references of that kind have a name that passes a test."""
-        found = np.zeros(256, np.bool_)
-        for number, kind in enumerate(self.snapshot.graph_names.reference_kinds):
-            found[number] = bool(test(kind.name))
-        return found
+        return kinds_where(self.snapshot, lambda kind: test(kind.name))
 
     def named(self, name: Literal["_events", "context", "table", "next", "key"]) -> Numbers:
         """The numbers of references of one of the :data:`NAMES` that rules look for in dumps of this kind."""
@@ -246,7 +240,8 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             shown = shortened(begin + "".join(names), _MOST_PATH)
             detail = next((root.detail for root in path.roots if root.detail), "")
             path_part = linked(shown, objects=ObjectsLink("object", first.object))
-            if not kinds or case.info.kind == "v8":
+            # what reaches a class whose static field holds it says nothing more
+            if not kinds or case.info.kind == "v8" or (_is_class(first) and first.object != path.root.object):
                 return path_part
             return in_a_row([path_part, f"({kinds}{': ' + plain_name(detail) if detail else ''})"], " ")
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
@@ -259,9 +254,11 @@ def and_held(holder: Text | None) -> Text | str:
 
 
 def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
-    """The program's first object on a path, and the names of the references from there on."""
+    """The program's first object on a path, or the class whose static field holds, and the references from there on."""
     ends = [path.root, *(step.object for step in path.steps)]
-    begin = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1) + 1
+    runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
+    begin = max((place for place, row in enumerate(ends[:-1]) if _is_class(row)), default=0)
+    begin = max(begin, runtime + 1)
     names = [_step(step.name, step.kind) for step in path.steps[begin:]]
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
@@ -301,9 +298,8 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
         return ""
     references = first_references(case.snapshot, sources, np.repeat(some, there.sum(axis=1)))
     kinds = stored.kind[references].astype(np.int64)
-    naming = [each.naming for each in case.snapshot.graph_names.reference_kinds]
-    is_text = np.array([each == "text" for each in naming])[kinds]
-    names = np.where(is_text, stored.name[references].astype(np.int64), -1)
+    by_text = named_by_text(case.snapshot)
+    names = np.where(by_text[kinds], stored.name[references].astype(np.int64), -1)
     keys = np.stack((objects.type[sources].astype(np.int64), kinds, names), axis=1)
     counts = np.bincount(first_equal(keys))
     # of equally many those that were seen first
@@ -311,8 +307,7 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
     if int(counts[first]) < len(some) // 2:
         return ""
     kind, reference_kind, name = keys[first].tolist()
-    is_named = naming[reference_kind] == "text"
-    field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if is_named else ""
+    field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if by_text[reference_kind] else ""
     return f"{case.type_name(kind)}{field}"
 
 

@@ -9,7 +9,7 @@ from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase
-from memlens.views.findings.answers import LineLink, ObjectsLink
+from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
@@ -168,7 +168,8 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         contents = phrase(", a chain of {type}", type=case.type_name(int(objects.type[holder])))
     elif _is_mostly(groups, total):
         contents = phrase(", most of it in {objects}", objects=_contents(case, holder, groups[0]))
-        line = line or _own_line(case, groups[0])
+        groups_within = (groups[0], *_within(case, groups[0]))
+        line = line or next(filter(None, (_own_line(case, each) for each in groups_within)), None)
     held = held_by(case, holder)
     sentence = phrase(
         "{object} retains {size}, {share} of what roots reach{contents}.{holder}",
@@ -194,12 +195,22 @@ def _contents(case: GraphCase, holder: int | None, group: _Group) -> Text:
     """A group, its line, the types within it that have most of it: ``9 Session (app.js:8, with 9 Array)``."""
     link = _link(case, holder, group)
     objects = linked(f"{len(group.members):,} {case.type_name(group.type)}", objects=link)
-    line, inner = _own_line(case, group), _within(case, group)
+    line, inner = _own_line(case, group), [_inner(case, each) for each in _within(case, group)]
     about = [
         *([linked(base_line(line), line=line)] if line else []),
-        *([phrase("with {inner}", inner=", ".join(inner))] if inner else []),
+        *([phrase("with {inner}", inner=in_a_row(inner, ", "))] if inner else []),
     ]
     return phrase("{objects} ({about})", objects=objects, about=in_a_row(about, ", ")) if about else objects
+
+
+def _inner(case: GraphCase, group: _Group) -> Text | TextPart:
+    """A group within another, and its line where it has one: those of a map are within its nodes."""
+    named, line = Text(f"{len(group.members):,} {case.type_name(group.type)}"), _own_line(case, group)
+    return (
+        phrase("{objects} in {place}", objects=named, place=linked(base_line(line), line=line))
+        if line
+        else named
+    )
 
 
 def _own_line(case: GraphCase, group: _Group) -> LineLink | None:
@@ -208,20 +219,27 @@ def _own_line(case: GraphCase, group: _Group) -> LineLink | None:
     return line if line and int(case.snapshot.frames.kind[line.frame]) == USER else None
 
 
-def _within(case: GraphCase, group: _Group) -> list[str]:
-    """The types within a group that have most of it, and how many objects each."""
-    stored = case.snapshot.compact
-    node = int(case.snapshot.objects.group[int(group.members[0])])
-    inner: list[str] = []
-    if int(stored.objects[node]) != len(group.members):
-        return inner
+def _within(case: GraphCase, group: _Group) -> list[_Group]:
+    """The groups within a group that have most of it, each within the one before."""
+    objects, inner = case.snapshot.objects, list[_Group]()
     while len(inner) < 3:
-        first, last = int(stored.first[node]), int(stored.last[node])
-        if first >= last or int(stored.retained[first]) < _WITHIN_SHARE * int(stored.retained[node]):
+        largest = _by_type(case, _children(case, group.members))[:1]
+        # by the compact tree, in which groups of one name are one, objects of other holders would count as well
+        if not largest or largest[0].retained < _WITHIN_SHARE * int(objects.retained[group.members].sum()):
             break
-        node = first
-        inner.append(f"{int(stored.objects[node]):,} {case.type_name(int(stored.type[node]))}")
+        group = largest[0]
+        inner.append(group)
     return inner
+
+
+def _children(case: GraphCase, members: Numbers) -> Numbers:
+    """What some objects immediately dominate."""
+    objects = case.snapshot.objects
+    starts = objects.dominated_start[members].astype(np.int64)
+    counts = objects.dominated_start[members.astype(np.int64) + 1].astype(np.int64) - starts
+    firsts = np.repeat(starts - np.append(0, np.cumsum(counts)[:-1]), counts)
+    found: Numbers = objects.dominated[firsts + np.arange(len(firsts))]
+    return found
 
 
 def _link(case: GraphCase, holder: int | None, group: _Group) -> ObjectsLink:

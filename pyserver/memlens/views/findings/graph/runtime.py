@@ -22,6 +22,7 @@ from memlens.views.findings.graph.case import (
     short_type,
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, linked, made, percent
+from memlens.views.graph.kinds import kinds_where
 from memlens.views.graph.reach import followed
 from memlens.views.graph.rows import Numbers
 
@@ -84,10 +85,9 @@ def finalizers(case: GraphCase) -> Iterator[Ranked]:
     finalizer's queue.
     """
     stored, objects = case.snapshot.references, case.snapshot.objects
-    kinds = case.snapshot.graph_names.reference_kinds
-    waits = np.zeros(256, np.bool_)
-    for number, kind in enumerate(kinds):
-        waits[number] = kind.strength == "finalizer" and kind.name == "finalizer referent"
+    waits = kinds_where(
+        case.snapshot, lambda kind: kind.strength == "finalizer" and kind.name == "finalizer referent"
+    )
     # most formats have no such references among the many that would be looked through
     rows = waits[stored.kind] if waits.any() else slice(0)
     referents = distinct(stored.target[rows]).astype(np.int64)

@@ -128,7 +128,7 @@ def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
         empty=phrase(" ({n} of them from the start)", n=empty) if empty else "",
         through=mostly_through(case, members),
-        advice=phrase("Make them when they are filled, and as long as what they are filled with."),
+        advice=phrase("Allocate them when they are filled, no longer than what fills them."),
     )  # fmt: skip
     title = phrase("Arrays of zeros")
     yield Ranked(

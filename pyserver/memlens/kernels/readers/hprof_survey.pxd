@@ -1,0 +1,86 @@
+# What stays in a Java heap dump without its values (see the .pyx).
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from memlens.kernels.base.addresses cimport AddressMap
+from memlens.kernels.base.owner cimport Owner
+from memlens.kernels.base.vectors cimport Vector
+from memlens.kernels.readers.hprof cimport Record, Records
+
+cdef enum:
+    # tags of records; those between that aren't here are known to be numbers only
+    TEXT = 0x01
+    LAST_OF_NUMBERS = 0x07
+    START_THREAD = 0x0A
+    END_THREAD = 0x0B
+    CPU_SAMPLES = 0x0D
+    CONTROL_SETTINGS = 0x0E
+    HEAP_DUMP_END = 0x2C
+
+cdef enum:
+    # stages
+    S_CLASSES           # classes, texts that name something, threads
+    S_THREADS           # the names of threads
+    S_NAMES             # the arrays of these names
+    S_ARRAYS
+    S_WRITE
+
+cdef enum:
+    HEAD = 9            # bytes before a record's own: tag, time, length
+    IS_STATIC = 0x100   # beside a field's type
+
+cdef extern from *:
+    """
+    #define MEMLENS_NO_CLASS 0xFFFFFFFFu
+    """
+    const uint32_t NO_CLASS "MEMLENS_NO_CLASS"
+
+
+cdef struct Layout:
+    # a class, and which bytes of its own fields stay
+    uint64_t id, super_id
+    uint64_t body               # offset in the file of its constants, static fields and fields
+    uint32_t first_range, ranges
+    uint32_t field_bytes
+    uint32_t above              # the next class above that has fields
+
+cdef struct Range:
+    uint32_t offset, bytes
+
+cdef struct Wanted:
+    uint64_t id
+    uint64_t dump
+
+cdef struct Member:
+    uint64_t class_id, name, type
+
+
+cdef class Survey(Owner):
+    cdef Records records
+    cdef bint keeps_numbers
+    cdef uint64_t start, stop, position, heap_end
+    cdef size_t segment
+    cdef uint32_t dump
+    cdef readonly int stage
+    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members
+    cdef AddressMap by_id, looked_for
+
+    cdef void note_text(self, uint64_t id) noexcept nogil
+    cdef int note_member(self, uint64_t class_id, uint64_t name, uint64_t type) noexcept nogil
+    cdef bint is_text(self, uint64_t id, const char *text, uint64_t count) noexcept nogil
+    cdef bint is_string_class(self, uint64_t id) noexcept nogil
+    cdef void rewind(self) noexcept nogil
+    cdef void end_stage(self) noexcept nogil
+    cdef int look_through(self, uint64_t limit, uint64_t seed) noexcept nogil
+    cdef bint is_heap_next(self) noexcept nogil
+    cdef int enter(self, uint32_t dump, uint64_t seed) noexcept nogil
+    cdef int link_classes(self, uint64_t seed) noexcept nogil
+    cdef uint64_t first_class(self) noexcept nogil
+    cdef uint64_t first_class_after(self) noexcept nogil
+    cdef int64_t class_of(self, uint64_t id) noexcept nogil
+    cdef int look_at(self, Record *record) noexcept nogil
+    cdef int note_class(self, Record *record) noexcept nogil
+    cdef const uint8_t *after_constants(self, const uint8_t *at) noexcept nogil
+    cdef bint type_stays(self, uint8_t type) noexcept nogil
+    cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil
+    cdef int want_field(self, Record *record, const char *name, uint64_t count) noexcept nogil

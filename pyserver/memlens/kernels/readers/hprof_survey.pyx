@@ -1,0 +1,371 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Looks through a Java heap dump for what stays in it without its values: which fields, and which texts name something.
+
+HotSpot writes its whole table of symbols, in which every string constant of a program is, too. Names of threads are
+strings, which are found by walking over the heap: from threads to their names, to the arrays of these.
+"""
+
+import os
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memset
+
+from memlens.kernels.base.addresses cimport (
+    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
+)
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_reserve
+from memlens.kernels.readers.hprof cimport (
+    ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE, RUN_NO_MEMORY, RUN_OK,
+    TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_INT, TYPE_OBJECT, WHOLE, FrameRow, Load, Record, Records, Segment,
+    TextPlace, id_at, read_record, type_bytes,
+)
+from memlens.kernels.readers.numbers cimport u16_at, u32_at
+
+cdef enum:
+    MOST_NAME_BYTES = 4096      # a longer array is no thread's name
+    MOST_THREADS = 1 << 20
+    MOST_DUMPS = 64             # in one file, for which threads keep their names
+    MOST_EMPTY = 1024           # classes without fields of their own between two that have some
+
+WRITE, STATIC = S_WRITE, IS_STATIC
+
+
+cdef int rebuild(AddressMap *map, Vector *ids, uint64_t seed) noexcept nogil:
+    address_map_free(map)
+    return address_map_build(map, <uint64_t *> ids.data, ids.count, seed)
+
+
+cdef class Survey(Owner):
+    """Looks through ``records``, which have been run to their end, in stages.
+
+    ``start`` is the offset of the first record. With ``keeps_numbers`` only bytes, chars, arrays of int, fields named
+    "hash" and the fields of strings are removed.
+    """
+
+    def __cinit__(self, Records records, uint64_t start, bint keeps_numbers):
+        cdef Load *loads = <Load *> records.loads.data
+        cdef FrameRow *frames = <FrameRow *> records.frame_rows.data
+        cdef size_t each
+        self.records = records
+        self.keeps_numbers = keeps_numbers
+        self.start = start
+        self.stop = records.offset
+        self.own(&self.classes, sizeof(Layout))
+        self.own(&self.class_starts, 8)
+        self.own(&self.ranges, sizeof(Range))
+        self.own(&self.named_texts, 1)
+        self.own(&self.wanted, sizeof(Wanted))
+        self.own(&self.found, sizeof(Wanted))
+        self.own(&self.kept, 8)
+        self.own(&self.ids, 8)
+        self.own(&self.string_classes, 8)
+        self.own(&self.members, sizeof(Member))
+        address_map_init(&self.by_id)
+        address_map_init(&self.looked_for)
+        if vector_reserve(&self.named_texts, records.text_ids.count + 1) < 0:
+            raise MemoryError
+        memset(self.named_texts.data, 0, records.text_ids.count + 1)
+        for each in range(records.loads.count):
+            self.note_text(loads[each].name)
+            if self.is_text(loads[each].name, b"java/lang/String", 16) or self.is_text(
+                    loads[each].name, b"java.lang.String", 16):
+                # one for each dump, if the collector moved it in between
+                if vector_push(&self.string_classes, &loads[each].id) < 0:
+                    raise MemoryError
+        for each in range(records.frame_rows.count):
+            self.note_text(frames[each].method)
+            self.note_text(frames[each].signature)
+            self.note_text(frames[each].file)
+        self.rewind()
+
+    def __dealloc__(self):
+        address_map_free(&self.by_id)
+        address_map_free(&self.looked_for)
+
+    @property
+    def offset(self):
+        """The number of bytes that this stage has gone through."""
+        return self.position
+
+    # texts
+
+    cdef void note_text(self, uint64_t id) noexcept nogil:
+        """Note that the text with this id names something."""
+        cdef int64_t number = address_ordinal(&self.records.texts_by_id, id)
+        if number >= 0:
+            self.named_texts.data[number] = 1
+
+    cdef int note_member(self, uint64_t class_id, uint64_t name, uint64_t type) noexcept nogil:
+        cdef Member member
+        self.note_text(name)
+        member.class_id, member.name, member.type = class_id, name, type
+        return vector_push(&self.members, &member)
+
+    cdef bint is_text(self, uint64_t id, const char *text, uint64_t count) noexcept nogil:
+        cdef int64_t number = address_ordinal(&self.records.texts_by_id, id)
+        cdef TextPlace *place
+        if number < 0:
+            return False
+        place = <TextPlace *> self.records.text_places.data + number
+        return place.count == count and memcmp(self.records.bytes + place.offset, text, count) == 0
+
+    cdef bint is_string_class(self, uint64_t id) noexcept nogil:
+        cdef size_t each
+        for each in range(min(self.string_classes.count, <size_t> MOST_DUMPS)):
+            if (<uint64_t *> self.string_classes.data)[each] == id:
+                return True
+        return False
+
+    # looking through the file
+
+    cdef void rewind(self) noexcept nogil:
+        self.position = self.start
+        self.segment = 0
+        self.heap_end = 0
+        self.dump = 0xFFFFFFFF
+
+    def run(self, uint64_t limit) -> int:
+        """Continue a stage before the last to about the byte ``limit``. Returns OK at its end, MORE or NO_MEMORY."""
+        cdef int status
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        with nogil:
+            status = self.look_through(limit, seed)
+            if status == RUN_OK:
+                self.end_stage()
+        return status
+
+    cdef void end_stage(self) noexcept nogil:
+        cdef Vector done = self.wanted
+        self.wanted = self.found
+        self.found = done
+        self.found.count = 0
+        self.stage = self.stage + 1 if self.wanted.count else <int> S_WRITE
+        self.rewind()
+
+    cdef int look_through(self, uint64_t limit, uint64_t seed) noexcept nogil:
+        cdef Segment *segments = <Segment *> self.records.segments.data
+        cdef const uint8_t *bytes = self.records.bytes
+        cdef const uint8_t *at
+        cdef int id_bytes = self.records.id_bytes
+        cdef Record record
+        while True:
+            while self.position < self.heap_end:
+                if self.position >= limit:
+                    return RUN_MORE
+                if read_record(bytes + self.position, bytes + self.heap_end, id_bytes, &record) != WHOLE:
+                    break
+                if self.look_at(&record) < 0:
+                    return RUN_NO_MEMORY
+                self.position += record.bytes
+            self.position = max(self.position, self.heap_end)
+            if self.position >= self.stop:
+                return RUN_OK
+            if self.position >= limit:
+                return RUN_MORE
+            if self.is_heap_next():
+                if self.enter(segments[self.segment].dump, seed) < 0:
+                    return RUN_NO_MEMORY
+                self.position = segments[self.segment].start
+                self.heap_end = segments[self.segment].end
+                self.segment += 1
+                continue
+            at = bytes + self.position
+            if at[0] == START_THREAD and u32_at(at + 5) >= 8 + 4 * <uint64_t> id_bytes:
+                at += HEAD + 8 + id_bytes
+                self.note_text(id_at(at, id_bytes))
+                self.note_text(id_at(at + id_bytes, id_bytes))
+                self.note_text(id_at(at + 2 * id_bytes, id_bytes))
+            self.position += HEAD + <uint64_t> u32_at(bytes + self.position + 5)
+
+    cdef bint is_heap_next(self) noexcept nogil:
+        cdef Segment *segments = <Segment *> self.records.segments.data
+        return self.segment < self.records.segments.count and segments[self.segment].start == self.position + HEAD
+
+    cdef int enter(self, uint32_t dump, uint64_t seed) noexcept nogil:
+        """Begin a segment; at the first one of a dump prepare to look up its classes and what is wanted of it."""
+        cdef uint64_t count = self.classes.count
+        cdef Wanted *wanted = <Wanted *> self.wanted.data
+        cdef size_t each
+        if dump == self.dump:
+            return 0
+        self.dump = dump
+        if self.stage == S_CLASSES:
+            while self.class_starts.count <= dump:
+                if vector_push(&self.class_starts, &count) < 0:
+                    return -1
+            return 0
+        self.ids.count = 0
+        for each in range(self.wanted.count):
+            if wanted[each].dump == dump and vector_push(&self.ids, &wanted[each].id) < 0:
+                return -1
+        if rebuild(&self.looked_for, &self.ids, seed) < 0:
+            return -1
+        return self.link_classes(seed)
+
+    cdef int link_classes(self, uint64_t seed) noexcept nogil:
+        cdef Layout *classes = <Layout *> self.classes.data
+        cdef uint64_t first = self.first_class(), end = self.first_class_after(), each
+        cdef int64_t above
+        cdef int _step
+        self.ids.count = 0
+        for each in range(first, end):
+            if vector_push(&self.ids, &classes[each].id) < 0:
+                return -1
+        if rebuild(&self.by_id, &self.ids, seed) < 0:
+            return -1
+        for each in range(first, end):
+            above = self.class_of(classes[each].super_id)
+            # in a damaged file classes may extend each other in a circle
+            for _step in range(MOST_EMPTY):
+                if above < 0 or classes[above].field_bytes:
+                    break
+                above = self.class_of(classes[above].super_id)
+            classes[each].above = NO_CLASS if above < 0 or not classes[above].field_bytes else <uint32_t> above
+        return 0
+
+    cdef uint64_t first_class(self) noexcept nogil:
+        return (<uint64_t *> self.class_starts.data)[self.dump]
+
+    cdef uint64_t first_class_after(self) noexcept nogil:
+        if self.dump + 1 < self.class_starts.count:
+            return (<uint64_t *> self.class_starts.data)[self.dump + 1]
+        return self.classes.count
+
+    cdef int64_t class_of(self, uint64_t id) noexcept nogil:
+        """Return the index of the class with this id in the current dump; -1 if there is none."""
+        cdef int64_t number = address_ordinal(&self.by_id, id)
+        return -1 if number < 0 else <int64_t> self.first_class() + number
+
+    cdef int look_at(self, Record *record) noexcept nogil:
+        cdef Wanted found
+        if self.stage == S_CLASSES:
+            if record.tag == CLASS_DUMP:
+                return self.note_class(record)
+            if record.tag == ANDROID_HEAP:
+                return self.note_member(0, record.other, 0)
+            elif record.tag == ROOT_THREAD_OBJECT and self.found.count < MOST_THREADS:
+                found.id, found.dump = record.id, self.dump
+                return vector_push(&self.found, &found)
+            return 0
+        if address_ordinal(&self.looked_for, record.id) < 0:
+            return 0
+        if record.tag == INSTANCE_DUMP:
+            if self.stage == S_THREADS:
+                return self.want_field(record, b"name", 4)
+            if self.stage == S_NAMES and self.is_string_class(record.other):
+                if self.want_field(record, b"value", 5) < 0:
+                    return -1
+                return vector_push(&self.kept, &self.position)
+        elif (self.stage > S_THREADS and record.tag == PRIMITIVE_ARRAY_DUMP and record.body_bytes <= MOST_NAME_BYTES
+                and (record.element == TYPE_BYTE or record.element == TYPE_CHAR)):
+            return vector_push(&self.kept, &self.position)
+        return 0
+
+    cdef int note_class(self, Record *record) noexcept nogil:
+        cdef Layout row
+        cdef Range stays
+        cdef Range *last = NULL
+        cdef const uint8_t *at = record.body
+        cdef int id_bytes = self.records.id_bytes, bytes
+        cdef uint32_t _each, count
+        row.id = record.id
+        row.super_id = id_at(record.body - 4 - 6 * id_bytes, id_bytes)
+        row.body = <uint64_t> (record.body - self.records.bytes)
+        row.first_range = <uint32_t> self.ranges.count
+        row.field_bytes = 0
+        row.above = NO_CLASS
+        at = self.after_constants(at)
+        count = u16_at(at)
+        at += 2
+        for _each in range(count):
+            if self.note_member(row.id, id_at(at, id_bytes), IS_STATIC | at[id_bytes]) < 0:
+                return -1
+            at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
+        count = u16_at(at)
+        at += 2
+        for _each in range(count):
+            if self.note_member(row.id, id_at(at, id_bytes), at[id_bytes]) < 0:
+                return -1
+            bytes = type_bytes(at[id_bytes], id_bytes)
+            if bytes == 0:
+                # as the reader, which doesn't know where the fields after this one are
+                break
+            if self.field_stays(row.id, at[id_bytes], id_at(at, id_bytes)):
+                if last != NULL and last.offset + last.bytes == row.field_bytes:
+                    last.bytes += bytes
+                else:
+                    stays.offset, stays.bytes = row.field_bytes, bytes
+                    if vector_push(&self.ranges, &stays) < 0:
+                        return -1
+                    last = <Range *> self.ranges.data + (self.ranges.count - 1)
+            row.field_bytes += bytes
+            at += id_bytes + 1
+        row.ranges = <uint32_t> self.ranges.count - row.first_range
+        return vector_push(&self.classes, &row)
+
+    cdef const uint8_t *after_constants(self, const uint8_t *at) noexcept nogil:
+        cdef uint32_t _each, count = u16_at(at)
+        at += 2
+        for _each in range(count):
+            at += 3 + type_bytes(at[2], self.records.id_bytes)
+        return at
+
+    cdef bint type_stays(self, uint8_t type) noexcept nogil:
+        if type == TYPE_OBJECT or type == TYPE_ARRAY:
+            return True
+        return self.keeps_numbers and type != TYPE_BYTE and type != TYPE_CHAR
+
+    cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil:
+        if type == TYPE_OBJECT or type == TYPE_ARRAY:
+            return True
+        if type == TYPE_INT and self.is_text(name, b"threadStatus", 12):
+            # whether a thread runs or waits
+            return True
+        # a text can be guessed from its hash, which strings and the entries of maps have
+        return self.type_stays(type) and not self.is_string_class(class_id) and not self.is_text(name, b"hash", 4)
+
+    cdef int want_field(self, Record *record, const char *name, uint64_t count) noexcept nogil:
+        """Add the object to which an instance refers by a field to those that the next stage looks for."""
+        cdef Layout *classes = <Layout *> self.classes.data
+        cdef int64_t walked = self.class_of(record.other)
+        cdef const uint8_t *at
+        cdef int id_bytes = self.records.id_bytes
+        cdef uint64_t base = 0
+        cdef uint32_t _each, fields, offset
+        cdef Wanted found
+        while 0 <= walked < NO_CLASS and base <= record.body_bytes:
+            at = self.after_constants(self.records.bytes + classes[walked].body)
+            fields = u16_at(at)
+            at += 2
+            for _each in range(fields):
+                at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
+            fields = u16_at(at)
+            at += 2
+            offset = 0
+            for _each in range(fields):
+                if offset >= classes[walked].field_bytes:
+                    break
+                if at[id_bytes] == TYPE_OBJECT and self.is_text(id_at(at, id_bytes), name, count):
+                    if base + offset + <uint64_t> id_bytes > record.body_bytes:
+                        return 0
+                    found.id, found.dump = id_at(record.body + base + offset, id_bytes), self.dump
+                    return vector_push(&self.found, &found) if found.id else 0
+                offset += type_bytes(at[id_bytes], id_bytes)
+                at += id_bytes + 1
+            base += classes[walked].field_bytes
+            walked = classes[walked].above
+        return 0
+
+    # what was found
+
+    def take_kept(self) -> object:
+        """Move out the offsets (``uint64``) of the records of threads' names, in no order."""
+        return column_of(&self.kept, b"Q")
+
+    def take_members(self) -> object:
+        """Move out rows of three ``uint64``: a class, the id of a field's name, its type, and STATIC if it is static.
+
+        Names of Android's heaps are there as those of a class 0 and of no type.
+        """
+        self.members.item_bytes, self.members.count = 8, self.members.count * 3
+        return column_of(&self.members, b"Q")

@@ -1,0 +1,195 @@
+"""Dumps of Java written anew with other names: none of the program's own is left, and the mapping leads back."""
+
+import random
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.python import hprof_files
+from tests.python.command_line import memlens
+from tests.python.conftest import real_heaps
+from tests.python.graph_reading import damaged, load, type_names
+from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT
+from tests.python.redacted_files import SECRET, assert_same_graph, names_of, redacted
+from tests.python.test_redact import FIXTURES, planted_hprof
+
+from memlens.errors import MemlensError
+from memlens.formats.redaction.java_names import NewNames, is_runtimes
+from memlens.store.snapshot import Snapshot
+
+OWN = (
+    "com/example", "Cache", "Entry", "Loader", "Login", "Wide", "Ledger", "SHARED", "ratio", "count", "checkout",
+    "日本", "worker of alice",
+)  # fmt: skip
+"""Names of the program's own in what :func:`named` makes."""
+
+
+def named(version: str = "1.0.2", id_bytes: int = 8) -> bytes:
+    """A dump with names of its own wherever there can be some, and what is shared with the runtime."""
+    dump = hprof_files.small(version, id_bytes)
+    base, thread = 0x30_0000, 0x10_0000 + 0xE0
+    dump.load(base, "com/example/Cache$Entry$1Ledger")
+    dump.load(base + 0x20, "[[Lcom/example/Loader;")
+    dump.load(base + 0x40, "com/example/Wide$$Lambda$14+0x0000000800c03000")
+    dump.klass(base + 0x60, "Ledger", 0x10_0000, [("value", OBJECT), ("checkout", INT)])
+    for place, name in enumerate(("worker of alice", "main", "a")):
+        chars = base + 0x100 + place * 0x40
+        dump.numbers(chars, CHAR, name.encode("utf-16-be"))
+        dump.instance(chars + 0x10, 0x10_0040, "PbI", chars, 0, 77)
+        dump.instance(chars + 0x20, thread, "PI", chars + 0x10, 5)
+        dump.add(0x08, "PII", chars + 0x20, 20 + place, 0)
+    serial = dump.serials
+    dump.record(
+        0x04,
+        dump.pack("PPPPIi", 78, dump.name("checkout"), dump.name("(ILcom/example/Login;)[Lcom/example/Wide;"),
+                  dump.name("Ledger.kt"), serial, 12),
+    )  # fmt: skip
+    dump.record(0x05, dump.pack("IIIP", 13, 20, 1, 78))
+    dump.numbers(0x31_0000, BYTE, b"worker of alice")
+    return dump.end()
+
+
+def forms(text: str) -> list[bytes]:
+    return [text.encode(form) for form in ("utf-8", "utf-16-be", "utf-16-le")]
+
+
+def written_by_other_names(path: Path, folder: Path) -> tuple[Path, list[str]]:
+    """The dump with other names in a folder of its own, where there is no mapping, and the mapping's lines."""
+    mapping: list[str] = []
+    data, _ = redacted(path, mapping=mapping)
+    again = folder / "alone" / "again.hprof"
+    again.parent.mkdir(exist_ok=True)
+    again.write_bytes(data)
+    return again, mapping
+
+
+def lead_back(again: Path, mapping: list[str]) -> None:
+    """Put the mapping where the reader looks for it."""
+    (again.parent / "again.mapping.txt").write_text("".join(f"{line}\n" for line in mapping), "utf-8")
+
+
+@pytest.mark.parametrize(("version", "id_bytes"), [("1.0.2", 8), ("1.0.1", 4), ("1.0.3", 4)])
+def test_no_name_of_the_programs_own_is_left(
+    version: str, id_bytes: int, tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    path = tmp_path / "named.hprof"
+    path.write_bytes(named(version, id_bytes))
+    again, mapping = written_by_other_names(path, tmp_path)
+    for name in OWN:
+        assert [form for form in forms(name) if form in path.read_bytes()], name
+        assert not [form for form in forms(name) if form in again.read_bytes()], name
+    before, after = load(path), load(again)
+    # what the runtime has as well stays, as does what it calls its own threads
+    assert [name for name in type_names(after) if is_runtimes(name)] == [
+        name for name in type_names(before) if is_runtimes(name)
+    ]
+    assert {"p1.p2.C1$C2", "p1.p2.C3"} <= set(type_names(after))
+    assert {"value", "referent"} <= set(names_of(after, after.references.name.tolist()))
+    assert set(names_of(after, after.threads.rows["name"].tolist())) >= {"main", "t"}
+    one, other = opened(path), opened(again)
+    for column in ("dominator", "retained", "distance", "shallow"):
+        assert np.array_equal(getattr(one.objects, column), getattr(other.objects, column)), column
+    # whoever has the mapping reads the dump as it was
+    lead_back(again, mapping)
+    assert_same_graph(before, load(again))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*(FIXTURES / f"{name}.hprof.zst" for name in ("sessions", "ran_out")), *real_heaps("hprof/mat_*.zst")],
+    ids=lambda path: path.name,
+)
+def test_real_dumps(path: Path, tmp_path: Path) -> None:
+    if path.stat().st_size > 6 << 20:
+        pytest.skip("takes minutes")
+    again, mapping = written_by_other_names(path, tmp_path)
+    before, data = load(path), again.read_bytes()
+    own = {name.replace(".", "/").rstrip("[]") for name in type_names(before) if not is_runtimes(name)}
+    assert own
+    assert not [name for name in own if re.search(rb"(?<![\w/])%s(?![\w/])" % re.escape(name.encode()), data)]
+    assert not {name for name in type_names(load(again)) if not is_runtimes(name)} & set(type_names(before))
+    lead_back(again, mapping)
+    # the mapping also says where a class is whose frames have no file
+    assert_same_graph(before, load(again), more_files=True)
+
+
+def test_names_of_every_form() -> None:
+    names = NewNames({"size", "C2"})
+    assert names.class_name("com/acme/Foo") == "p1/p2/C1"
+    assert names.class_name("com.acme.Foo[][]") == "p1.p2.C1[][]"
+    assert names.class_name("[[Lcom/acme/Foo;") == "[[Lp1/p2/C1;"
+    assert names.class_name("com/acme/Foo$12$Bar") == "p1/p2/C1$12$C3"
+    assert names.class_name("com/acme/Foo$$Lambda$7+0x00ff") == "p1/p2/C1$$Lambda$7+0x00ff"
+    assert names.class_name("com/acme/Foo$$Lambda/0x00ff") == "p1/p2/C1$$Lambda/0x00ff"
+    assert names.class_name("com/other/Foo") == "p1/p3/C4"
+    for kept in ("[I", "int[]", "java/util/Map", "[Ljava/lang/String;", "size", ""):
+        assert names.class_name(kept) == kept
+    # of no package, with the letter of a primitive
+    assert names.class_name("I") == "C5"
+    assert names.field("com/acme/Foo", "size", "int") == "size"
+    assert names.field("com/acme/Foo", "held back", "int") == "f1"
+    assert names.method("com/acme/Foo", "go", "([ILcom/acme/Foo;)V") == "m1"
+    assert names.method("com/acme/Foo", "<init>", "()V") == "<init>"
+    assert names.signature("(ILcom/acme/Foo;)[Ljava/util/Map;") == "(ILp1/p2/C1;)[Ljava/util/Map;"
+    assert names.signature("a secret") is None
+    assert names.file("com/acme/Foo$12$Bar", "Foo.java") == "C1.java"
+    assert names.file("com/acme/Foo", "All.secret") == "S1"
+    assert (names.thread("worker", 6), names.thread("worker of alice", 15)) == ("t1    ", "thread-2       ")
+    names.class_name("com/acme/It's a -> test:")
+    assert list(names.mapping()) == [
+        "I -> C5:",
+        "com.acme.Foo -> p1.p2.C1:",
+        '# {"id":"sourceFile","fileName":"All.secret"}',
+        '# "    int held back -> f1"',
+        "    void go(int[],com.acme.Foo) -> m1",
+        "com.acme.Foo$$Lambda$7+0x00ff -> p1.p2.C1$$Lambda$7+0x00ff:",
+        "com.acme.Foo$$Lambda.0x00ff -> p1.p2.C1$$Lambda.0x00ff:",
+        "com.acme.Foo$12$Bar -> p1.p2.C1$12$C3:",
+        '# {"id":"sourceFile","fileName":"Foo.java"}',
+        '# "com.acme.It\'s a -> test: -> p1.p2.C6:"',
+        "com.other.Foo -> p1.p3.C4:",
+        '# {"id": "thread", "name": "worker", "renamed": "t1"}',
+        '# {"id": "thread", "name": "worker of alice", "renamed": "thread-2"}',
+    ]
+
+
+def test_damaged_dumps_have_no_names_either(tmp_path: Path) -> None:
+    """Or are refused: what the damage left as a name of a class is still replaced."""
+    draw, whole = random.Random(5), planted_hprof()
+    written = 0
+    for _ in range(150):
+        path = tmp_path / "damaged.hprof"
+        path.write_bytes(damaged(whole, draw))
+        mapping: list[str] = []
+        try:
+            data, _ = redacted(path, mapping=mapping)
+        except MemlensError:
+            continue
+        written += 1
+        assert SECRET.encode() not in data
+    assert written > 50
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path, out = tmp_path / "named.hprof", tmp_path / "shared.hprof.gz"
+    path.write_bytes(named())
+    said = memlens("redact", path, out, "--rename").stdout
+    mapping = tmp_path / "shared.mapping.txt"
+    assert f"{mapping}: " in said
+    assert stat.S_IMODE(mapping.stat().st_mode) == 0o600
+    assert_same_graph(load(path), load(out))
+    out.unlink()
+    # the mapping of a dump that somebody else may have is not lost, nor one that a build wrote
+    assert "shared.mapping.txt exists" in memlens("redact", path, out, "--rename", status=1).stderr
+    memlens("redact", path, out, "--rename", "--force")
+    out.unlink()
+    mapping.write_text("com.example.App -> a.a:\n")
+    assert "shared.mapping.txt exists" in memlens("redact", path, out, "--rename", "--force", status=1).stderr
+    mapping.unlink()
+    assert not out.exists()
+    other = FIXTURES / "sessions.ruby.json.zst"
+    assert "Names are only replaced" in memlens("redact", other, out, "--rename", "--force", status=1).stderr
+    assert not out.exists()
