@@ -7,17 +7,16 @@
 //   npm start -- --print-url       for scripts: one line of JSON on stdout when ready, all else on stderr
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { onPath } from './lib/chromium.mjs';
 import { installCodeServer } from './lib/code-server.mjs';
 import { ROOT, WINDOWS } from './lib/paths.mjs';
 import { setup } from './lib/setup.mjs';
-import { UserError, main, must } from './lib/steps.mjs';
+import { UserError, argumentsOf, main, must } from './lib/steps.mjs';
 import { startVSCodeServer } from './lib/vscode-server.mjs';
 
 const SAMPLE = path.join(ROOT, 'samples', 'train.pickle');
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = argumentsOf({
   options: {
     browser: { type: 'boolean' },
     folder: { type: 'string' },

@@ -4,14 +4,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { findChromium } from './lib/chromium.mjs';
 import { installCodeServer } from './lib/code-server.mjs';
 import { installFleet } from './lib/fleet.mjs';
 import { installMemray } from './lib/memray.mjs';
 import { ROOT, VENV_PYTHON, venvProgram } from './lib/paths.mjs';
 import { setup } from './lib/setup.mjs';
-import { UserError, filesUnder, main, run, seconds } from './lib/steps.mjs';
+import { UserError, argumentsOf, filesUnder, main, run, seconds } from './lib/steps.mjs';
 import { bundleUnitTests } from './lib/unit.mjs';
 
 const exists = (file) => existsSync(path.join(ROOT, file));
@@ -178,7 +177,7 @@ const STEPS = [
   },
 ];
 
-const { values, tokens } = parseArgs({
+const { values, tokens } = argumentsOf({
   options: { only: { type: 'string' }, verbose: { type: 'boolean' } },
   allowPositionals: true,
   tokens: true,

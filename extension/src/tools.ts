@@ -72,7 +72,8 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
       title = vscode.l10n.t('Read {0}?', path.basename(others[0] ?? ''));
       say(vscode.l10n.t('It is not in this workspace:'), others.join('\n'));
     }
-    if (input.values === true) {
+    // The server also takes what models write in place of true.
+    if (input.values !== undefined && input.values !== null && input.values !== false) {
       title = vscode.l10n.t('Send what objects of {0} contain?', file);
       say(vscode.l10n.t('Texts of strings and values of fields are sent to the language model.'));
     }
@@ -98,7 +99,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     const asked: Record<string, unknown> = { ...input, [this.file]: this.#chosen(input) };
     for (const key of FILES) {
       const file = asked[key];
-      if (typeof file === 'string') asked[key] = await inWorkspace(file);
+      if (typeof file === 'string') asked[key] = await inWorkspace(localPath(file));
     }
     const { text, is_error } = await this.#request(asked, token);
     // An error is thrown, so that the model is told that there is no answer.
@@ -109,14 +110,16 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
   /** The file that the input names, else the snapshot that was looked at last. */
   #chosen(input: Input): string | undefined {
     const file = input[this.file];
-    return typeof file === 'string' && file !== '' ? file : this.editors.views[0]?.uri.fsPath;
+    return typeof file === 'string' && file !== '' ? localPath(file) : this.editors.views[0]?.uri.fsPath;
   }
 
   /** The files that are neither open nor in the workspace. None is looked for before the user has confirmed it. */
   #outside(input: Input): string[] {
     const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
     const open = this.editors.views.map(({ uri }) => uri.fsPath);
-    const named = FILES.map((key) => input[key]).filter((file) => typeof file === 'string');
+    const named = FILES.map((key) => input[key])
+      .filter((file) => typeof file === 'string')
+      .map(localPath);
     return named.filter(
       (file) =>
         !open.includes(file) && !folders.some((folder) => isWithin(folder, path.resolve(folder, file))),
@@ -136,6 +139,11 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
       throw new Error(`${message}. ${advice}`, { cause: error });
     }
   }
+}
+
+/** Some models write a file's URI instead of its path. */
+function localPath(file: string): string {
+  return file.startsWith('file://') ? vscode.Uri.parse(file).fsPath : file;
 }
 
 /** A relative path is one of the workspace's: of the first folder that has such a file. */

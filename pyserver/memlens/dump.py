@@ -7,8 +7,10 @@ of the program runs: no properties, and no ``__repr__`` or ``__sizeof__`` of its
 the format.
 """
 # Modules that this one imports become part of the dumped heap, hence neither pathlib nor contextlib.
-# ruff: noqa: PTH105, PTH108, PTH123, SIM105
+# Classes are compared by identity and looked up by their ids, since a metaclass may define __eq__ and __hash__.
+# ruff: noqa: PTH105, PTH108, PTH110, PTH113, PTH123, SIM105
 
+import errno
 import gc
 import os
 import struct
@@ -55,9 +57,14 @@ _FLAGS = type.__dict__["__flags__"].__get__
 _DICT_OFFSET = type.__dict__["__dictoffset__"].__get__
 _GET = object.__getattribute__
 _MANAGED_DICT = 1 << 4
-_C_SIZEOF = (types.MethodDescriptorType, types.BuiltinFunctionType)
+_HEAP_TYPE = 1 << 9
+"""Classes that aren't written in C have it, and some that are."""
+_CO_OPTIMIZED = 1
+_CONTAINERS = (list, tuple, dict)
+_WITH_OWN_DICT = (type, types.ModuleType)
+_WITHOUT_ATTRIBUTES = (*_WITH_OWN_DICT, types.FunctionType)
 
-_KNOWN: dict[type, tuple[str, ...]] = {
+_ATTRIBUTES: dict[type, tuple[str, ...]] = {
     types.FunctionType: (
         "__code__", "__globals__", "__builtins__", "__defaults__", "__kwdefaults__", "__closure__", "__name__",
         "__qualname__", "__doc__", "__module__",
@@ -78,7 +85,7 @@ _KNOWN: dict[type, tuple[str, ...]] = {
 }  # fmt: skip
 """The attributes by which objects of some types refer to others; reading these runs no code of the program."""
 
-_NUMBERS = (float, complex)
+_KNOWN = {id(kind): names for kind, names in _ATTRIBUTES.items()}
 
 
 class Cost(NamedTuple):
@@ -92,15 +99,19 @@ class Cost(NamedTuple):
     """By how much the process grew meanwhile, at its largest; None if the system doesn't report it."""
 
 
-def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = True) -> Cost:
+def heap(path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: bool = True) -> Cost:
     """Write the heap into the file ``path``, and return what that took.
 
     Without ``texts`` the text of strings and numbers is left out, and with it the keys of dictionaries. ``collect``
     collects garbage first, so that everything that is written is in use. The program is paused meanwhile, except for
-    threads that run without the interpreter's lock. Raises OSError, and leaves no file then.
+    threads that run without the interpreter's lock. Only its owner may read the file. Raises OSError, and leaves no
+    file then.
     """
     began, before = time.perf_counter(), _resident_bytes()
-    partial = f"{os.fspath(path)}.partial"
+    path = os.fsdecode(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "It is not a regular file, which could be replaced", path)
+    partial = f"{path}.partial"
     if collect:
         gc.collect()
     was_on, interval = gc.isenabled(), sys.getswitchinterval()
@@ -108,7 +119,9 @@ def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = Tr
     # other threads run only while the file is written
     sys.setswitchinterval(1000.0)
     try:
-        with open(partial, "wb", buffering=0) as file:
+        file = _created(partial)
+        # not `with`, which would keep a method of the file: that would be in the heap
+        try:
             writer = _Writer(file, texts)
             writer.write(sys._getframe())
             peak = writer.peak_bytes
@@ -117,6 +130,8 @@ def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = Tr
             cost = Cost(writer.objects, writer.references, writer.written, seconds, grown)
             writer.end(cost)
             cost = cost._replace(file_bytes=writer.written)
+        finally:
+            file.close()
         os.replace(partial, path)
     except BaseException:
         try:
@@ -129,6 +144,16 @@ def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = Tr
         if was_on:
             gc.enable()
     return cost
+
+
+def _created(path: str) -> BinaryIO:
+    """Create a file for its owner alone, in place of what an interrupted dump has left there."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return open(os.open(path, flags, 0o600), "wb", buffering=0)
 
 
 def _resident_bytes() -> int | None:
@@ -160,9 +185,10 @@ class _Writer:
         self._text_count = 0
         self._frames: dict[tuple[int, int, int], int] = {}
         self._stacks: dict[Any, int] = {}
-        self._classes: dict[type, _Class] = {}
-        self._learnt: dict[type, list[str]] = {}
-        self._asked: dict[type, int] = {}
+        # by the ids of classes
+        self._classes: dict[int, _Class] = {}
+        self._learnt: dict[int, list[str]] = {}
+        self._asked: dict[int, int] = {}
         self._seen: set[int] = set()
         self._waiting: list[Any] = []
         self._held: list[Any] = []
@@ -178,7 +204,8 @@ class _Writer:
         """Write everything but the end. ``own`` is this module's own frame, which is left out."""
         self._note("python", sys.version)
         self._note("process_id", str(os.getpid()))
-        self._note("program", " ".join(sys.argv[:1]) if getattr(sys, "argv", None) else "")
+        words = getattr(sys, "argv", None)
+        self._note("program", words[0] if type(words) is list and words and type(words[0]) is str else "")
         self._note("allocations_traced", "1" if self._traced else "0")
         everything = gc.get_objects()
         # the objects of this writer itself
@@ -229,6 +256,7 @@ class _Writer:
 
     def _text(self, text: str) -> int:
         """Return the number of a text that belongs to the program's code; it is written once."""
+        text = _exact(text)
         number = self._strings.get(text)
         if number is None:
             number = self._new_text(text)
@@ -282,11 +310,13 @@ class _Writer:
         names: dict[int, str] = {}
         addresses: dict[int, int] = {}
         for ident, thread in list(getattr(threading, "_active", {}).items()):
-            try:
-                name = _GET(thread, "_name")
-            except AttributeError:
-                name = ""
-            names[ident] = name if type(name) is str else f"thread {ident}"
+            own_name: Any = None
+            if not _is_descriptor(type(thread), "_name"):
+                try:
+                    own_name = _GET(thread, "_name")
+                except AttributeError:
+                    pass
+            names[ident] = own_name if type(own_name) is str else f"thread {ident}"
             addresses[ident] = id(thread)
             self._root(thread, "thread", names[ident])
         for ident, top in list(sys._current_frames().items()):
@@ -295,13 +325,13 @@ class _Writer:
             depth = 0
             while frame is not None:
                 code = frame.f_code
-                if code.co_filename != own_file:
+                if _exact(code.co_filename) != own_file:
                     place = self._frame(code.co_filename, frame.f_lineno or 0, code.co_qualname)
                     self._buffer += _ACTIVATION.pack(
                         b"A", addresses.get(ident, 0), self._text(thread_name), depth, place
                     )
                     depth += 1
-                    for name, value in list(frame.f_locals.items()):
+                    for name, value in _variables(frame):
                         self._root(value, "local", f"{name} ({thread_name})", place)
                 frame = frame.f_back
 
@@ -313,7 +343,7 @@ class _Writer:
 
     def _write_object(self, item: Any) -> None:
         kind = type(item)
-        known = self._classes.get(kind) or self._class(kind)
+        known = self._classes.get(id(kind)) or self._class(kind)
         if known.is_sizeof_safe:
             size = sys.getsizeof(item)
         else:
@@ -344,13 +374,12 @@ class _Writer:
             for name, value in own.items():
                 if type(value) is types.MemberDescriptorType and type(name) is str:
                     slots.setdefault(name, value)
-        for name in _KNOWN.get(kind, ()):
+        for name in _KNOWN.get(id(kind), ()):
             slots.setdefault(name, _CLASS_DICT(kind).get(name))
         slots = {name: value for name, value in slots.items() if _has_get(value)}
-        known = _Class(
-            type(sizeof) in _C_SIZEOF, bool(_FLAGS(kind) & _MANAGED_DICT) or _DICT_OFFSET(kind) != 0, slots
-        )
-        self._classes[kind] = known
+        is_in_c = type(sizeof) is types.MethodDescriptorType or type(sizeof) is types.BuiltinFunctionType
+        known = _Class(is_in_c, bool(_FLAGS(kind) & _MANAGED_DICT) or _DICT_OFFSET(kind) != 0, slots)
+        self._classes[id(kind)] = known
         module = _MODULE(kind)
         names = self._text(_QUALNAME(kind)), self._text(module) if type(module) is str else 0
         self._buffer += _TYPE.pack(b"T", id(kind), *names)
@@ -384,7 +413,7 @@ class _Writer:
                 if item.bit_length() <= _MOST_BITS
                 else f"(whole number of {item.bit_length()} bits)"
             )
-        elif kind in _NUMBERS:
+        elif kind is float or kind is complex:
             text = repr(item)
         elif kind is bytes:
             text = _shortened(repr(item[:_MOST_TEXT]))
@@ -394,10 +423,10 @@ class _Writer:
 
     def _class_line(self, item: type) -> int:
         """Return the frame of a class: its first line from Python 3.13 on, before that its first method's."""
-        own = _CLASS_DICT(item)
+        own, prefix = _CLASS_DICT(item), f"{_exact(_QUALNAME(item))}."
         line, file, first = own.get("__firstlineno__"), "", 0
         for value in own.values():
-            if type(value) is types.FunctionType and value.__qualname__.startswith(f"{_QUALNAME(item)}."):
+            if type(value) is types.FunctionType and str.startswith(value.__qualname__, prefix):
                 code = value.__code__
                 if not first or code.co_firstlineno < first:
                     file, first = code.co_filename, code.co_firstlineno
@@ -433,7 +462,7 @@ class _Writer:
     def _write_others(self, item: Any, kind: type, known: _Class) -> None:
         referents = gc.get_referents(item)
         # isinstance would read the object's __class__, which the program may define
-        if issubclass(kind, list | tuple | dict):
+        if issubclass(kind, _CONTAINERS):
             if issubclass(kind, dict):
                 self._write_dict(item)
                 items = [*dict.keys(item), *dict.values(item)]
@@ -470,7 +499,7 @@ class _Writer:
                 by_id.setdefault(id(descriptor.__get__(item)), name)
             except (AttributeError, ValueError, TypeError):
                 pass  # a slot that isn't set
-        if known.has_dict and not issubclass(kind, type | types.ModuleType | types.FunctionType):
+        if known.has_dict and not issubclass(kind, _WITHOUT_ATTRIBUTES):
             self._attributes(item, kind, referents, by_id)
         names = []
         for each in referents:
@@ -483,7 +512,7 @@ class _Writer:
                     if type(each) is dict and known.has_dict
                     else ""
                 )
-                if issubclass(kind, type | types.ModuleType) and type(each) is dict:
+                if issubclass(kind, _WITH_OWN_DICT) and type(each) is dict:
                     name = "__dict__"
             names.append(self._text(name) if name else 0)
         return names
@@ -493,19 +522,20 @@ class _Writer:
 
         Only for the first few instances of a class is a dictionary created, to learn the names for the others.
         """
-        learnt = self._learnt.setdefault(kind, [])
+        learnt = self._learnt.setdefault(id(kind), [])
         for name in learnt:
             try:
                 by_id.setdefault(id(_GET(item, name)), name)
             except AttributeError:
                 pass
         unknown = [each for each in referents if id(each) not in by_id and each is not kind]
-        if not unknown or self._asked.get(kind, 0) >= _MOST_LEARNT:
+        asked = self._asked.get(id(kind), 0)
+        if not unknown or asked >= _MOST_LEARNT:
             return
-        own = _own_dict(item)
+        own = _own_dict(item, kind)
         if own is None or any(each is own for each in unknown):
             return  # it had a dictionary already
-        self._asked[kind] = self._asked.get(kind, 0) + 1
+        self._asked[id(kind)] = asked + 1
         for name, value in list(own.items()):
             if type(name) is str:
                 by_id.setdefault(id(value), name)
@@ -513,12 +543,36 @@ class _Writer:
                     learnt.append(name)
 
 
-def _own_dict(item: Any) -> dict[Any, Any] | None:
-    try:
-        own = _GET(item, "__dict__")
-    except AttributeError:
-        return None
-    return own if type(own) is dict else None
+def _variables(frame: types.FrameType) -> list[tuple[str, Any]]:
+    """Return the variables of a frame. The names in a class's body may be kept by an object of the program."""
+    own: Any = frame.f_locals
+    kind = type(own)
+    if issubclass(kind, dict):
+        items = list(dict.items(own))
+    elif not _FLAGS(kind) & _HEAP_TYPE:
+        items = list(own.items())
+    else:
+        return [("", own)]
+    code = frame.f_code
+    # until Python 3.12 a function's frame keeps this dictionary, and with it what the function soon drops; the third
+    # reference is the argument
+    if kind is dict and code.co_flags & _CO_OPTIMIZED and sys.getrefcount(own) == 3:
+        for name in code.co_varnames + code.co_cellvars + code.co_freevars:
+            dict.pop(own, name, None)
+    return [(_exact(name) if issubclass(type(name), str) else "", value) for name, value in items]
+
+
+def _own_dict(item: Any, kind: type) -> dict[Any, Any] | None:
+    """Return the dictionary of an instance, without reading another ``__dict__`` that the program defines."""
+    for base in _MRO(kind):
+        descriptor = _CLASS_DICT(base).get("__dict__")
+        if type(descriptor) is types.GetSetDescriptorType:
+            try:
+                own = descriptor.__get__(item)
+            except (AttributeError, TypeError):
+                return None
+            return own if type(own) is dict else None
+    return None
 
 
 def _is_descriptor(kind: type, name: str) -> bool:
@@ -532,6 +586,11 @@ def _is_descriptor(kind: type, name: str) -> bool:
 
 def _has_get(value: Any) -> bool:
     return any("__get__" in _CLASS_DICT(base) for base in _MRO(type(value)))
+
+
+def _exact(text: str) -> str:
+    """Return a text whose class is ``str``: names may be of a subclass with methods of its own."""
+    return text if type(text) is str else str.__str__(text)
 
 
 def _shortened(text: str) -> str:

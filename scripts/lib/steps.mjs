@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { CACHE, ROOT, WINDOWS } from './paths.mjs';
 
 /** An error with a message for users: what is wrong and what to do. It is printed without a stack. */
@@ -161,6 +162,16 @@ export async function exclusively(name, work) {
   } finally {
     process.removeListener('exit', release);
     release();
+  }
+}
+
+/** Like `parseArgs`, but wrong arguments end the script with one sentence. */
+export function argumentsOf(config) {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    console.error(`${error.message.split('. ')[0]}.`);
+    process.exit(1);
   }
 }
 

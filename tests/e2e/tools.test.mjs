@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { openVSCode, ROOT } from './harness.mjs';
 import { SnapshotView, until } from './view.mjs';
 
@@ -99,10 +100,13 @@ test('what objects contain is sent only after a question of its own', async () =
   const dialog = vscode.page.locator('.monaco-dialog-box', {
     hasText: 'Send what objects of train.pickle contain?',
   });
-  const answer = begin({ tool: 'memlens_summary', input: { values: true } });
-  await dialog.waitFor();
-  await dialog.getByRole('button', { name: 'Cancel' }).click();
-  assert.match((await answer()).error, /Cancel/);
+  // Models also write true as text.
+  for (const values of [true, 'true']) {
+    const answer = begin({ tool: 'memlens_summary', input: { values } });
+    await dialog.waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    assert.match((await answer()).error, /Cancel/);
+  }
 });
 
 test('a file that is not in the workspace is read only once it is confirmed', async () => {
@@ -113,8 +117,10 @@ test('a file that is not in the workspace is read only once it is confirmed', as
   assert.ok((await dialog.innerText()).includes(file));
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   assert.match((await refused()).error, /Cancel/);
-  const answer = begin({ tool: 'memlens_top', input: { path: file } });
+  // Models also write a file's URI.
+  const answer = begin({ tool: 'memlens_top', input: { path: pathToFileURL(file).href } });
   await dialog.waitFor();
+  assert.ok((await dialog.innerText()).includes(file));
   await dialog.getByRole('button', { name: 'Yes' }).click();
   assert.equal(JSON.parse((await answer()).ok).value, 'inuse_space');
 });

@@ -535,7 +535,10 @@ def test_long_answers_are_cut_and_say_so(client: McpClient, folder: Path) -> Non
     ("name", "arguments", "complaint"),
     [
         ("memlens_summary", {}, "name no file"),
-        ("memlens_compare", {"before": TRACE}, "name no file"),
+        ("memlens_summary", {"path": ""}, "name no file. Give its path as `path`"),
+        ("memlens_compare", {"before": TRACE}, "name no file. Give its path as `after`"),
+        ("memlens_top", {"path": "app.hprof", "by": "category"}, "Group it by type, package"),
+        ("memlens_top", {"path": "app.hprof", "by": "stack"}, "can't be grouped by stack"),
         ("memlens_summary", {"path": 5}, "path"),
         ("memlens_summary", {"path": TRACE, "colour": "red"}, "colour"),
         ("memlens_summary", {"path": "missing.pickle"}, "There is no file"),
@@ -592,6 +595,23 @@ def test_a_damaged_file_is_an_error_and_not_a_crash(client: McpClient, folder: P
 
 def test_arguments_that_are_null_count_as_left_out(client: McpClient) -> None:
     assert client.call("memlens_top", path=TRACE, by=None, filter=None, device=None)["by"] == "line"
+    client.send({"jsonrpc": "2.0", "id": "null", "method": "ping", "params": None})
+    assert client.read() == {"jsonrpc": "2.0", "id": "null", "result": {}}
+
+
+def test_numbers_as_text_and_a_file_by_its_uri(client: McpClient, folder: Path) -> None:
+    asked: dict[str, Any] = {"by": "object", "filter": "type:Session"}
+    uri = (folder / "app.hprof").as_uri()
+    expected = client.call("memlens_top", path="app.hprof", limit=2, values=True, **asked)
+    assert client.call("memlens_top", path=uri, limit="2", values="true", **asked) == expected
+    assert len(expected["rows"]) == 2
+
+
+def test_as_many_rows_of_sql_as_are_asked_for(client: McpClient) -> None:
+    query = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c LIMIT 1000"
+    found = client.call("memlens_sql", path="app.hprof", query=query, limit=500)
+    assert found["rows"] == [[number] for number in range(1, 501)]
+    assert found["more"]
 
 
 # ---- docs/language-models.md -----------------------------------------------------------------------------------

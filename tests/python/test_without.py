@@ -93,7 +93,8 @@ def test_paths_avoid_what_is_left_out(seed: int, opened: Opened, tmp_path: Path)
             named = [each.object for each in chosen if isinstance(each, OneObject)]
             assert [row.object for row in answer.without.objects] == named
             begin = {0, *left.strong(0)}
-            holding = [root for root in begin if item in left.reached([root])]
+            # the dump's own root is above all others: a path from it says again what one from them has said
+            holding = [root for root in begin if item in left.reached([root]) and (root or not item)]
             lengths = [path.length for path in answer.paths]
             assert lengths[:1] == [levels[each] for each in (item,) if each in levels]
             assert lengths == sorted(lengths)
@@ -262,7 +263,7 @@ def test_the_command_and_the_server_say_the_same(
     assert printed(11).splitlines()[:2] == ["path 1, 0 steps:", "  (Stack roots): Key @23"]
     assert printed(11, "--without", "@5").splitlines()[:4] == [
         "without @5: nothing would be freed",
-        "path 1, 1 steps:",
+        "path 1, 1 step:",
         "  user root: global @7",
         "  -> key (property): Key @23, 1016 B retained",
     ]

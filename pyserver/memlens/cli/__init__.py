@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
@@ -35,11 +36,15 @@ def _terminate(_signal: int, _frame: object) -> NoReturn:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    options = parse(with_run(sys.argv[1:] if arguments is None else arguments))
-    for name in ("SIGTERM", "SIGHUP"):
-        if options.command not in ("lsp", "mcp") and hasattr(signal, name):
-            signal.signal(getattr(signal, name), _terminate)
+    if sys.stdout is None:
+        # the caller has closed it
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as the process runs
+    options = argparse.Namespace()
     try:
+        options = parse(with_run(sys.argv[1:] if arguments is None else arguments))
+        for name in ("SIGTERM", "SIGHUP"):
+            if options.command not in ("lsp", "mcp") and hasattr(signal, name):
+                signal.signal(getattr(signal, name), _terminate)
         # import only what the command needs: `memlens ingest` must not wait for pygls
         status: int = _command(options.command).run(options)
         sys.stdout.flush()
@@ -84,8 +89,10 @@ def problem_of(error: Exception) -> Problem:
                 phrase("Close other programs."),
             )
         case OSError():
-            message = phrase(
-                "{file}: {reason}", file=error.filename or phrase("A file"), reason=reason(error)
+            message = (
+                phrase("{file}: {reason}", file=error.filename, reason=reason(error))
+                if error.filename
+                else phrase("Reading or writing failed: {reason}", reason=reason(error))
             )
             return Problem("system", message, phrase("Check the disk and your permissions."))
         case _ if type(error).__module__ == "apsw" and type(error).__name__ in _DISK_ERRORS:

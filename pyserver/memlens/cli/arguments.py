@@ -1,6 +1,7 @@
 """The command line's arguments."""
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -146,7 +147,7 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     )  # fmt: skip
     orders = ("retained", "shallow", "count", "type", "native", "native_retained")
     types.add_argument("--order", choices=orders, default="retained")
-    types.add_argument("--since", type=float, metavar="SECONDS",
+    types.add_argument("--since", type=_seconds, metavar="SECONDS",
                        help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
     types.add_argument(
         "--filter", default="", metavar="TEXT",
@@ -199,7 +200,7 @@ def _dump(command: AddCommand) -> None:
     dump.add_argument("--no-texts", action="store_true",
                       help="Python only: leave out the text of strings and numbers")  # fmt: skip
     dump.add_argument("--all", action="store_true", help="Java only: also what nothing refers to any more")
-    dump.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS",
+    dump.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
                       help="how long to wait for the process to answer (default: 60)")  # fmt: skip
     dump.add_argument("--json", action="store_true", help="print JSON")
     _long_work(dump)
@@ -224,7 +225,10 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare = command("compare", "Print the differences between two snapshots, largest first.")
     compare.add_argument("before", type=Path)
     compare.add_argument("after", type=Path)
-    compare.add_argument("more", type=Path, nargs="*", help="heap dumps only: further ones, as a series")
+    # with a default, since argparse calls what may be left out required without one
+    compare.add_argument(
+        "more", type=Path, nargs="*", default=[], help="heap dumps only: further ones, as a series"
+    )
     compare.add_argument(
         "--device",
         type=int,
@@ -384,6 +388,16 @@ def _object_id(text: str) -> int:
     value = object_id(text)
     if value is None:
         raise argparse.ArgumentTypeError(f"{text} is not the id or the address of an object")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 2**31:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds")
     return value
 
 

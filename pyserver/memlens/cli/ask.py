@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import errno
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,10 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
         archive = cache.find(file)
     except OSError as error:
         raise FileError(
-            phrase("{file} can't be opened: {reason}", file=file, reason=reason(error))
+            phrase("{file} can't be opened: {reason}", file=file, reason=reason(error)),
+            advice=phrase("Name a file; what a pipe has must be written to one first.")
+            if error.errno == errno.EINVAL
+            else None,
         ) from error
     if archive is not None:
         try:

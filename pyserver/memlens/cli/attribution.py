@@ -1,10 +1,15 @@
-"""``--any-code``: which frame the bytes of a stack are charged to, in commands that print lines or functions."""
+"""``--any-code``: which frame the bytes of a stack are charged to, in commands that print lines or functions.
+
+And what commands say where there are no stacks.
+"""
 
 import argparse
 from typing import Any
 
 from memlens.json_text import in_english
 from memlens.model.attribution import MEANINGS, NAMES, Attribution
+from memlens.store.models import LackingError
+from memlens.texts import as_text
 
 
 def attribution_of(options: argparse.Namespace) -> Attribution:
@@ -21,6 +26,14 @@ def self_words(options: argparse.Namespace) -> str:
 def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]:
     """Return an answer for JSON, with the rule by which its figures are charged."""
     return {"attribution": attribution_of(options), **in_english(answer)}
+
+
+def without_stacks(options: argparse.Namespace, *names: str) -> None:
+    """Raise :class:`LackingError` if one of some options is given, which a heap dump without stacks can't answer."""
+    for name in names:
+        given = getattr(options, name.removeprefix("--").replace("-", "_"))
+        if given is not None and given is not False and given != "":
+            raise LackingError("graph", "allocation stacks", as_text(name))
 
 
 def add_any_code(command: argparse.ArgumentParser) -> None:

@@ -20,18 +20,19 @@ _MOST_HOLDERS = 10
 def run(options: argparse.Namespace) -> int:
     """Compare the dumps of the arguments, and return the exit status."""
 
-    def answer(opened: list[Snapshot]) -> HeapComparison | HeapSeries:
+    def answer(opened: list[Snapshot]) -> tuple[str, HeapComparison | HeapSeries]:
+        kind = opened[0].info.kind
         if len(opened) > 2:
-            return series(opened, options.search, options.top)
-        return compare_heaps(opened[0], opened[1], options.search, options.top)
+            return kind, series(opened, options.search, options.top)
+        return kind, compare_heaps(opened[0], opened[1], options.search, options.top)
 
-    found = _ask_all(options, [options.before, options.after, *options.more], [], answer)
+    kind, found = _ask_all(options, [options.before, options.after, *options.more], [], answer)
     if options.json:
         json_line(found)
     elif isinstance(found, HeapSeries):
         _print_series(found)
     else:
-        _print(found)
+        _print(found, kind)
     return 0
 
 
@@ -51,7 +52,7 @@ def _ask_all(
     )
 
 
-def _print(answer: HeapComparison) -> None:
+def _print(answer: HeapComparison, kind: str) -> None:
     before, after = answer.before, answer.after
     say(f"before: {counted(before.objects, 'object')}, {format_bytes(before.shallow_bytes)}")
     say(f"after: {counted(after.objects, 'object')}, {format_bytes(after.shallow_bytes)}")
@@ -73,7 +74,7 @@ def _print(answer: HeapComparison) -> None:
         say("what holds new objects:")
     for holder in answer.holders[:_MOST_HOLDERS]:
         say(
-            f"  {words(holder.object)} holds {counted(holder.new_objects, 'new object')}, "
+            f"  {words(holder.object, kind)} holds {counted(holder.new_objects, 'new object')}, "
             f"{format_bytes(holder.new_bytes)}{place(holder.object)}"
         )
     if answer.paths:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.output import say, write_file
+from memlens.cli.output import check_target, say, write_file
 from memlens.cli.progress import reporter
 from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
@@ -26,14 +26,7 @@ _TITLES = {"peak": "live at the peak", "end": "live at the end", "all": "total a
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     target = options.snapviewer or options.speedscope or options.pprof
-    if not target.parent.is_dir():
-        raise BadRequestError(
-            phrase(
-                "{file} can't be written: there is no folder {folder}",
-                file=target.name,
-                folder=target.parent,
-            )
-        )
+    check_target(target)
     if options.snapviewer is not None:
         if options.at != "peak" or options.filter:
             raise BadRequestError(

@@ -10,6 +10,7 @@ from memlens.cli.output import json_line, say
 from memlens.export.markdown import findings_markdown, place_of
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import as_text
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
 
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
     if options.device is not None:
-        timeline_of(snapshot.info, "devices")
+        timeline_of(snapshot.info, "devices", as_text("--device"))
     return Report(
         headline(snapshot, options.device), findings(snapshot, options.device, options.top).findings
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from memlens.cli import dominators
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, self_words, with_attribution
+from memlens.cli.attribution import attribution_of, self_words, with_attribution, without_stacks
 from memlens.cli.dominators import DominatorTree
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
@@ -65,9 +65,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of_dominators(snapshot: Snapshot, options: argparse.Namespace) -> bool:
-    """Return whether only dominators can be drawn, and no option selects allocations."""
-    asked = options.value is not None or options.filter or options.bottom_up or options.by_line
-    return not asked and dominators.is_without_stacks(snapshot.info)
+    """Return whether only dominators can be drawn. Raises LackingError for an option that is about allocations."""
+    if not dominators.is_without_stacks(snapshot.info):
+        return False
+    without_stacks(options, "--value", "--filter", "--bottom-up", "--by-line", "--any-code", "--device")
+    return True
 
 
 def _dominators_in_text(snapshot: Snapshot) -> Iterator[str]:

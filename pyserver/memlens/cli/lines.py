@@ -9,7 +9,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, self_words, with_attribution
+from memlens.cli.attribution import attribution_of, self_words, with_attribution, without_stacks
 from memlens.cli.output import json_line, say
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
@@ -64,7 +64,8 @@ class _Definitions(Struct, frozen=True):
 def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Profile | _Definitions:
     info, attribution = snapshot.info, attribution_of(options)
     match info:
-        case GraphInfo(allocations=None) if options.value is None:
+        case GraphInfo(allocations=None):
+            without_stacks(options, "--value", "--any-code")
             return _Definitions(largest_lines(snapshot, options.top))
         case TimelineInfo():
             lines = top_lines(snapshot, options.top, attribution)

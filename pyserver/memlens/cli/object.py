@@ -5,7 +5,7 @@ import argparse
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, shortened
+from memlens.units import counted, format_bytes, id_text, shortened
 from memlens.views.graph.objects import ObjectAnswer, describe, number_of
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, ReferenceRow
 from memlens.views.graph.types import TypeRow
@@ -23,18 +23,21 @@ def chosen_number(snapshot: Snapshot, options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     top = min(options.top, MOST_ROWS)
-    answer = ask(options, lambda snapshot: describe(snapshot, chosen_number(snapshot, options), top))
+    kind, answer = ask(
+        options,
+        lambda snapshot: (snapshot.info.kind, describe(snapshot, chosen_number(snapshot, options), top)),
+    )
     if options.json:
         json_line(answer)
     else:
-        _print(answer)
+        _print(answer, kind)
     return 0
 
 
-def words(row: ObjectRow) -> str:
-    """Describe an object in a few words: ``Session @5143``."""
+def words(row: ObjectRow, kind: str) -> str:
+    """Describe an object of a ``kind`` of dump in a few words: ``Session @5143``."""
     name = shortened(row.name, _WIDEST_NAME)
-    return f"{row.type} @{row.id}" + (f" {name!r}" if name and name != row.type else "")
+    return f"{row.type} {id_text(row.id, kind)}" + (f" {name!r}" if name and name != row.type else "")
 
 
 def place(row: ObjectRow | TypeRow) -> str:
@@ -44,9 +47,9 @@ def place(row: ObjectRow | TypeRow) -> str:
     return f", defined in {row.file}" if row.line is None else f", defined at {row.file}:{row.line}"
 
 
-def _print(answer: ObjectAnswer) -> None:
+def _print(answer: ObjectAnswer, kind: str) -> None:
     row = answer.object
-    say(f"{words(row)}{place(row)}")
+    say(f"{words(row, kind)}{place(row)}")
     for flag in row.flags:
         say(flag)
     reached = (
@@ -61,32 +64,33 @@ def _print(answer: ObjectAnswer) -> None:
     for root in answer.roots:
         say(f"root: {root.kind}{f', {root.detail}' if root.detail else ''}")
     if answer.dominator is not None:
-        say(f"dominated by {words(answer.dominator)}")
+        say(f"dominated by {words(answer.dominator, kind)}")
     for field in answer.fields:
         say(f"  {field.name} = {shortened(field.value, _WIDEST_NAME)}")
-    _print_references("refers to", answer.references, answer.references_total)
-    _print_references("referred to by", answer.referrers, answer.referrers_total)
+    _print_references("refers to", answer.references, answer.references_total, kind)
+    _print_references("referred to by", answer.referrers, answer.referrers_total, kind)
     if answer.dominated:
         say(f"dominates {counted(answer.dominated_total, 'object')}:")
         for below in answer.dominated:
-            say(f"  {words(below)}, {format_bytes(below.retained_bytes)} retained")
+            say(f"  {words(below, kind)}, {format_bytes(below.retained_bytes)} retained")
     if answer.allocated:
         say("allocated by:")
         for frame in answer.allocated:
             say(f"  {frame.file}:{frame.line} {frame.function}" if frame.line else f"  {frame.function}")
 
 
-def _print_references(title: str, rows: list[ReferenceRow], total: int) -> None:
+def _print_references(title: str, rows: list[ReferenceRow], total: int, kind: str) -> None:
     if not total:
         return
     say(f"{title} {counted(total, 'object')}:")
     for row in rows:
-        say(f"  {reference_words(row)}")
+        say(f"  {reference_words(row, kind)}")
     if total > len(rows):
         say(f"  and {total - len(rows):,} more: use --top")
 
 
-def reference_words(row: ReferenceRow) -> str:
+def reference_words(row: ReferenceRow, kind: str) -> str:
     """Describe a reference and its other end."""
     weakness = "" if row.strength == "strong" else f", {row.strength}"
-    return f"{row.name} ({row.kind}{weakness}): {words(row.object)}, {format_bytes(row.object.retained_bytes)} retained"
+    name = f"{row.name} ({row.kind}{weakness})".lstrip()
+    return f"{name}: {words(row.object, kind)}, {format_bytes(row.object.retained_bytes)} retained"

@@ -43,14 +43,7 @@ def writing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
 
     A ``private`` one can be read by its owner alone.
     """
-    if not target.parent.is_dir():
-        raise BadRequestError(
-            phrase(
-                "{file} can't be written: there is no folder {folder}",
-                file=target.name,
-                folder=target.parent,
-            )
-        )
+    check_target(target)
     partial = partial_file(target, os.getpid())
     with room_in(target.parent, target.name, advice=phrase("Make room on it, or write the file elsewhere.")):
         try:
@@ -60,6 +53,20 @@ def writing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def check_target(target: Path) -> None:
+    """Raise :class:`BadRequestError` where no file can be written, or a folder or a device be replaced."""
+    if not target.parent.is_dir():
+        why = phrase("there is no folder {folder}", folder=target.parent)
+    elif target.exists() and not target.is_file():
+        why = phrase("it is not a regular file")
+    else:
+        return
+    raise BadRequestError(
+        phrase("{file} can't be written: {why}", file=target.name or target, why=why),
+        advice=phrase("Choose another file."),
+    )
 
 
 def json_line(value: Any) -> None:

@@ -87,4 +87,5 @@ class Version(argparse.Action):
             say(f"memlens {version('memlens')}")
         except PackageNotFoundError:
             say("memlens (not installed)")
+        sys.stdout.flush()
         raise SystemExit(0)

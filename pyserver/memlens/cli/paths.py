@@ -5,6 +5,7 @@ import argparse
 from memlens.cli.ask import ask
 from memlens.cli.object import chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
+from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
 from memlens.views.graph.paths import Path, PathsAnswer, paths
 from memlens.views.graph.without import parsed
@@ -13,21 +14,21 @@ from memlens.views.graph.without import parsed
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     without = options.without or []
-    answer = ask(
-        options,
-        lambda snapshot: paths(
-            snapshot, chosen_number(snapshot, options), options.top, options.through or (),
-            tuple(parsed(snapshot, text) for text in without),
-        ),
-    )  # fmt: skip
+
+    def question(snapshot: Snapshot) -> tuple[str, PathsAnswer]:
+        left_out = tuple(parsed(snapshot, text) for text in without)
+        number = chosen_number(snapshot, options)
+        return snapshot.info.kind, paths(snapshot, number, options.top, options.through or (), left_out)
+
+    kind, answer = ask(options, question)
     if options.json:
         json_line(answer)
     else:
-        _print(answer, without)
+        _print(answer, without, kind)
     return 0
 
 
-def _print(answer: PathsAnswer, without: list[str]) -> None:
+def _print(answer: PathsAnswer, without: list[str], kind: str) -> None:
     row, left = answer.object, answer.without
     if left is not None:
         outside = f" and {format_bytes(left.freed_native_bytes)} native" if left.freed_native_bytes else ""
@@ -35,22 +36,22 @@ def _print(answer: PathsAnswer, without: list[str]) -> None:
         say(f"without {', '.join(without)}: {freed if left.freed_objects else 'nothing'} would be freed")
     if not answer.paths and left is not None and row.distance is not None:
         say(
-            f"Nothing else holds {words(row)}: it would be freed, with the {format_bytes(row.retained_bytes)} "
+            f"Nothing else holds {words(row, kind)}: it would be freed, with the {format_bytes(row.retained_bytes)} "
             "that it retains"
         )
     elif not answer.paths:
-        say(f"No root reaches {words(row)}")
+        say(f"No root reaches {words(row, kind)}")
     for number, path in enumerate(answer.paths, 1):
-        say(f"path {number}, {path.length:,} steps:")
-        _print_path(path)
+        say(f"path {number}, {counted(path.length, 'step')}:")
+        _print_path(path, kind)
     if answer.paths and not answer.complete:
         say("There are further paths: use --top")
 
 
-def _print_path(path: Path) -> None:
+def _print_path(path: Path, kind: str) -> None:
     kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots)) or "root"
-    say(f"  {kinds}: {words(path.root)}{place(path.root)}")
+    say(f"  {kinds}: {words(path.root, kind)}{place(path.root)}")
     for number, step in enumerate(path.steps):
         if path.left_out and number == len(path.steps) // 2:
             say(f"  … {path.left_out:,} steps …")
-        say(f"  -> {reference_words(step)}{place(step.object)}")
+        say(f"  -> {reference_words(step, kind)}{place(step.object)}")

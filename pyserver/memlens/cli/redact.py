@@ -41,7 +41,10 @@ def run(options: argparse.Namespace) -> int:
         _check_place(options.file, leads_back, force=options.force and _is_ours(leads_back))
     report = reporter(options.progress)
     removed = CONTENTS if options.keep_numbers else VALUES
-    with writing(options.out) as file, open_source(options.file, options.out.parent, report) as source:
+    with (
+        writing(options.out, private=True) as file,
+        open_source(options.file, options.out.parent, report) as source,
+    ):
         mapping: list[str] | None = None if leads_back is None else []
         with compressed(file, options.out.name) as output:
             broken = redact(source, output, removed, report, mapping)

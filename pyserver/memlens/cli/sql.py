@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from memlens.cli.ask import ask, libraries_of
 from memlens.cli.cache import cache_of
-from memlens.cli.output import say
+from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError, MemlensError
 from memlens.json_text import escaped
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.manifest import ArchiveError
@@ -40,7 +40,13 @@ Form = Literal["table", "json", "csv"]
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     if options.schema:
-        print_schema(ask(options, lambda snapshot: schema(snapshot.info)))
+        if options.csv:
+            raise BadRequestError(phrase("The tables and their columns are printed as text or with --json"))
+        tables = ask(options, lambda snapshot: schema(snapshot.info))
+        if options.json:
+            json_line(tables)
+        else:
+            print_schema(tables)
         return 0
     if options.query is None:
         raise MemlensError(phrase("There is no query"), advice=phrase("Try memlens sql --help."))

@@ -18,32 +18,35 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     add_finding_term()
     top, most = (min(each, MOST_ROWS) for each in (options.top, options.variables))
-    answer = ask(options, lambda snapshot: threads_with_stacks(snapshot, options.filter, top, most))
+    kind, answer = ask(
+        options,
+        lambda snapshot: (snapshot.info.kind, threads_with_stacks(snapshot, options.filter, top, most)),
+    )
     if options.json:
         json_line(answer)
         return 0
     if not answer.total:
         say("no thread holds such objects" if options.filter.strip() else "the dump has no threads")
     for thread in answer.threads:
-        _print(thread)
+        _print(thread, kind)
     left = answer.total - len(answer.threads)
     if left:
         say(f"and {counted(left, 'thread')} more: use --top")
     return 0
 
 
-def _print(thread: ThreadWithStack) -> None:
+def _print(thread: ThreadWithStack, kind: str) -> None:
     row = thread.row
     said = [row.name or f"thread {row.thread}", *([row.state] if row.state else [])]
     if row.out_of_memory:
         said.append("ran out of memory")
     say(f"{', '.join(said)}: {format_bytes(row.retained_bytes)} retained")
     for part in thread.stack:
-        say(f"{format_bytes(part.row.retained_bytes):>12}  {_words(part.row)}")
+        say(f"{format_bytes(part.row.retained_bytes):>12}  {_words(part.row, kind)}")
         for variable in part.variables:
             name = f"{shortened(variable.name, _WIDEST_NAME)} = " if variable.name else ""
             say(
-                f"{format_bytes(variable.object.retained_bytes):>14}  {name}{words(variable.object)}"
+                f"{format_bytes(variable.object.retained_bytes):>14}  {name}{words(variable.object, kind)}"
                 f" ({variable.kind})"
             )
         left = part.variables_total - len(part.variables)
@@ -51,10 +54,10 @@ def _print(thread: ThreadWithStack) -> None:
             say(f"{'':>16}and {counted(left, 'variable')} more: use --variables")
 
 
-def _words(row: StackRow) -> str:
+def _words(row: StackRow, kind: str) -> str:
     match row.part:
         case "object":
-            return f"the thread's object, {words(row.object)}" if row.object else "the thread's object"
+            return f"the thread's object, {words(row.object, kind)}" if row.object else "the thread's object"
         case "thread locals":
             return "thread locals"
         case "no frame":

@@ -33,6 +33,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(answer)
         return 0
+    if not answer.total:
+        say("no type fits")
+        return 0
     has_native = any(row.native_bytes is not None for row in answer.types)
     native = f" {'native':>12}" if has_native else ""
     say(f"{'retained':>12} {'shallow':>12}{native} {'count':>12}  type")

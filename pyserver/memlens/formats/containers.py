@@ -161,6 +161,9 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
     ``report`` gets ``("unpacking", fraction)`` meanwhile. Raises :class:`FileError` and
     :class:`DamagedContainerError`.
     """
+    if path.exists() and not path.is_file():
+        # opening a pipe would wait for somebody who writes to it
+        raise FileError(phrase("{path} is not a file", path=path))
     try:
         file = path.open("rb")
     except OSError as error:
@@ -168,8 +171,6 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
             phrase("{path} can't be opened: {reason}", path=path, reason=reason(error))
         ) from error
     with file:
-        if not path.is_file():
-            raise FileError(phrase("{path} is not a file", path=path))
         unpacker = unpacker_of(file)
         if unpacker is None:
             with contextlib.closing(Source(path, file)) as source:

@@ -218,7 +218,10 @@ def _request(message: Any) -> _Request | None:
     """A request or notification; None for a response, which nothing here waits for. Raises McpError."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise McpError(_INVALID_REQUEST, "The message is not of JSON-RPC 2.0")
-    method, params = message.get("method"), message.get("params", {})
+    method, params = message.get("method"), message.get("params")
+    if params is None:
+        # left out, or null as some clients write it
+        params = {}
     if method is None and ("result" in message or "error" in message):
         return None
     if not isinstance(method, str):

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from memlens.errors import MemlensError
+from memlens.errors import MemlensError, reason
 from memlens.kernels.base.checksum import Checksum
 from memlens.model.graph import ReferenceKind
 from memlens.model.info import SnapshotInfo
@@ -54,15 +54,12 @@ class SourceFile(Struct, frozen=True):
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
         """The file's current identity. Raises OSError if it doesn't exist."""
-        try:
-            real = path.resolve(strict=True)
-        except RuntimeError as error:
-            # circular links, until Python 3.13
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
-        status = real.stat()
+        # before the path is resolved, since that of a pipe leads nowhere
+        status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             # reading a pipe or a device could block forever
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        real = path.resolve(strict=True)
         # names are bytes to the system; escapes keep those that aren't text distinct
         name = os.fsencode(real).decode("utf-8", "backslashreplace")
         return cls(name, status.st_size, status.st_mtime_ns)
@@ -200,7 +197,11 @@ def read_manifest(archive: Path) -> Manifest:
         sizes = {entry.name: entry.stat().st_size for entry in archive.iterdir()}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArchiveError(
-            phrase("The archive {archive} can't be read: {reason}", archive=archive.name, reason=str(error))
+            phrase(
+                "The archive {archive} can't be read: {reason}",
+                archive=archive.name or archive,
+                reason=reason(error) if isinstance(error, OSError) else str(error),
+            )
         ) from error
     for name, column in manifest.columns.items():
         # an empty column has no file

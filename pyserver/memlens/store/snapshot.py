@@ -87,7 +87,7 @@ class Snapshot(Uncounted):
             raise ArchiveError(
                 phrase(
                     "The archive {archive} can't be read: {reason}",
-                    archive=archive.name,
+                    archive=archive.name or archive,
                     reason=reason(error),
                 )
             ) from error

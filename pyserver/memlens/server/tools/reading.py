@@ -20,7 +20,7 @@ MOST_CHARACTERS = 24_000
 MOST_TEXT = 400
 """Characters of a name or another text."""
 MOST_SENTENCE = 4_000
-_LENGTHS = (100, 50, 30, 20, 10, 5, 3, 1)
+_LENGTHS = (500, 200, 100, 50, 30, 20, 10, 5, 3, 1)
 
 _NULLS = frozenset(("distance", "end_moment"))
 """Where null says something: that no root reaches an object, that an allocation was never freed."""

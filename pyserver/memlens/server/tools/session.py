@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -82,15 +83,16 @@ class Session:
             async def opened(path: str) -> OpenSnapshot:
                 view = f"tool {uuid.uuid4().hex}"
                 # neither looks at the file
-                whole = os.path.abspath(os.path.expanduser(path))  # noqa: ASYNC240, PTH100, PTH111
+                whole = os.path.abspath(_local(path))  # noqa: ASYNC240, PTH100
                 found = await self._registry.open(whole, view, on_progress)
                 stack.push_async_callback(self._put_back, found, view)
                 return found
 
             if isinstance(asked, CompareArguments):
-                before, after = await opened(asked.before), await opened(_named(given(asked.after)))
+                before = await opened(asked.before)
+                after = await opened(_named(given(asked.after), "after"))
                 return await self._compare(before, after, asked)
-            return await _OF_A_FILE[name](await opened(_named(given(asked.path))), asked)
+            return await _OF_A_FILE[name](await opened(_named(given(asked.path), "path")), asked)
 
     async def _put_back(self, opened: OpenSnapshot, view: str) -> None:
         """Close a file after a call, or keep it open in place of the one that wasn't asked about for longest."""
@@ -103,10 +105,22 @@ class Session:
             await self._registry.close(*each)
 
 
-def _named(path: str | None) -> str:
-    if path is None:
-        raise BadRequestError(phrase("The arguments name no file"), advice=phrase("Give its path."))
+def _named(path: str | None, argument: str) -> str:
+    if not path:
+        raise BadRequestError(
+            phrase("The arguments name no file"), advice=phrase("Give its path as `{name}`.", name=argument)
+        )
     return path
+
+
+def _local(path: str) -> str:
+    """A path on this machine, of which some models write the URI."""
+    if not path.startswith("file://"):
+        return os.path.expanduser(path)  # noqa: PTH111
+    # imported here, because few ask so, and the import takes longer than all others of this module
+    from urllib.request import url2pathname
+
+    return url2pathname(urlsplit(path).path)
 
 
 def _checked(name: str, arguments: Any) -> Any:
@@ -117,7 +131,8 @@ def _checked(name: str, arguments: Any) -> Any:
         if isinstance(arguments.get("id"), int):
             arguments["id"] = str(arguments["id"])
     try:
-        return msgspec.convert({} if arguments is None else arguments, TOOLS[name].arguments)
+        # not strict, because models also write numbers and booleans as strings
+        return msgspec.convert({} if arguments is None else arguments, TOOLS[name].arguments, strict=False)
     except msgspec.ValidationError as error:
         raise BadRequestError(
             phrase("The arguments of {tool} don't fit: {reason}", tool=name, reason=str(error))

@@ -36,6 +36,11 @@ def top(snapshot: Snapshot, arguments: TopArguments) -> Any:
                     advice=phrase("Filter types instead: their rows have these lines."),
                 )
             return readable({"by": by, "rows": largest_lines(snapshot, arguments.limit)})
+        case GraphInfo(allocations=None):
+            raise BadRequestError(
+                phrase("This heap dump has no allocation stacks, so it can't be grouped by {by}", by=str(by)),
+                advice=phrase("Group it by type, package, kind, object, thread or line."),
+            )
         case TimelineInfo() | ProfileInfo() | GraphInfo():
             return _of_stacks(snapshot, by or "line", arguments)
         case _:

@@ -11,6 +11,7 @@ from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.units import id_text
 from memlens.views.answers import Frame
 from memlens.views.graph.images import EqualImages, ImageRow, equal_images, image_row
 from memlens.views.graph.rows import (
@@ -78,7 +79,8 @@ def number_of(snapshot: Snapshot, own_id: int) -> int:
     known = 0 <= own_id < 2**64
     found = np.flatnonzero(snapshot.objects.id == np.uint64(own_id if known else 0))
     if not known or not len(found):
-        raise BadRequestError(phrase("The heap dump has no object with the id {id}", id=str(own_id)))
+        asked = id_text(own_id, snapshot.info.kind).removeprefix("@")
+        raise BadRequestError(phrase("The heap dump has no object with the id {id}", id=asked))
     return int(found[0])
 
 

@@ -81,15 +81,17 @@ def paths(
 ) -> PathsAnswer:
     """Paths from roots to an object, by references that keep their targets alive, and by those of ``through``.
 
-    Each further path begins at another root. Raises :class:`BadRequestError`, and :class:`CancelledError` when the
-    snapshot's work is stopped, which is looked at where something is left out.
+    Each further path begins at another root. One that comes from the graph's own root through another is left out:
+    below that are the groups by which a file lists its roots. Raises :class:`BadRequestError`, and
+    :class:`CancelledError` when the snapshot's work is stopped, which is looked at where something is left out.
     """
     check_object(snapshot, number)
     left = without(snapshot, leaving_out)
     follows, stored = followed(snapshot, through), snapshot.references
+    begins = is_entry(snapshot) if left is None else left.is_entry
     search = PathSearch(
         stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
-        stored.referrer_kind, follows, is_entry(snapshot) if left is None else left.is_entry, number,
+        stored.referrer_kind, follows, begins, number,
         None if left is None else left.left_out,
     )  # fmt: skip
     found: list[Path] = []
@@ -99,7 +101,11 @@ def paths(
         items = search.next_path(_MOST_LOOKED_AT)
         if items is None:
             break
-        found.append(_path(snapshot, np.asarray(items), follows, left))
+        path = np.asarray(items)
+        if found and int(path[0]) == snapshot.graph_names.root and bool(begins[path[1:]].any()):
+            roots -= 1
+            continue
+        found.append(_path(snapshot, path, follows, left))
     return PathsAnswer(
         object_rows(snapshot, [number])[0], found, search.is_complete or len(found) == roots,
         None if left is None else left.answer(snapshot),

@@ -14,7 +14,7 @@ from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase
-from memlens.units import plain_name, shortened
+from memlens.units import id_text, plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import linked, text_in_sql
 from memlens.views.graph.kinds import kinds_where, named_by_text
@@ -186,8 +186,7 @@ def object_name(case: GraphCase, row: ObjectRow) -> Text:
     if _is_class(row):
         return phrase("class {name}", name=short_type(row.name))
     name = case.type_name(int(case.snapshot.objects.type[row.object]))
-    address = f"@{row.id:#x}" if case.info.kind != "v8" else f"@{row.id}"
-    return Text(f"{name} {address}")
+    return Text(f"{name} {id_text(row.id, case.info.kind)}")
 
 
 def _is_class(row: ObjectRow) -> bool:
