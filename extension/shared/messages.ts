@@ -25,7 +25,7 @@ type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geom
 /** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
 export const PANE_IDS = [
   ...(['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes', 'bookmarks'] as const),
-  ...(['types', 'dominators', 'why', 'threads'] as const),
+  ...(['types', 'dominators', 'why', 'threads', 'images'] as const),
 ] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
 /** What the timeline can be grouped by; each has a command `memlens.group.NAME`. */
@@ -174,6 +174,8 @@ export interface GraphState {
   without: Requests['memlens/heapPaths']['params']['without'];
   /** Whether rings stand beside the boxes of the dominator tree. */
   sunburst: boolean;
+  /** The order of the gallery of images. */
+  images: Requests['memlens/heapImages']['params']['order'];
   /** The rows of the panes' trees that are open. */
   opened: Partial<Record<PaneId, string[]>>;
   /** The files of the series beside the view's own. */

@@ -267,6 +267,8 @@ export interface CompactNode {
   shallow_bytes: number;
   retained_bytes: number;
   children: number;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /**
@@ -378,7 +380,7 @@ export interface CompareHeapTypesParams {
   other_first: boolean;
   filter: string;
   search: string;
-  order: 'count' | 'gone' | 'name' | 'new' | 'retained' | 'shallow';
+  order: 'count' | 'gone' | 'name' | 'native_retained' | 'new' | 'retained' | 'shallow';
   reverse: boolean;
   offset: number;
   limit: number;
@@ -400,6 +402,7 @@ export interface CompareHeapsResult {
   types_total: number;
   holders: GrowingHolder[];
   paths: GrownPath[];
+  knows_native: boolean;
 }
 
 /** Which moments of `other_device` correspond to some of `device`. */
@@ -529,6 +532,8 @@ export interface ComparedType {
   after_retained_bytes: number;
   new: number | null;
   gone: number | null;
+  before_native_retained_bytes: number | null;
+  after_native_retained_bytes: number | null;
 }
 
 /** Types `offset` and on of `total`. */
@@ -568,6 +573,7 @@ export interface CurvesAnswer {
 /** What would be freed without the references from one object to another. */
 export interface CutAnswer {
   freed_bytes: number;
+  freed_native_bytes: number | null;
 }
 
 /**
@@ -654,6 +660,12 @@ export interface EditedLines {
   line: number;
   removed: number;
   added: number;
+}
+
+/** The other images that have the same pixels as one, the first of them, and how many there are. */
+export interface EqualImages {
+  rows: ObjectRow[];
+  total: number;
 }
 
 /**
@@ -1115,6 +1127,31 @@ export interface FxTrace {
   frames: Frame[];
 }
 
+/** Images `offset` and on of `total`, equal ones as one; the sums are of all `images`. */
+export interface GalleryAnswer {
+  rows: GalleryRow[];
+  offset: number;
+  total: number;
+  images: number;
+  heap_bytes: number;
+  native_bytes: number;
+  freed_bytes: number;
+}
+
+/**
+ * An image, or several that have the same pixels; sizes are of all of them.
+ *
+ * `object` is the first in the dump of those that are largest.
+ */
+export interface GalleryRow {
+  object: ObjectRow;
+  image: ImageRow;
+  count: number;
+  heap_bytes: number;
+  native_bytes: number;
+  freed_bytes: number;
+}
+
 /**
  * What the reserved memory of a moment consists of, in bytes.
  *
@@ -1183,6 +1220,7 @@ export interface GraphInfo {
   sizes_inferred: boolean;
   truncated: boolean;
   native_bytes: number;
+  image_types: number[];
   allocations: ProfileInfo | null;
 }
 
@@ -1274,6 +1312,8 @@ export interface GrownPath {
   after_objects: number;
   before_retained_bytes: number;
   after_retained_bytes: number;
+  before_native_retained_bytes: number | null;
+  after_native_retained_bytes: number | null;
 }
 
 /**
@@ -1388,6 +1428,15 @@ export interface HeapGroupParams {
 export interface HeapImageParams {
   snapshot: string;
   object: number;
+}
+
+/** The images that fit a filter, those with the same pixels as one. */
+export interface HeapImagesParams {
+  snapshot: string;
+  filter: string;
+  order: 'bytes' | 'freed';
+  offset: number;
+  limit: number;
 }
 
 /**
@@ -1553,6 +1602,18 @@ export interface HeapThreadsParams {
   filter: string;
   offset: number;
   limit: number;
+}
+
+/** Some objects that are images, as pictures that are `side` pixels wide and high at most. */
+export interface HeapThumbnailsParams {
+  snapshot: string;
+  objects: number[];
+  side: number;
+}
+
+/** Those of one at least of the objects: where they are large, the others are to be asked for again. */
+export interface HeapThumbnailsResult {
+  rows: Thumbnail[];
 }
 
 /** A type by its number, and the largest of its instances. */
@@ -2009,6 +2070,7 @@ export interface ObjectAnswer {
   allocated: Frame[];
   group: number;
   image: ImageRow | null;
+  equal_images: EqualImages;
 }
 
 /** An object. `object` is its number in the file, `id` the file's own id or address. */
@@ -2069,14 +2131,14 @@ export interface ObjectsAnswer {
 }
 
 /**
- * Objects of a heap dump to look at, chosen in one of five ways.
+ * Objects of a heap dump to look at, chosen in one of six ways.
  *
  * `number` is that of one `object`, of a `type`, of a node (`group`) of the dominator tree grouped by type, or
- * of a `thread`.
+ * of a `thread`; `images` are all of the dump, those first of which equal ones would free most.
  * `sql` is a query that gives them in its column `object`; for the other kinds it is empty.
  */
 export interface ObjectsLink {
-  kind: 'group' | 'object' | 'query' | 'thread' | 'type';
+  kind: 'group' | 'images' | 'object' | 'query' | 'thread' | 'type';
   number: number;
   sql: string;
 }
@@ -2241,6 +2303,7 @@ export interface PathNode {
   example: ObjectRow;
   children: number;
   freed_bytes: number | null;
+  freed_native_bytes: number | null;
 }
 
 /** A node's children, the one first that most bytes are below, and how many objects all of it explains. */
@@ -2269,6 +2332,7 @@ export interface PathStep {
   object: ObjectRow;
   strength: string;
   freed_bytes: number | null;
+  freed_native_bytes: number | null;
 }
 
 /** Paths, the shortest first; `complete` if there are no others. `without` is None where nothing is left out. */
@@ -2540,6 +2604,7 @@ export interface RetainedAnswer {
   chosen: number;
   objects: number;
   retained_bytes: number;
+  native_retained_bytes: number | null;
 }
 
 /** The next allocation of the same size on the same stream, after the event. */
@@ -2992,6 +3057,14 @@ export interface ThreadsAnswer {
   total: number;
 }
 
+/** An image for a gallery: a file in base64, or why there is none. A file of the dump's is as large as it is. */
+export interface Thumbnail {
+  object: number;
+  media: string;
+  data: string;
+  missing: Text | null;
+}
+
 /** A trace of events on devices, as PyTorch records it. */
 export interface TimelineInfo {
   model: 'timeline';
@@ -3139,6 +3212,7 @@ export interface WithoutAnswer {
   objects: ObjectRow[];
   freed_objects: number;
   freed_bytes: number;
+  freed_native_bytes: number | null;
 }
 
 export type SnapshotInfo = TimelineInfo | ProfileInfo | GraphInfo;
@@ -3208,6 +3282,8 @@ export interface Requests {
   'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
   'memlens/heapImage': { params: HeapImageParams; result: ImageAnswer };
+  'memlens/heapImages': { params: HeapImagesParams; result: GalleryAnswer };
+  'memlens/heapThumbnails': { params: HeapThumbnailsParams; result: HeapThumbnailsResult };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
@@ -3319,6 +3395,8 @@ export const VIEW_METHODS = [
   'memlens/heapType',
   'memlens/heapObject',
   'memlens/heapImage',
+  'memlens/heapImages',
+  'memlens/heapThumbnails',
   'memlens/heapReferences',
   'memlens/heapDominated',
   'memlens/heapGroup',

@@ -100,6 +100,11 @@ def part_has(count: int, total: int, noun: str) -> str:
     return f"{count:,} of {counted(total, noun)} {'has' if count == 1 else 'have'}"
 
 
+def dimensions(width: int, height: int) -> str:
+    """What an image is called: ``640 \u00d7 480``."""
+    return f"{width} \u00d7 {height}"
+
+
 def shortened(text: str, most: int) -> str:
     """Cut ``text`` to ``most`` characters, the last of which is then an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -3,34 +3,34 @@
 import struct
 
 from tests.python.hprof_files import BOOLEAN, BYTE, INT, LONG, OBJECT, Dump
+from tests.python.native_files import NativeDump
 
 
-class ImageDump(Dump):
-    """A dump with the classes of images."""
+class _Images(Dump):
+    """A dump that can have the classes of images."""
 
-    def __init__(self, version: str = "1.0.3") -> None:
-        super().__init__(version)
-        self.next = 0x20_0000
-        base = self.klass(0x100, "java/lang/Object")
-        self.klass(0x120, "java/lang/Class", base)
+    next: int
+
+    def image_classes(self, base: int, at: int) -> None:
+        """Add them with ids from ``at`` on."""
         self.bitmap_class = self.klass(
-            0x200, "android/graphics/Bitmap", base,
+            at, "android/graphics/Bitmap", base,
             [("mBuffer", OBJECT), ("mNativePtr", LONG), ("mWidth", INT), ("mHeight", INT),
              ("mIsPremultiplied", BOOLEAN)],
         )  # fmt: skip
         self.data_class = self.klass(
-            0x220, "android/graphics/Bitmap$DumpData", base,
+            at + 0x20, "android/graphics/Bitmap$DumpData", base,
             [("count", INT), ("format", INT), ("natives", OBJECT), ("buffers", OBJECT)],
         )  # fmt: skip
-        self.arrays_class = self.klass(0x240, "[[B", base)
-        self.klass(0x260, "[B", base)
-        self.klass(0x280, "[I", base)
-        self.klass(0x2A0, "[J", base)
+        self.arrays_class = self.klass(at + 0x40, "[[B", base)
+        self.klass(at + 0x60, "[B", base)
+        self.klass(at + 0x80, "[I", base)
+        self.klass(at + 0xA0, "[J", base)
         raster = [("width", INT), ("height", INT), ("dataBuffer", OBJECT)]
-        self.raster_class = self.klass(0x300, "java/awt/image/Raster", base, raster)
-        self.buffer_class = self.klass(0x320, "java/awt/image/DataBufferByte", base, [("data", OBJECT)])
+        self.raster_class = self.klass(at + 0x100, "java/awt/image/Raster", base, raster)
+        self.buffer_class = self.klass(at + 0x120, "java/awt/image/DataBufferByte", base, [("data", OBJECT)])
         self.image_class = self.klass(
-            0x340, "java/awt/image/BufferedImage", base, [("imageType", INT), ("raster", OBJECT)]
+            at + 0x140, "java/awt/image/BufferedImage", base, [("imageType", INT), ("raster", OBJECT)]
         )
 
     def id(self) -> int:
@@ -57,6 +57,39 @@ class ImageDump(Dump):
         pointers = self.numbers(self.id(), LONG, struct.pack(f">{len(natives)}q", *natives))
         buffers = self.objects(self.id(), self.arrays_class, arrays)
         return self.instance(self.id(), self.data_class, "iiPP", len(natives), 1, pointers, buffers)
+
+
+class ImageDump(_Images):
+    """A dump with the classes of images."""
+
+    def __init__(self, version: str = "1.0.3") -> None:
+        super().__init__(version)
+        self.next = 0x20_0000
+        base = self.klass(0x100, "java/lang/Object")
+        self.klass(0x120, "java/lang/Class", base)
+        self.image_classes(base, 0x200)
+
+
+class NativeImageDump(_Images, NativeDump):
+    """A dump whose images can own memory outside of the heap."""
+
+    def __init__(self, version: str = "1.0.3") -> None:
+        super().__init__(version)
+        self.image_classes(self.object_class, 0x1000)
+
+
+def many() -> bytes:
+    """300 bitmaps of stripes, that are held by a class, ten of them large and equal, and some without pixels."""
+    dump = ImageDump()
+    made = []
+    for number in range(300):
+        width, height = (200, 120) if number < 10 else (20 + number % 50, 30 + number % 70)
+        colour = 7 if number < 10 else number
+        pixel = [bytes((x * 3 & 255, colour * 40 & 255, colour * 90 & 255, 255)) for x in range(width)]
+        data = None if number % 60 == 59 else b"".join(pixel) * height
+        made.append(dump.bitmap(width, height, data))
+    dump.add(0xFF, "P", dump.objects(dump.id(), dump.klass(0x800, "[Landroid/graphics/Bitmap;", 0x100), made))
+    return dump.end()
 
 
 def small() -> bytes:

@@ -94,6 +94,7 @@ _OF_PARTS = frozenset(
         "group_retains_most",
         "duplicate_strings",
         "duplicate_arrays",
+        "equal_images",
         "oversized_collections",
         "null_arrays",
         "tiny_collections",

@@ -17,6 +17,7 @@ from tests.python.graphs import (
     attached,
     dominator_sets,
     naive_dominators,
+    native_of,
     random_graph,
     turned,
 )
@@ -369,6 +370,7 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
         distance = np.empty(len(graph.edges), np.uint32)
         reach.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
         above = Computed(graph).dominator_of()
+        native = native_of(graph, known=seed % 4 > 0)
         for every in (1, 2, 3, 7):
             chosen = [item for item in graph.objects if item % every == seed % every]
             reached = np.array(chosen, np.uint32)[distance[chosen] != kernel.NONE]
@@ -377,13 +379,14 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             work = Work()
             found = freed.retained_by(
                 start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
-                np.array(graph.shallow, np.uint64), reached, work,
+                np.array(graph.shallow, np.uint64), native, reached, work,
             )  # fmt: skip
             assert found is not None
-            count, total = found
+            count, total, outside = found
             expected = graph.reached(graph.roots) - graph.reached(graph.roots, frozenset(chosen))
             assert count == len(expected), (seed, every)
             assert total == sum(graph.shallow[item] for item in expected), (seed, every)
+            assert outside == (sum(native[list(expected)].tolist()) if len(native) else 0), (seed, every)
             more.add(count - len(reached))
     assert len(more) > 5
 
@@ -398,14 +401,14 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
     begin = np.append(start, objects - 1).astype(np.uint32)
     columns = (
         start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, target,
-        np.ones(objects, np.uint64), np.zeros(1, np.uint32),
+        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32),
     )  # fmt: skip
     work = Work()
-    assert freed.retained_by(*columns, work) == (objects, objects)
+    assert freed.retained_by(*columns, work) == (objects, objects, 0)
     assert 0 < work.fraction <= 1
     work = Work()
     work.within(0.2, 0.4)
-    assert freed.retained_by(*columns, work) == (objects, objects)
+    assert freed.retained_by(*columns, work) == (objects, objects, 0)
     assert 0.2 < work.fraction <= 0.4, "it is a part of the whole"
     work = Work()
     work.stop()
@@ -422,6 +425,7 @@ def test_other_walks_end_once_they_are_stopped() -> None:
     asked = (
         start, target, kind, RETAINS, np.zeros(1, np.uint32), np.empty(0, np.uint64), np.zeros(100, np.uint32),
         np.ones(1, np.uint64), np.ones(100, np.uint64), counts, sums,
+        np.empty(0, np.uint64), np.empty(0, np.uint64),
     )  # fmt: skip
     assert not together.retained_together(*asked, work)
     assert not counts.any()
@@ -445,10 +449,11 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
         within = min(groups, together.MOST_GROUPS)
         group_of = np.zeros(groups + 1, np.uint64)
         group_of[:within] = np.uint64(1) << np.arange(within, dtype=np.uint64)
-        counts, sums = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(2))
+        counts, sums, outside = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(3))
+        native = native_of(graph, known=seed % 4 > 0)
         together.retained_together(
             *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), np.empty(0, np.uint64), types,
-            group_of, np.array(graph.shallow, np.uint64), counts, sums, Work(),
+            group_of, np.array(graph.shallow, np.uint64), counts, sums, native, outside, Work(),
         )  # fmt: skip
         reached = graph.reached(graph.roots)
         for group in range(within):
@@ -456,6 +461,10 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
             expected = reached - graph.reached(graph.roots, chosen)
             assert counts[group] == len(expected), (seed, group)
             assert sums[group] == sum(graph.shallow[item] for item in expected), (seed, group)
+            assert outside[group] == (sum(native[list(expected)].tolist()) if len(native) else 0), (
+                seed,
+                group,
+            )
             more.add(len(expected - chosen))
         assert not counts[within:].any()
         assert not sums[within:].any()

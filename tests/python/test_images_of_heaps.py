@@ -15,9 +15,9 @@ from tests.python.image_files import ImageDump
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph import images
-from memlens.views.graph.images import ImageAnswer, image
+from memlens.views.graph import pixels
 from memlens.views.graph.objects import describe
+from memlens.views.graph.pixels import ImageAnswer, image
 
 Opened = Callable[[Path], Snapshot]
 Pixel = tuple[int, int, int, int]
@@ -236,7 +236,7 @@ def test_sizes_that_cannot_be_make_no_image(width: int, height: int, opened: Ope
 def test_a_large_image_is_drawn_with_some_of_its_rows(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(images, "_MOST_DRAWN_PIXELS", 2)
+    monkeypatch.setattr(pixels, "_MOST_DRAWN_PIXELS", 2)
     dump = ImageDump()
     bitmap = dump.bitmap(3, 2, _bytes("rgba"), premultiplied=False)
     path = tmp_path / "made.hprof"

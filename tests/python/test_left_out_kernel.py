@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.python.graphs import RETAINS, STRONG, U8, U32, WEAK, SmallGraph, random_graph, turned
+from tests.python.graphs import RETAINS, STRONG, U8, U32, WEAK, SmallGraph, native_of, random_graph, turned
 
 from memlens.kernels.base.work import Work
 from memlens.kernels.graph import reach
@@ -84,10 +84,18 @@ def _distances(graph: SmallGraph) -> U32:
     return distance
 
 
-def _holding(case: Case, distance: U32, follows: U8 = RETAINS) -> Holding:
+def _holding(case: Case, distance: U32, follows: U8 = RETAINS, *, known: bool = True) -> Holding:
     columns = case.graph.columns()
     shallow = np.array(case.graph.shallow, np.uint64)
-    return Holding(*columns, *turned(*columns), follows, shallow, distance, case.left_out)
+    return Holding(
+        *columns,
+        *turned(*columns),
+        follows,
+        shallow,
+        native_of(case.graph, known=known),
+        distance,
+        case.left_out,
+    )
 
 
 def test_distances_and_what_is_freed_without_references() -> None:
@@ -98,10 +106,12 @@ def test_distances_and_what_is_freed_without_references() -> None:
         left = case.left._replace(roots=[root for root in case.graph.roots if root not in dropped])
         before, expected = _distances(case.graph), _distances(left)
         changed = before.copy()
-        found = _holding(case, changed).move_away(np.array(dropped, np.uint32), Work())
+        known = seed % 4 > 0
+        found = _holding(case, changed, known=known).move_away(np.array(dropped, np.uint32), Work())
         assert (changed == expected).all(), seed
         lost = [item for item in case.graph.objects if before[item] != NONE == expected[item]]
-        assert found == (len(lost), sum(case.graph.shallow[item] for item in lost)), seed
+        outside = sum(native_of(case.graph)[lost].tolist()) if known else 0
+        assert found == (len(lost), sum(case.graph.shallow[item] for item in lost), outside), seed
         lost_some += bool(lost)
         farther += bool(((before != expected) & (expected != NONE)).any())
     assert lost_some > 300
@@ -126,13 +136,13 @@ def test_what_a_cut_frees_besides() -> None:
             both = np.array(sources, np.uint32), np.array(targets, np.uint32)
             found = holding.freed(*both, 1 << 40, Work())
             assert found is not None
-            assert found[0] == expected, seed
+            assert found[0] == (expected, sum(native_of(case.graph)[list(lost)].tolist())), seed
             bounded = holding.freed(*both, found[1] // 2, Work())
             assert bounded is not None
             assert bounded[0] is None or not found[1]
             freed_some += expected > 0
         # a question leaves nothing behind that another one would see
-        assert holding.freed(NO_NUMBERS, NO_NUMBERS, 1, Work()) == (0, 0)
+        assert holding.freed(NO_NUMBERS, NO_NUMBERS, 1, Work()) == ((0, 0), 0)
     assert freed_some > 100
 
 
@@ -229,6 +239,8 @@ def test_numbers_out_of_range_are_errors() -> None:
         (*whole, back[0], np.array([7, 7], np.uint32), back[2]),
     ):
         with pytest.raises(IndexError):
-            Holding(*columns, RETAINS, shallow, far.copy(), left_out).move_away(NO_NUMBERS, Work())
+            Holding(*columns, RETAINS, shallow, shallow, far.copy(), left_out).move_away(NO_NUMBERS, Work())
     with pytest.raises(ValueError, match="for each object"):
-        Holding(*whole, *back, RETAINS, shallow, far[:1], left_out)
+        Holding(*whole, *back, RETAINS, shallow, shallow, far[:1], left_out)
+    with pytest.raises(ValueError, match="native bytes of each"):
+        Holding(*whole, *back, RETAINS, shallow, shallow[:1], far, left_out)

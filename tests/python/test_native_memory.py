@@ -102,7 +102,7 @@ def test_classes_that_are_above_each_other_are_read(tmp_path: Path) -> None:
     assert list(_natives(tmp_path, dump).values()) == [5]
 
 
-def _random_dump(seed: int) -> tuple[NativeDump, SmallGraph, list[int]]:
+def random_dump(seed: int) -> tuple[NativeDump, SmallGraph, list[int]]:
     """Objects of three types, some of which own memory; that also as a graph, with the bytes of each."""
     rng = random.Random(seed)
     dump = NativeDump()
@@ -133,7 +133,7 @@ def _random_dump(seed: int) -> tuple[NativeDump, SmallGraph, list[int]]:
 def test_what_objects_and_types_retain_is_as_by_brute_force(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:
-    dump, graph, native = _random_dump(seed)
+    dump, graph, native = random_dump(seed)
     path = tmp_path / "made.hprof"
     path.write_bytes(dump.end())
     snapshot = opened(path)
@@ -180,7 +180,7 @@ def test_what_objects_and_types_retain_is_as_by_brute_force(
 
 def test_whole_types_and_packages(opened: Opened, tmp_path: Path) -> None:
     """Without a filter the sums were made at the ingest; with one of types alone they are the same."""
-    dump, _, native = _random_dump(3)
+    dump, _, native = random_dump(3)
     path = tmp_path / "made.hprof"
     path.write_bytes(dump.end())
     snapshot = opened(path)

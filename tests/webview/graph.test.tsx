@@ -44,7 +44,7 @@ const never = (): never => assert.fail('It was called.');
 const MIB = 2 ** 20;
 const INFO = {
   ...{ model: 'graph', path: '/δ/σ', file_bytes: 9, objects: 9, types: 2, compact_nodes: 3 },
-  ...{ shallow_bytes: 4 * MIB, native_bytes: 0 },
+  ...{ shallow_bytes: 4 * MIB, native_bytes: 0, image_types: [] as number[] },
 } as GraphInfo;
 
 const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
@@ -78,6 +78,7 @@ function contextWith(
     keep: (part: Partial<GraphState>) => Object.assign(state, part),
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
+    showImages: (filter: string) => did.push({ images: filter }),
     say: () => undefined,
     failed: (error: unknown) => {
       throw error;
@@ -267,7 +268,16 @@ test('why something is alive: the chain of an object, and the switches that its 
       {
         ...{ root: row(1), length: 1, left_out: 0 },
         roots: [{ kind: 'ρ', detail: 'τ', file: null, line: null }],
-        steps: [{ kind: 'κ', name: 'ν', object: row(2), strength: 'strong', freed_bytes: MIB }],
+        steps: [
+          {
+            kind: 'κ',
+            name: 'ν',
+            object: row(2),
+            strength: 'strong',
+            freed_bytes: MIB,
+            freed_native_bytes: 3 * MIB,
+          },
+        ],
       },
     ],
     ...{ complete: false, without: null },
@@ -276,6 +286,7 @@ test('why something is alive: the chain of an object, and the switches that its 
   const host = await shown(whyPane(contextWith(answers, { is: 'object', object: 2 })));
   assert.equal(host.querySelectorAll('.heap-chain li').length, 2);
   assert.equal(host.querySelectorAll('.heap-switch').length, 2);
+  assert.match(host.querySelector('.heap-cut')?.textContent ?? '', /1 MiB .*3 MiB/);
   const nothing = await shown(whyPane(contextWith(answers)));
   assert.equal(nothing.querySelectorAll('.heap-switch').length, 0, 'nothing is explained');
 });
@@ -288,8 +299,22 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
       {
         ...{ root: above, roots: [], length: 2, left_out: 0 },
         steps: [
-          { kind: 'κ', name: 'ν', object: row(3, { type: 'Σ.Θ' }), strength: 'strong', freed_bytes: 0 },
-          { kind: 'κ', name: '[3]', object: row(2), strength: 'strong', freed_bytes: 0 },
+          {
+            kind: 'κ',
+            name: 'ν',
+            object: row(3, { type: 'Σ.Θ' }),
+            strength: 'strong',
+            freed_bytes: 0,
+            freed_native_bytes: 0,
+          },
+          {
+            kind: 'κ',
+            name: '[3]',
+            object: row(2),
+            strength: 'strong',
+            freed_bytes: 0,
+            freed_native_bytes: 0,
+          },
         ],
       },
     ],
@@ -297,7 +322,10 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
   };
   const nothing: PathsAnswer = {
     ...paths,
-    ...{ paths: [], without: { objects: [row(3)], freed_objects: 4, freed_bytes: MIB } },
+    ...{
+      paths: [],
+      without: { objects: [row(3)], freed_objects: 4, freed_bytes: MIB, freed_native_bytes: null },
+    },
   };
   const context = contextWith({ 'memlens/heapOverview': OVERVIEW }, { is: 'object', object: 2 });
   const asked: unknown[] = [];
@@ -370,6 +398,7 @@ test('the overview, and the details of an object', async () => {
     references: [reference(1), reference(2)],
     ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     image: null,
+    equal_images: { rows: [], total: 0 },
   };
   const context = contextWith({
     ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
@@ -436,6 +465,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
     ...{ roots_total: 0, fields_total: 0 },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     image: null,
+    equal_images: { rows: [], total: 0 },
   };
   const objects = contextWith({ 'memlens/heapObject': found }, null, info);
   const inspector = new Inspector(objects, never, () => undefined);
@@ -456,6 +486,7 @@ test('an image says its size, or why it isn’t drawn', async () => {
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [], image },
     ...{ roots_total: 0, fields_total: 0 },
+    equal_images: { rows: [row(2)], total: 3 },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
   };
   const closed: string[] = [];
@@ -478,9 +509,14 @@ test('an image says its size, or why it isn’t drawn', async () => {
     await drawn();
     await drawn();
     assertTranslated(details, 'details');
-    const section = details.querySelector<HTMLElement>('section:has(canvas)');
+    const section = details.querySelector<HTMLElement>('section:has(canvas)') ?? assert.fail('no image');
+    // of equal ones some are listed, and the others are in the gallery
+    const equal = section.nextElementSibling ?? assert.fail('no equal images');
+    assert.equal(equal.querySelectorAll('li').length, 1);
+    equal.querySelector<HTMLElement>(':scope > button')?.click();
+    assert.deepEqual(context.did, [{ images: '' }]);
     inspector.dispose();
-    return section ?? assert.fail('no image');
+    return section;
   };
   const canvasOf = (section: HTMLElement): HTMLCanvasElement | null => section.querySelector('canvas');
   decodes({ width: 540, height: 960, close: () => closed.push('bitmap') });
@@ -504,6 +540,7 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     ...{ type: 'Σ', before_number: 0, after_number: 1, before_count: 1, after_count: 3, new: 2, gone: 0 },
     ...{ before_shallow_bytes: 1, after_shallow_bytes: 9, before_retained_bytes: MIB },
     after_retained_bytes: 3 * MIB,
+    ...{ before_native_retained_bytes: null, after_native_retained_bytes: null },
   };
   const side = { objects: 1, shallow_bytes: 4, reachable_bytes: 4, only_objects: 1, only_bytes: 4 };
   const series: HeapSeries = {
@@ -521,6 +558,24 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     ...{ ownName: 'α', unlike: null, settings: { otherFirst: true }, open: null },
     other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },
   } as unknown as Compare;
+  const outside = {
+    ...compared,
+    before_native_retained_bytes: 9 * MIB,
+    after_native_retained_bytes: 5 * MIB,
+  };
+  const native = new ComparePane(
+    contextWith({
+      'memlens/compareHeaps': {
+        ...{ before: side, after: side, matched: 'type', holders: [], paths: [], knows_native: true },
+      },
+      'memlens/compareHeapTypes': { rows: [outside, { ...outside, type: 'Δ' }], total: 2 },
+    }),
+    compare,
+  );
+  const cells = [...(await shown(native)).querySelectorAll('.grid-row > *')].map((cell) => cell.textContent);
+  assert.deepEqual(cells.slice(-2), ['5 MiB', '▼ −4 MiB']);
+  native.dispose();
+  document.body.replaceChildren();
   const pane = new ComparePane(context, compare);
   const host = await shown(pane);
   assert.match(host.querySelector('.grid-row')?.textContent ?? '', /Σ3▲ \+220/);

@@ -134,8 +134,17 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     threads = command(
         "threads", "Print a heap dump's threads: their frames, and what the variables of each retain."
     )
-    for report in (types, one, paths, threads):
+    images = command(
+        "images", "Print the images of a heap dump, those with the same pixels as one, the largest first."
+    )
+    for report in (types, one, paths, threads, images):
         report.add_argument("file", type=Path)
+    images.add_argument("--order", choices=("bytes", "freed"), default="bytes",
+                        help="freed: those first of which one in place of all would free most")  # fmt: skip
+    images.add_argument(
+        "--filter", default="", metavar="TEXT",
+        help="print only the images that match this filter, as in the view: 'held-by:Cache'",
+    )  # fmt: skip
     orders = ("retained", "shallow", "count", "type", "native", "native_retained")
     types.add_argument("--order", choices=orders, default="retained")
     types.add_argument("--since", type=_seconds, metavar="SECONDS",
@@ -172,11 +181,11 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         help="leave out what TYPE.NAME, .NAME of any type, all objects of a TYPE or the object @ID refer to, to see "
         "what else holds the object; may be repeated",
     )  # fmt: skip
-    for report, top in ((types, 30), (one, 20), (paths, 3), (threads, 10)):
+    for report, top in ((types, 30), (one, 20), (paths, 3), (threads, 10), (images, 30)):
         report.add_argument(
             "--top", type=_positive, default=top, metavar="N", help=f"print only the first N (default {top})"
         )
-    return [types, one, paths, threads]
+    return [types, one, paths, threads, images]
 
 
 def _dump(command: AddCommand) -> None:

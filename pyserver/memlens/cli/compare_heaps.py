@@ -63,10 +63,12 @@ def _print(answer: HeapComparison, kind: str) -> None:
         say("matched by type: ids of objects don't last in these dumps")
     say(f"{'retained':>12} {'difference':>12} {'count':>10} {'difference':>11}  type")
     for row in answer.types:
+        native = (row.after_native_retained_bytes or 0) - (row.before_native_retained_bytes or 0)
+        outside = f", {_signed_bytes(native)} native" if native else ""
         say(
             f"{format_bytes(row.after_retained_bytes):>12} "
             f"{_signed_bytes(row.after_retained_bytes - row.before_retained_bytes):>12} {row.after_count:>10,} "
-            f"{row.after_count - row.before_count:>+11,}  {row.type}{_turnover(row.new, row.gone)}"
+            f"{row.after_count - row.before_count:>+11,}  {row.type}{outside}{_turnover(row.new, row.gone)}"
         )
     if answer.holders:
         say("what holds new objects:")
@@ -78,8 +80,10 @@ def _print(answer: HeapComparison, kind: str) -> None:
     if answer.paths:
         say("what grew, by the types of what dominates it:")
     for path in answer.paths[:_MOST_HOLDERS]:
+        native = (path.after_native_retained_bytes or 0) - (path.before_native_retained_bytes or 0)
+        outside = f" and {_signed_bytes(native)} native" if native else ""
         say(
-            f"  {_signed_bytes(path.after_retained_bytes - path.before_retained_bytes)} in "
+            f"  {_signed_bytes(path.after_retained_bytes - path.before_retained_bytes)}{outside} in "
             f"{path.after_objects:,} (before {path.before_objects:,}): {' > '.join(map(str, path.path))}"
         )
 

@@ -31,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
 def _print(answer: PathsAnswer, without: list[str], kind: str) -> None:
     row, left = answer.object, answer.without
     if left is not None:
-        freed = f"{format_bytes(left.freed_bytes)} in {counted(left.freed_objects, 'object')}"
+        outside = f" and {format_bytes(left.freed_native_bytes)} native" if left.freed_native_bytes else ""
+        freed = f"{format_bytes(left.freed_bytes)}{outside} in {counted(left.freed_objects, 'object')}"
         say(f"without {', '.join(without)}: {freed if left.freed_objects else 'nothing'} would be freed")
     if not answer.paths and left is not None and row.distance is not None:
         say(

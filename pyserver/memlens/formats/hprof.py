@@ -20,7 +20,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_fields import Fields
-from memlens.formats.hprof_images import Elements, dimensions, images_of
+from memlens.formats.hprof_images import Elements, images_of
 from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
@@ -45,7 +45,7 @@ from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
 from memlens.texts import phrase, plural
-from memlens.units import format_bytes
+from memlens.units import dimensions, format_bytes
 
 KIND = "hprof"
 

@@ -55,11 +55,6 @@ class Elements(NamedTuple):
         )
 
 
-def dimensions(width: int, height: int) -> str:
-    """What an image is called: ``640 \u00d7 480``."""
-    return f"{width} \u00d7 {height}"
-
-
 def images_of(fields: Fields, elements: Elements) -> npt.NDArray[Any]:
     """Rows of IMAGE_DTYPE."""
     rows = np.concatenate((_bitmaps(fields, elements), _buffered_images(fields, elements)))

@@ -187,6 +187,8 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     """Whether the file is truncated."""
     native_bytes: int
     """Memory outside of the heap that objects own, as far as the file says so; no shallow or retained size has it."""
+    image_types: list[int]
+    """The numbers of the types with objects that are images."""
     allocations: ProfileInfo | None
     """The objects by the stack that allocated them, as a profile; None if these stacks aren't known."""
 

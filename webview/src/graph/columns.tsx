@@ -28,7 +28,7 @@ function nativeTitle(): string {
   return t('Memory outside of the heap that it owns: pixels, buffers, mapped files');
 }
 
-function nativeRetainedTitle(): string {
+export function nativeRetainedTitle(): string {
   return t('Memory outside of the heap that would be freed with it');
 }
 

@@ -17,6 +17,7 @@ import {
   figureColumn,
   gridColumns,
   nameColumn,
+  nativeRetainedTitle,
   retainedTitle,
   shallowTitle,
   type HeapColumn,
@@ -40,19 +41,34 @@ export type CompareNode =
 const NAME_PX = 130;
 const FIGURE_PX = 80;
 
-function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly HeapColumn<Order>[] {
+/** What is known of two dumps. */
+export interface Known {
+  /** Which objects are new. */
+  readonly ids: boolean;
+  /** Memory outside of the heap, in one of them at least. */
+  readonly native: boolean;
+}
+
+function columnsOf(form: CompareForm, known: Known, dumps: number): readonly HeapColumn<Order>[] {
   const figure = (name: string, title: string, order: Order | null = null, width = FIGURE_PX) =>
     figureColumn<Order>(name, title, width, order);
   const growth = (order: Order | null): HeapColumn<Order> =>
     figure(t('± Retained'), t('{0}: the difference', retainedTitle()), order, 110);
   const after = figure(t('Retained'), t('{0}, after', retainedTitle()));
+  const native = (order: Order | null): readonly HeapColumn<Order>[] =>
+    known.native
+      ? [
+          figure(t('Native retained'), t('{0}, after', nativeRetainedTitle()), null, 116),
+          figure(t('± Native'), t('{0}: the difference', nativeRetainedTitle()), order, 110),
+        ]
+      : [];
   switch (form) {
     case 'types':
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
         figure(t('Instances'), t('How many objects after'), null, 78),
         figure(t('± Instances'), t('The difference'), 'count', 108),
-        ...(byId
+        ...(known.ids
           ? [
               figure(t('New'), t('Objects that only the later dump has'), 'new', 66),
               figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66),
@@ -61,6 +77,7 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
         figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104),
         after,
         growth('retained'),
+        ...native('native_retained'),
       ];
     case 'holders':
       return [
@@ -78,6 +95,7 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
         figure(t('± Objects'), t('The difference'), null, 108),
         after,
         growth(null),
+        ...native(null),
       ];
     case 'series':
       return [
@@ -100,16 +118,16 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
 
 export function compareColumns(
   form: CompareForm,
-  byId: boolean,
+  known: Known,
   sort: CompareSort,
   dumps: number,
 ): readonly GridColumn[] {
-  return gridColumns(columnsOf(form, byId, dumps), form === 'types' ? sort : null);
+  return gridColumns(columnsOf(form, known, dumps), form === 'types' ? sort : null);
 }
 
 /** What a column is sorted by; null where it can't be. */
-export function sortOf(form: CompareForm, byId: boolean, index: number): Order | null {
-  return columnsOf(form, byId, 0)[index]?.order ?? null;
+export function sortOf(form: CompareForm, known: Known, index: number): Order | null {
+  return columnsOf(form, known, 0)[index]?.order ?? null;
 }
 
 /** "▲ +1.2 GiB", "▼ −3 MiB": shape, sign and words, so that colour is never alone. */
@@ -129,9 +147,12 @@ function changeCell(difference: number, text: (value: number) => string): Cell {
   };
 }
 
-/** `byId`: which objects are new is known. */
-export function compareCells(node: CompareNode, byId: boolean): readonly Cell[] {
+export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
   const change = (before: number, after: number): Cell => changeCell(after - before, bytes);
+  const native = (row: ComparedType | GrownPath): readonly Cell[] => {
+    const { before_native_retained_bytes: before, after_native_retained_bytes: after } = row;
+    return before === null || after === null ? [] : [bytesCell(after), change(before, after)];
+  };
   switch (node.is) {
     case 'type': {
       const { row } = node;
@@ -139,19 +160,21 @@ export function compareCells(node: CompareNode, byId: boolean): readonly Cell[] 
         typeCell(row),
         countCell(row.after_count),
         changeCell(row.after_count - row.before_count, count),
-        ...(byId ? [countCell(row.new ?? 0), countCell(row.gone ?? 0)] : []),
+        ...(known.ids ? [countCell(row.new ?? 0), countCell(row.gone ?? 0)] : []),
         change(row.before_shallow_bytes, row.after_shallow_bytes),
         bytesCell(row.after_retained_bytes),
         change(row.before_retained_bytes, row.after_retained_bytes),
+        ...native(row),
       ];
     }
     case 'object':
       return [
         objectCell(node.row),
-        ...Array.from({ length: byId ? 4 : 2 }, () => EMPTY),
+        ...Array.from({ length: known.ids ? 4 : 2 }, () => EMPTY),
         bytesCell(node.row.shallow_bytes),
         bytesCell(node.row.retained_bytes),
         EMPTY,
+        ...(known.native ? [bytesCell(node.row.native_retained_bytes ?? 0), EMPTY] : []),
       ];
     case 'holder': {
       const { object, before_retained_bytes: before, new_objects: objects, new_bytes: held } = node.row;
@@ -183,6 +206,7 @@ export function compareCells(node: CompareNode, byId: boolean): readonly Cell[] 
         changeCell(row.after_objects - row.before_objects, count),
         bytesCell(row.after_retained_bytes),
         change(row.before_retained_bytes, row.after_retained_bytes),
+        ...native(row),
       ];
     }
     case 'series': {

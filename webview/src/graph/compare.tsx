@@ -19,6 +19,7 @@ import {
   compareCells,
   compareColumns,
   sortOf,
+  type Known,
   type CompareForm,
   type CompareNode,
   type CompareSort,
@@ -87,8 +88,9 @@ export class ComparePane implements Pane {
   }
 
   /** Whether which objects are new is known. */
-  private get byId(): boolean {
-    return this.found.value?.matched === 'id';
+  private get known(): Known {
+    const found = this.found.value;
+    return { ids: found?.matched === 'id', native: found?.knows_native === true };
   }
 
   readonly Bar = (room: BarRoom): VNode => {
@@ -209,8 +211,8 @@ export class ComparePane implements Pane {
   }
 
   private show(): void {
-    const { form, sort, series, tree, byId } = this;
-    tree.show(t('Comparison'), compareColumns(form.value, byId, sort, series.count));
+    const { form, sort, series, tree, known } = this;
+    tree.show(t('Comparison'), compareColumns(form.value, known, sort, series.count));
   }
 
   private makeTree(): HeapTree<CompareNode> {
@@ -219,7 +221,7 @@ export class ComparePane implements Pane {
       ask: (node, offset, limit) => this.ask(node, offset, limit),
       hasChildren: (node) => node.is === 'type' && hasOwn(node.row, compare.settings.otherFirst),
       id: idOf,
-      cells: (node) => compareCells(node, this.byId),
+      cells: (node) => compareCells(node, this.known),
       isSelected: (node) => {
         const selection = this.selectionOf(node);
         return node.is === 'series'
@@ -246,12 +248,12 @@ export class ComparePane implements Pane {
       },
       copied: copiedOf,
       sort: (column) => {
-        const order = sortOf(this.form.value, this.byId, column);
+        const order = sortOf(this.form.value, this.known, column);
         if (order === null) return;
         this.sort = { order, reverse: order === this.sort.order && !this.sort.reverse };
         this.show();
       },
-      empty: () => emptyWords(this.form.value, this.byId),
+      empty: () => emptyWords(this.form.value, this.known.ids),
     });
     return tree;
   }

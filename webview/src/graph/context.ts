@@ -18,6 +18,8 @@ export interface GraphContext {
   explain(selection: HeapSelection): void;
   /** Shows an object where the dominator tree lists those of a filter. */
   list(filter: string): void;
+  /** Shows the images that fit a filter beside each other. */
+  showImages(filter: string): void;
   setFilter(filter: string): void;
   openPlace(file: string, line: number, beside: boolean): void;
   /** Opens the source of what is selected, or says that the file has none of it. */

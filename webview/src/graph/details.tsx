@@ -15,12 +15,13 @@ import { shorten, visible } from '../base/text';
 import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
+import { hasImages, ofType } from './menu';
 import { ObjectButton } from './object-button';
 import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
 import { Waiting } from './waiting';
-import { idText, objectsText, ownName, referencesText, shortType } from './words';
+import { bytesAndNative, idText, objectsText, ownName, referencesText, shortType } from './words';
 
 const PAGE = 100;
 
@@ -57,6 +58,7 @@ export function ObjectDetails({
         ]}
       />
       {image && <Picture key={row.object} object={row.object} image={image} context={context} />}
+      <EqualImages {...{ found, context }} />
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul class="heap-list heap-roots">
@@ -130,6 +132,27 @@ function Rest({ count: left }: { readonly count: number }): VNode | null {
   return left > 0 ? <p class="muted">{t('and {0} more', count(left))}</p> : null;
 }
 
+function EqualImages({
+  found,
+  context,
+}: {
+  readonly found: ObjectAnswer;
+  readonly context: GraphContext;
+}): VNode {
+  const { rows, total } = found.equal_images;
+  if (total === 0) return <></>;
+  return (
+    <Section title={t('With the same pixels ({0})', count(total))}>
+      <ObjectList rows={rows} context={context} />
+      {total > rows.length && (
+        <button type="button" class="link" onClick={() => context.showImages('')}>
+          {t('Show Images')}
+        </button>
+      )}
+    </Section>
+  );
+}
+
 interface DominatedProps {
   readonly of: ObjectRow;
   readonly first: readonly ObjectRow[];
@@ -143,14 +166,7 @@ function Dominated({ of, first, total, context }: DominatedProps): VNode {
   );
   return (
     <Section title={t('Dominates ({0})', count(total))}>
-      <ul class="heap-list">
-        {more.rows.map((row) => (
-          <li key={row.object}>
-            <ObjectButton row={row} context={context} />
-            <span class="heap-figures">{bytes(row.retained_bytes)}</span>
-          </li>
-        ))}
-      </ul>
+      <ObjectList rows={more.rows} context={context} />
       <MoreButton left={total - more.rows.length} press={more.next} />
     </Section>
   );
@@ -178,6 +194,11 @@ export function TypeDetails({
           [t('Kind'), type.kind, ''],
         ]}
       />
+      {hasImages(context, type.number) && (
+        <button type="button" class="link" onClick={() => context.showImages(ofType(type.type))}>
+          {t('Show Images')}
+        </button>
+      )}
       <Together kind={type.number} context={context} />
       <Largest rows={instances} context={context} />
     </>
@@ -205,6 +226,7 @@ export function GroupDetails({
           ...(node.objects === 0
             ? []
             : ([[t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)]] as const)),
+          ...nativeFigures(node),
           [
             t('Of the dump'),
             share(node.retained_bytes, context.info.shallow_bytes),
@@ -229,7 +251,9 @@ export function GroupDetails({
                   >
                     <bdi>{visible(shortType(said(each.type)))}</bdi>
                   </button>
-                  <span class="heap-figures">{bytes(each.retained_bytes)}</span>
+                  <span class="heap-figures">
+                    {bytesAndNative(each.retained_bytes, each.native_retained_bytes)}
+                  </span>
                 </li>
               ))}
           </ol>
@@ -249,15 +273,27 @@ function Largest({
 }): VNode {
   return (
     <Section title={t('Largest objects')}>
-      <ul class="heap-list">
-        {rows.map((row) => (
-          <li key={row.object}>
-            <ObjectButton row={row} context={context} />
-            <span class="heap-figures">{bytes(row.retained_bytes)}</span>
-          </li>
-        ))}
-      </ul>
+      <ObjectList rows={rows} context={context} />
     </Section>
+  );
+}
+
+function ObjectList({
+  rows,
+  context,
+}: {
+  readonly rows: readonly ObjectRow[];
+  readonly context: GraphContext;
+}): VNode {
+  return (
+    <ul class="heap-list">
+      {rows.map((row) => (
+        <li key={row.object}>
+          <ObjectButton row={row} context={context} />
+          <span class="heap-figures">{bytes(row.retained_bytes)}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -279,7 +315,7 @@ function Together({ kind, context }: { readonly kind: number; readonly context: 
       {found ? (
         t(
           'Without all of them {0} in {1} would be freed.',
-          bytes(found.retained_bytes),
+          bytesAndNative(found.retained_bytes, found.native_retained_bytes),
           objectsText(found.objects),
         )
       ) : (

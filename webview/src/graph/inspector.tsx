@@ -19,7 +19,7 @@ import { IconButton } from '../widgets/icon-button';
 import type { PanelRoom } from '../shell/frame';
 import type { GraphContext } from './context';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
-import { idText, objectText } from './words';
+import { bytesAndNative, idText, objectText } from './words';
 
 type Answer =
   | { readonly is: 'object'; readonly found: ObjectAnswer }
@@ -122,13 +122,13 @@ function titleOf({ is, found }: Answer): string {
     case 'type':
       return plural(found.type.count, '{1}: {0} instance', '{1}: {0} instances', found.type.type);
     case 'group': {
-      const { type, objects, retained_bytes: retained } = found.node;
+      const { type, objects, retained_bytes: retained, native_retained_bytes: native } = found.node;
       return plural(
         objects,
         '{1}: {0} object, {2} retained',
         '{1}: {0} objects, {2} retained',
         said(type),
-        bytes(retained),
+        bytesAndNative(retained, native),
       );
     }
   }

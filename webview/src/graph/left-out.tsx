@@ -3,12 +3,11 @@
 import type { VNode } from 'preact';
 import type { GraphState } from '../../../extension/shared/messages';
 import type { ObjectRow, WithoutAnswer } from '../../../extension/shared/protocol.gen';
-import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import { Icon } from '../widgets/icon';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
-import { objectsText, objectText, shortType } from './words';
+import { bytesAndNative, objectsText, objectText, shortType } from './words';
 
 type LeavesOut = GraphState['without'][number];
 
@@ -100,7 +99,7 @@ export function LeftOut({ without, found, change }: LeftOutProps): VNode | null 
           {found.freed_objects > 0
             ? t(
                 'Without this, {0} in {1} would be freed.',
-                bytes(found.freed_bytes),
+                bytesAndNative(found.freed_bytes, found.freed_native_bytes),
                 objectsText(found.freed_objects),
               )
             : t('Without this, nothing would be freed.')}

@@ -11,6 +11,16 @@ export function canExplain(selection: HeapSelection): boolean {
   return selection.is !== 'group' || selection.group !== 0;
 }
 
+/** Whether instances of a type are images. */
+export function hasImages({ info }: GraphContext, type: number): boolean {
+  return info.image_types.includes(type);
+}
+
+/** The filter for the instances of a type. */
+export function ofType(name: string): string {
+  return `type:${exactly(name)}`;
+}
+
 /** `name` is what a type is called. */
 export function selectionMenu(
   context: GraphContext,
@@ -22,8 +32,9 @@ export function selectionMenu(
     ...(canExplain(selection) ? [item(t('Why Alive'), () => context.explain(selection))] : []),
     item(t('Show Details'), () => context.select(selection)),
     item(t('Open Source'), () => context.openSource(selection, false)),
-    ...(selection.is === 'type'
-      ? [item(t('Filter by Type'), () => context.setFilter(`type:${exactly(name)}`))]
+    ...(selection.is === 'type' ? [item(t('Filter by Type'), () => context.setFilter(ofType(name)))] : []),
+    ...(selection.is === 'type' && hasImages(context, selection.kind)
+      ? [item(t('Show Images'), () => context.showImages(ofType(name)))]
       : []),
   ];
 }

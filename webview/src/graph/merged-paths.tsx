@@ -29,9 +29,10 @@ import {
   shortType,
   textCell,
   TypeName,
+  type Cell,
 } from './words';
 
-function columnsOf(): readonly HeapColumn<never>[] {
+function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
   return [
     nameColumn(t('From the roots'), t('References, and the types they lead to'), 170),
     figureColumn(t('Objects'), t('Objects explained whose paths lead through here'), 92),
@@ -42,6 +43,15 @@ function columnsOf(): readonly HeapColumn<never>[] {
       t('What would be freed without these references; – where that isn’t known'),
       92,
     ),
+    ...(info.native_bytes > 0
+      ? [
+          figureColumn<never>(
+            t('And native'),
+            t('Memory outside of the heap that would be freed with that; – where that isn’t known'),
+            92,
+          ),
+        ]
+      : []),
   ];
 }
 
@@ -80,7 +90,8 @@ export function mergedTree(
       },
       countCell(row.objects),
       ...retainedCells(row.bytes, merged.value?.bytes ?? 0),
-      row.freed_bytes === null ? textCell('–') : bytesCell(row.freed_bytes),
+      freedCell(row.freed_bytes),
+      ...(context.info.native_bytes > 0 ? [freedCell(row.freed_native_bytes)] : []),
     ],
     isSelected: () => false,
     pick: ({ example }, opened, beside) => {
@@ -102,8 +113,13 @@ export function mergedTree(
 }
 
 /** Asks for the paths to what is selected now. */
-export function showMerged(tree: HeapTree<PathNode>): void {
-  tree.show(t('Paths from roots, merged'), gridColumns(columnsOf(), null));
+export function showMerged(tree: HeapTree<PathNode>, context: GraphContext): void {
+  tree.show(t('Paths from roots, merged'), gridColumns(columnsOf(context), null));
+}
+
+/** What a cut frees; a dash where that isn't known. */
+function freedCell(freed: number | null): Cell {
+  return freed === null ? textCell('–') : bytesCell(freed);
 }
 
 function ofSelection(selection: HeapSelection | null): { kind: number | null; group: number | null } {

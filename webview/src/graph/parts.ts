@@ -14,6 +14,7 @@ import type { Layout } from '../base/saved';
 import { ComparePane } from './compare';
 import type { GraphContext } from './context';
 import { dominatorsPane } from './dominators';
+import { imagesPane } from './gallery';
 import { Icicle } from './icicle';
 import { Inspector } from './inspector';
 import { Overview } from './overview';
@@ -65,6 +66,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     [
       ...[typesPane(owner), dominatorsPane(owner), whyPane(owner)].map(made),
       ...(info.threads > 0 ? [made(threadsPane(owner))] : []),
+      ...(info.image_types.length > 0 ? [made(imagesPane(owner))] : []),
       made(comparePane),
       sqlPane(owner),
     ],

@@ -15,7 +15,7 @@ import { leaveOutItems, type LeaveOut } from './left-out';
 import { selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
 import { Done } from './waiting';
-import { copiedObject, objectText, referencesText, referenceWords } from './words';
+import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords } from './words';
 
 interface PathsProps {
   readonly found: PathsAnswer;
@@ -175,9 +175,9 @@ function Cut({
         context.api.request('memlens/heapCut', {
           ...{ source: above, target: object, without: [...context.state.without] },
         }),
-        ({ freed_bytes: bytesFreed }) => bytesFreed,
+        ({ freed_bytes: heap, freed_native_bytes: native }) => ({ heap, native }),
       ),
-    step.freed_bytes,
+    step.freed_bytes === null ? null : { heap: step.freed_bytes, native: step.freed_native_bytes },
   );
   const title =
     context.state.without.length > 0
@@ -186,8 +186,10 @@ function Cut({
   const freed = asked.found;
   if (freed !== null)
     return (
-      <span class={freed > 0 ? 'heap-cut' : 'heap-cut muted'} title={title}>
-        {freed > 0 ? t('cut frees {0}', bytes(freed)) : t('cut frees nothing')}
+      <span class={freed.heap > 0 ? 'heap-cut' : 'heap-cut muted'} title={title}>
+        {freed.heap > 0
+          ? t('cut frees {0}', bytesAndNative(freed.heap, freed.native))
+          : t('cut frees nothing')}
       </span>
     );
   return (

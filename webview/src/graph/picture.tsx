@@ -3,14 +3,14 @@
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ImageAnswer, ImageRow } from '../../../extension/shared/protocol.gen';
-import { bytesOf } from '../base/base64';
+import type { ImageRow } from '../../../extension/shared/protocol.gen';
 import { count } from '../base/format';
 import { said, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { visible } from '../base/text';
 import type { GraphContext } from './context';
 import { Section } from './details-parts';
+import { decode, draw } from './image-file';
 
 type Shown =
   | { readonly is: 'waiting' }
@@ -82,21 +82,6 @@ export function Picture({
 
 function everyText(every: number): string {
   return every === 1 ? '' : t('drawn at 1:{0}', count(every));
-}
-
-/** The pixels of a file; null if the browser can't decode it. */
-async function decode({ data, media }: ImageAnswer): Promise<ImageBitmap | null> {
-  try {
-    return await createImageBitmap(new Blob([bytesOf(data)], { type: media }));
-  } catch {
-    return null;
-  }
-}
-
-function draw(canvas: HTMLCanvasElement, bitmap: ImageBitmap): void {
-  canvas.width = bitmap.width;
-  canvas.height = bitmap.height;
-  canvas.getContext('2d')?.drawImage(bitmap, 0, 0);
 }
 
 /** Lets the user save what is drawn. */

@@ -7,6 +7,7 @@ import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 const ORDERS: readonly GraphState['order'][] = ['retained', 'shallow', 'count', 'name'];
 const NATIVE_ORDERS: readonly GraphState['order'][] = ['native', 'native_retained'];
 const GROUPS: readonly GraphState['by'][] = ['type', 'package', 'kind'];
+const IMAGE_ORDERS: readonly GraphState['images'][] = ['bytes', 'freed'];
 const STRENGTHS: readonly GraphState['through'][number][] = [
   'weak',
   'soft',
@@ -28,6 +29,7 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     by: oneOf(saved?.by, GROUPS, 'type'),
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
     without: same && Array.isArray(same.without) ? same.without.filter((each) => isHolder(info, each)) : [],
+    images: oneOf(saved?.images, IMAGE_ORDERS, 'bytes'),
     sunburst: saved?.sunburst === true,
     opened: same ? openedRows(same.opened) : {},
     series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],

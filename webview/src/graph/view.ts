@@ -142,7 +142,8 @@ export class GraphView implements PartsOwner {
     }
     if (selection && !frame.current.panelOpen) frame.set({ panelOpen: true });
     this.panels.restorePane(state.pane);
-    const sorted = ({ order, reverse, by }: GraphState): string => JSON.stringify([order, reverse, by]);
+    const sorted = ({ order, reverse, by, images }: GraphState): string =>
+      JSON.stringify([order, reverse, by, images]);
     dock.update([sorted(before) === sorted(this.state) ? 'selection' : 'device']);
     this.setFilter(state.filter);
   }
@@ -186,6 +187,11 @@ export class GraphView implements PartsOwner {
   list(filter: string): void {
     this.setFilter(filter);
     this.parts.dock.show('dominators');
+  }
+
+  showImages(filter: string): void {
+    if (filter !== this.filter) this.setFilter(filter);
+    this.parts.dock.show('images');
   }
 
   setFilter(filter: string): void {
@@ -306,6 +312,12 @@ export class GraphView implements PartsOwner {
         if (this.filter !== '') this.setFilter('');
         this.parts.dock.show('threads');
         this.parts.dock.reveal({ thread: number });
+        return;
+      case 'images':
+        // the finding counts those that roots reach
+        this.keep({ images: 'freed' });
+        this.parts.dock.update(['device']);
+        this.showImages('finding:"Equal images"');
         return;
       case 'query':
         this.parts.dock.show('sql');

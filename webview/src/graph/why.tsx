@@ -60,7 +60,7 @@ export function whyPane(context: GraphContext): Pane {
     explained.value = selection;
     if (selection === null) return;
     if (selection.is !== 'object') {
-      showMerged(tree);
+      showMerged(tree, context);
       return;
     }
     asking.ask(

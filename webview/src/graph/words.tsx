@@ -171,6 +171,11 @@ export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
   };
 }
 
+/** Bytes of the heap, and those outside of it where there are any. */
+export function bytesAndNative(heap: number, native: number | null): string {
+  return native === null || native === 0 ? bytes(heap) : t('{0} and {1} native', bytes(heap), bytes(native));
+}
+
 export function bytesCell(value: number): Cell {
   const shown = bytes(value);
   return { parts: [<span title={exactBytes(value)}>{shown}</span>], copied: { shown, exact: value } };

@@ -20,12 +20,13 @@ def freed_without(
     moved_to: U32,
     distance: U32,
     shallow: U64,
+    native: U64,
     roots: U32,
     sources: U32,
     targets: U32,
     holder: int,
     most: int,
-) -> tuple[int | None, int]: ...
+) -> tuple[tuple[int, int] | None, int]: ...
 
 class OtherHolders:
     def __init__(

@@ -40,6 +40,7 @@ def freed_without(
     const uint32_t[::1] moved_to,
     const uint32_t[::1] distance,
     const uint64_t[::1] shallow,
+    const uint64_t[::1] native,
     const uint32_t[::1] roots,
     const uint32_t[::1] sources,
     const uint32_t[::1] targets,
@@ -48,13 +49,15 @@ def freed_without(
 ):
     """Bytes that nothing would reach without all references from ``sources`` to ``targets``, and objects looked at.
 
+    The bytes are those in the heap and, by ``native``, those outside of it; where that is empty, none are known.
     ``holder`` dominates all targets and is none of them, or is the number of objects where only the roots together do.
     Paths to what it dominates lead on from it within what it dominates, so nothing else is looked at. Objects ``moved``
     aren't dominated as ``dominated`` says but by those of ``moved_to``, which ascend. The bytes are None where
     ``holder`` dominates more than ``most`` objects. Raises MemoryError.
     """
     cdef size_t objects = distance.shape[0], looked = 0
-    cdef uint64_t total = 0, at
+    cdef uint64_t total = 0, outside = 0, at
+    cdef bint has_native = native.shape[0] > 0
     cdef uint32_t item, other, place
     cdef Py_ssize_t next_moved
     cdef Py_ssize_t each
@@ -79,6 +82,8 @@ def freed_without(
                 next_moved += 1
                 state[other] |= WITHIN
                 total += shallow[other]
+                if has_native:
+                    outside += native[other]
                 looked += 1
                 status = vector_push_u32(&stack, other)
             if status < 0:
@@ -88,6 +93,8 @@ def freed_without(
                 if distance[other] != NO_NUMBER and not state[other] & IS_MOVED:
                     state[other] |= WITHIN
                     total += shallow[other]
+                    if has_native:
+                        outside += native[other]
                     looked += 1
                     status = vector_push_u32(&stack, other)
                     if status < 0:
@@ -105,6 +112,8 @@ def freed_without(
                     if status == 0 and state[item] & (WITHIN | REACHED) == WITHIN:
                         state[item] |= REACHED
                         total -= shallow[item]
+                        if has_native:
+                            outside -= native[item]
                         status = vector_push_u32(&stack, item)
             while stack.count and status == 0:
                 stack.count -= 1
@@ -117,12 +126,14 @@ def freed_without(
                         continue
                     state[other] |= REACHED
                     total -= shallow[other]
+                    if has_native:
+                        outside -= native[other]
                     status = vector_push_u32(&stack, other)
                     if status < 0:
                         break
     free(state)
     vector_free(&stack)
-    return fail(status, (total if looked <= most else None, looked))
+    return fail(status, ((total, outside) if looked <= most else None, looked))
 
 
 cdef uint32_t above(

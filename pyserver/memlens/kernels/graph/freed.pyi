@@ -21,11 +21,14 @@ class Holding:
         back_kind: U8,
         follows: U8,
         shallow: U64,
+        native: U64,
         distance: U32,
         left_out: LeftOut,
     ) -> None: ...
-    def move_away(self, dropped: U32, work: Work) -> tuple[int, int] | None: ...
-    def freed(self, sources: U32, targets: U32, most: int, work: Work) -> tuple[int | None, int] | None: ...
+    def move_away(self, dropped: U32, work: Work) -> tuple[int, int, int] | None: ...
+    def freed(
+        self, sources: U32, targets: U32, most: int, work: Work
+    ) -> tuple[tuple[int, int] | None, int] | None: ...
 
 def retained_by(
     start: U64,
@@ -39,6 +42,7 @@ def retained_by(
     dominated_start: U32,
     dominated: U32,
     shallow: U64,
+    native: U64,
     chosen: U32,
     work: Work,
-) -> tuple[int, int] | None: ...
+) -> tuple[int, int, int] | None: ...

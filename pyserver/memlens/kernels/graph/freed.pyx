@@ -9,7 +9,7 @@ from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
 from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, fail, fetch, graph_of
-from memlens.kernels.graph.held cimport IS_BACK, IS_SOURCE, IS_TARGET, LOST, TOO_MANY, WAITS, Held, let_go
+from memlens.kernels.graph.held cimport IS_BACK, IS_SOURCE, IS_TARGET, LOST, TOO_MANY, WAITS, Found, Held, let_go
 from memlens.kernels.graph.left_out cimport ALL_OUT, LeftOut
 
 
@@ -17,10 +17,11 @@ cdef class Holding:
     """Columns of a graph, with what is left out of it.
 
     ``distance`` is the least number of references that ``follows`` from a root, for :meth:`move_away` where nothing is
-    left out, for :meth:`freed` where all of that is. Not for several threads.
+    left out, for :meth:`freed` where all of that is. ``native`` is the memory outside of the heap that each object
+    owns; it may be empty. Not for several threads.
     """
 
-    cdef const uint64_t[::1] start, back_start, shallow
+    cdef const uint64_t[::1] start, back_start, shallow, native
     cdef const uint32_t[::1] target, back
     cdef const uint8_t[::1] kind, back_kind, follows
     cdef uint32_t[::1] distance
@@ -37,31 +38,36 @@ cdef class Holding:
         const uint8_t[::1] back_kind,
         const uint8_t[::1] follows,
         const uint64_t[::1] shallow,
+        const uint64_t[::1] native,
         uint32_t[::1] distance,
         LeftOut left_out not None,
     ):
         self.start, self.target, self.kind = start, target, kind
         self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.follows, self.shallow, self.distance, self.left_out = follows, shallow, distance, left_out
+        self.follows, self.distance, self.left_out = follows, distance, left_out
+        self.shallow, self.native = shallow, native
         if not start.shape[0] == back_start.shape[0] == distance.shape[0] + 1 == shallow.shape[0] + 1:
             raise ValueError("a distance for each object")
+        if native.shape[0] and native.shape[0] != shallow.shape[0]:
+            raise ValueError("native bytes of each object, or of none")
         if not target.shape[0] == kind.shape[0] == back.shape[0] == back_kind.shape[0] or follows.shape[0] < 256:
             raise ValueError("a kind for each reference")
         if <size_t> distance.shape[0] != left_out.objects or <uint64_t> target.shape[0] != left_out.references:
             raise ValueError("a distance for each object")
-        self.held = held_of(start, target, kind, back_start, back, back_kind, follows, shallow, distance)
+        self.held = held_of(start, target, kind, back_start, back, back_kind, follows, shallow, native, distance)
 
     def move_away(self, const uint32_t[::1] dropped, Work work not None):
         """Change each distance to what it is without what is left out; NONE for what no root reaches then.
 
         Objects ``dropped`` were roots, and aren't any more. Returns how many objects that are, of those that were
-        reached, and their bytes; None if ``work`` was stopped, and then the distances are of no use. Raises
-        MemoryError.
+        reached, and their bytes in the heap and outside of it; None if ``work`` was stopped, and then the distances are
+        of no use. Raises MemoryError.
         """
-        cdef size_t each, count = 0
-        cdef uint64_t at, total = 0
+        cdef size_t each
+        cdef uint64_t at
         cdef uint32_t item, other
         cdef uint8_t mark
+        cdef Found found = Found(0, 0, 0)
         cdef Held *held = &self.held
         cdef Vector seeds
         cdef int status = begin(held, ~<size_t> 0)
@@ -95,21 +101,21 @@ cdef class Holding:
                 if status < 0:
                     break
             if status == 0 and held.objects:
-                status = let_go(held, self.left_out, &seeds, &self.distance[0], &count, &total, work)
+                status = let_go(held, self.left_out, &seeds, &self.distance[0], &found, work)
         end(held, &seeds)
-        return fail(status, (count, total))
+        return fail(status, (found.objects, found.heap, found.native))
 
     def freed(
         self, const uint32_t[::1] sources, const uint32_t[::1] targets, size_t most, Work work not None
     ):
         """Bytes that nothing would hold without all references from ``sources`` to ``targets`` as well.
 
-        And how many references were looked at; the bytes are None where that are more than ``most``. None if ``work``
-        was stopped. Raises MemoryError.
+        They are those in the heap and those outside of it. And how many references were looked at; the bytes are None
+        where that are more than ``most``. None if ``work`` was stopped. Raises MemoryError.
         """
-        cdef size_t each, count = 0
-        cdef uint64_t total = 0
+        cdef size_t each
         cdef uint32_t item
+        cdef Found found = Found(0, 0, 0)
         cdef Held *held = &self.held
         cdef Vector seeds
         cdef int status = begin(held, most)
@@ -134,11 +140,11 @@ cdef class Holding:
                     if status < 0:
                         break
             if status == 0:
-                status = let_go(held, self.left_out, &seeds, NULL, &count, &total, work)
+                status = let_go(held, self.left_out, &seeds, NULL, &found, work)
         end(held, &seeds)
         if status == TOO_MANY:
             return None, held.looked
-        return fail(status, (total, held.looked))
+        return fail(status, ((found.heap, found.native), held.looked))
 
 
 cdef Held held_of(
@@ -150,6 +156,7 @@ cdef Held held_of(
     const uint8_t[::1] back_kind,
     const uint8_t[::1] follows,
     const uint64_t[::1] shallow,
+    const uint64_t[::1] native,
     const uint32_t[::1] distance,
 ) noexcept:
     cdef Held held
@@ -160,6 +167,7 @@ cdef Held held_of(
     held.back = &back[0] if held.references else NULL
     held.back_kind = &back_kind[0] if held.references else NULL
     held.shallow = &shallow[0] if held.objects else NULL
+    held.native = &native[0] if native.shape[0] else NULL
     held.distance = &distance[0] if held.objects else NULL
     held.state = NULL
     held.begun, held.known = 10, 50
@@ -201,11 +209,13 @@ def retained_by(
     const uint32_t[::1] dominated_start,
     const uint32_t[::1] dominated,
     const uint64_t[::1] shallow,
+    const uint64_t[::1] native,
     const uint32_t[::1] chosen,
     Work work not None,
 ):
     """How many objects no root would reach without the ``chosen`` ones, these included, and their bytes.
 
+    Third is the memory outside of the heap that they own, by ``native``, which may be empty: then none is known.
     None if ``work`` was stopped.
 
     ``chosen`` are distinct objects that roots reach. ``distance`` is the least number of references that retain from a
@@ -215,11 +225,12 @@ def retained_by(
     What the chosen objects dominate is retained. What else is has other holders than these, but only shortest paths
     that pass through what is retained: to what that refers to is one step farther. Raises MemoryError.
     """
-    cdef size_t each, within = 0, count = 0
-    cdef uint64_t total = 0, at
+    cdef size_t each, within = 0
+    cdef uint64_t at
     cdef uint32_t item, other
     cdef Graph graph = graph_of(start, target, kind, retains)
-    cdef Held held = held_of(start, target, kind, back_start, back, back_kind, retains, shallow, distance)
+    cdef Held held = held_of(start, target, kind, back_start, back, back_kind, retains, shallow, native, distance)
+    cdef Found found = Found(0, 0, 0)
     cdef Vector seeds
     cdef uint32_t *queue = <uint32_t *> malloc((held.objects + 1) * 4)
     cdef int status = begin(&held, ~<size_t> 0)
@@ -240,8 +251,10 @@ def retained_by(
             item = queue[each]
             if distance[item] == NO_NUMBER:
                 continue
-            count += 1
-            total += shallow[item]
+            found.objects += 1
+            found.heap += shallow[item]
+            if held.native != NULL:
+                found.native += held.native[item]
             for at in range(graph.start[item], graph.start[item + 1]):
                 other = graph.target[at]
                 if held.state[other] == 0 and distance[other] == distance[item] + 1 and retains[graph.kind[at]]:
@@ -249,10 +262,10 @@ def retained_by(
                     if status == 0:
                         status = vector_push_u32(&seeds, other)
         if status == 0:
-            status = let_go(&held, None, &seeds, NULL, &count, &total, work)
+            status = let_go(&held, None, &seeds, NULL, &found, work)
     free(queue)
     end(&held, &seeds)
-    return fail(status, (count, total))
+    return fail(status, (found.objects, found.heap, found.native))
 
 
 cdef size_t dominated_by(

@@ -25,6 +25,7 @@ cdef struct Held:
     const uint8_t *back_kind
     const uint8_t *follows
     const uint64_t *shallow
+    const uint64_t *native      # memory outside of the heap that each object owns; NULL where none is known
     const uint32_t *distance
     uint8_t *state
     size_t objects
@@ -34,6 +35,11 @@ cdef struct Held:
     int begun           # per cent of the work that are done before, and when it is known what is lost
     int known
 
+cdef struct Found:
+    size_t objects
+    uint64_t heap       # their bytes
+    uint64_t native     # and those that they own outside of the heap
+
 cdef int let_go(
-    Held *held, LeftOut left_out, Vector *seeds, uint32_t *distance, size_t *count, uint64_t *total, Work work
+    Held *held, LeftOut left_out, Vector *seeds, uint32_t *distance, Found *found, Work work
 ) noexcept nogil

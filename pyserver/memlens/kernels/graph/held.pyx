@@ -204,7 +204,7 @@ cdef int find_again(
 
 
 cdef int let_go(
-    Held *held, LeftOut left_out, Vector *seeds, uint32_t *distance, size_t *count, uint64_t *total, Work work
+    Held *held, LeftOut left_out, Vector *seeds, uint32_t *distance, Found *found, Work work
 ) noexcept nogil:
     """Count what nothing holds any more once ``seeds`` may be lost, and add up its bytes.
 
@@ -221,7 +221,9 @@ cdef int let_go(
     for each in range(lost.count if status == 0 else 0):
         item = (<uint32_t *> lost.data)[each]
         if not held.state[item] & IS_BACK:
-            count[0] += 1
-            total[0] += held.shallow[item]
+            found.objects += 1
+            found.heap += held.shallow[item]
+            if held.native != NULL:
+                found.native += held.native[item]
     vector_free(&lost)
     return status

@@ -23,5 +23,7 @@ def retained_together(
     shallow: U64,
     counts: U64,
     sums: U64,
+    native: U64,
+    outside: U64,
     work: Work,
 ) -> bool: ...

@@ -32,10 +32,13 @@ def retained_together(
     const uint64_t[::1] shallow,
     uint64_t[::1] counts,
     uint64_t[::1] sums,
+    const uint64_t[::1] native,
+    uint64_t[::1] outside,
     Work work not None,
 ):
     """Add the objects that each group retains to its item of ``counts``, and their bytes to that of ``sums``.
 
+    Likewise what they own outside of the heap, by ``native``, to that of ``outside``, unless ``native`` is empty.
     ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. ``held`` has
     the same for each root, of what makes it a root; it is empty where no group does. Columns are as in ``columns.pxd``;
     ``roots`` are distinct. Returns whether that was done: not where ``work`` was stopped. Raises MemoryError.
@@ -48,6 +51,8 @@ def retained_together(
     cdef uint32_t *queue
     if counts.shape[0] < MOST_GROUPS or sums.shape[0] < MOST_GROUPS:
         raise ValueError("an item for each group")
+    if native.shape[0] and (native.shape[0] < type_of.shape[0] or outside.shape[0] < MOST_GROUPS):
+        raise ValueError("an item for each object and each group")
     if held.shape[0] and held.shape[0] != roots.shape[0]:
         raise ValueError("an item for each root")
     passed = <uint64_t *> malloc(<size_t> room * 8)
@@ -103,6 +108,8 @@ def retained_together(
                     passed[other] = found
         if is_wanted:
             add_up(passed, objects, &shallow[0] if objects else NULL, &counts[0], &sums[0])
+            if native.shape[0]:
+                add_up(passed, objects, &native[0], NULL, &outside[0])
     free(passed)
     free(queue)
     return is_wanted
@@ -116,7 +123,10 @@ cdef inline uint32_t later(uint32_t place, uint32_t by, uint32_t room) noexcept 
 cdef void add_up(
     const uint64_t *passed, uint32_t objects, const uint64_t *shallow, uint64_t *counts, uint64_t *sums
 ) noexcept nogil:
-    """Add up objects and bytes by the groups that paths to them pass; many in a row have the same."""
+    """Add up objects, unless ``counts`` is NULL, and bytes by the groups that paths to them pass.
+
+    Many in a row have the same.
+    """
     cdef uint32_t item = 0, begin, group
     cdef uint64_t mask, total
     while item < objects:
@@ -129,7 +139,8 @@ cdef void add_up(
         group = 0
         while mask:
             if mask & 1:
-                counts[group] += item - begin
+                if counts != NULL:
+                    counts[group] += item - begin
                 sums[group] += total
             mask >>= 1
             group += 1

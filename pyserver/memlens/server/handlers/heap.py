@@ -11,6 +11,7 @@ from memlens.server.protocol.heap import (
     HeapDominatedResult,
     HeapGroupParams,
     HeapImageParams,
+    HeapImagesParams,
     HeapMergedPathsParams,
     HeapObjectParams,
     HeapObjectsParams,
@@ -23,6 +24,8 @@ from memlens.server.protocol.heap import (
     HeapRetainedParams,
     HeapStackParams,
     HeapThreadsParams,
+    HeapThumbnailsParams,
+    HeapThumbnailsResult,
     HeapTypeParams,
     HeapTypesParams,
     HeapVariablesParams,
@@ -35,12 +38,13 @@ from memlens.views.graph import (
     cuts,
     dominators,
     filters,
-    images,
+    gallery,
     listing,
     merged_paths,
     objects,
     overview,
     paths,
+    pixels,
     retained,
     threads,
     together,
@@ -48,12 +52,13 @@ from memlens.views.graph import (
 )
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
-from memlens.views.graph.images import ImageAnswer
+from memlens.views.graph.gallery import GalleryAnswer
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
+from memlens.views.graph.pixels import ImageAnswer
 from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
@@ -88,7 +93,15 @@ def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
 
 
 def _image(snapshot: Snapshot, p: HeapImageParams) -> ImageAnswer:
-    return images.image(snapshot, p.object)
+    return pixels.image(snapshot, p.object)
+
+
+def _images(snapshot: Snapshot, p: HeapImagesParams) -> GalleryAnswer:
+    return gallery.gallery(snapshot, p.filter, p.order, p.offset, p.limit)
+
+
+def _thumbnails(snapshot: Snapshot, p: HeapThumbnailsParams) -> HeapThumbnailsResult:
+    return HeapThumbnailsResult(pixels.thumbnails(snapshot, p.objects, p.side))
 
 
 def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesResult:
@@ -163,6 +176,8 @@ QUESTIONS: Questions = {
     "memlens/heapType": _type,
     "memlens/heapObject": _object,
     "memlens/heapImage": _image,
+    "memlens/heapImages": _images,
+    "memlens/heapThumbnails": _thumbnails,
     "memlens/heapReferences": _references,
     "memlens/heapDominated": _dominated,
     "memlens/heapGroup": _group,
@@ -177,7 +192,9 @@ QUESTIONS: Questions = {
 }
 
 
-_LONG = frozenset(f"memlens/heap{name}" for name in ("Retained", "Cut", "Threads", "Stack", "Image"))
+_LONG = frozenset(
+    f"memlens/heap{name}" for name in ("Retained", "Cut", "Threads", "Stack", "Image", "Thumbnails")
+)
 
 
 def takes_long(method: str, params: object) -> bool:

@@ -102,6 +102,8 @@ QUESTION_NAMES = {
     "memlens/heapType": phrase("a type"),
     "memlens/heapObject": phrase("an object"),
     "memlens/heapImage": phrase("an image"),
+    "memlens/heapImages": phrase("the images"),
+    "memlens/heapThumbnails": phrase("the images"),
     "memlens/heapReferences": phrase("the references of an object"),
     "memlens/heapDominated": phrase("the dominator tree"),
     "memlens/heapGroup": phrase("the dominator tree"),

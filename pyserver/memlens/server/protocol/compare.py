@@ -198,6 +198,8 @@ class CompareHeapsResult(Struct, frozen=True):
     types_total: int
     holders: list[GrowingHolder]
     paths: list[GrownPath]
+    knows_native: bool
+    """Whether one of the dumps knows of memory outside of the heap."""
 
 
 class CompareHeapTypesParams(OfComparedHeaps, frozen=True, kw_only=True):

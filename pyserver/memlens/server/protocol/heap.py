@@ -9,7 +9,7 @@ from memlens.server.protocol.base import Count, Requests, Text
 from memlens.server.protocol.flame import FlamePart, FlameResult
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
-from memlens.views.graph.images import ImageAnswer
+from memlens.views.graph.gallery import GalleryAnswer, GalleryOrder
 from memlens.views.graph.listing import (
     GroupedBy,
     HeapOrder,
@@ -22,6 +22,7 @@ from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
+from memlens.views.graph.pixels import ImageAnswer, Thumbnail
 from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
 from memlens.views.graph.threads import StackPart, ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
@@ -97,6 +98,30 @@ class HeapImageParams(Struct, frozen=True):
 
     snapshot: str
     object: Count
+
+
+class HeapImagesParams(Struct, frozen=True):
+    """The images that fit a filter, those with the same pixels as one."""
+
+    snapshot: str
+    filter: Filter
+    order: GalleryOrder
+    offset: Count
+    limit: Page
+
+
+class HeapThumbnailsParams(Struct, frozen=True):
+    """Some objects that are images, as pictures that are ``side`` pixels wide and high at most."""
+
+    snapshot: str
+    objects: Annotated[list[Count], Meta(min_length=1, max_length=32)]
+    side: Annotated[int, Meta(ge=16, le=512)]
+
+
+class HeapThumbnailsResult(Struct, frozen=True):
+    """Those of one at least of the objects: where they are large, the others are to be asked for again."""
+
+    rows: list[Thumbnail]
 
 
 class HeapReferencesParams(Struct, frozen=True):
@@ -238,6 +263,8 @@ REQUESTS: Requests = {
     "memlens/heapType": (HeapTypeParams, InstancesAnswer),
     "memlens/heapObject": (HeapObjectParams, ObjectAnswer),
     "memlens/heapImage": (HeapImageParams, ImageAnswer),
+    "memlens/heapImages": (HeapImagesParams, GalleryAnswer),
+    "memlens/heapThumbnails": (HeapThumbnailsParams, HeapThumbnailsResult),
     "memlens/heapReferences": (HeapReferencesParams, HeapReferencesResult),
     "memlens/heapDominated": (HeapDominatedParams, HeapDominatedResult),
     "memlens/heapGroup": (HeapGroupParams, GroupAnswer),

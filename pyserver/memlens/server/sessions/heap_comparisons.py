@@ -59,6 +59,7 @@ class HeapComparisons:
             found.types_total,
             found.holders[:_MOST_ROWS],
             found.paths[:_MOST_ROWS],
+            found.knows_native,
         )
 
     async def types(self, params: CompareHeapTypesParams) -> ComparedTypes:

@@ -110,7 +110,7 @@ def _of_objects(snapshot: Snapshot, rule: str, link: ObjectsLink) -> dict[str, A
             return {"tool": "memlens_top", "arguments": {"by": "object", "group": link.number}}
         case "thread":
             return {"tool": "memlens_stack", "arguments": {"thread": link.number}}
-        case "query":
+        case "images" | "query":
             # not the query itself, whose rows have the texts of strings
             named = quoted(f"={rule}")
             return {"tool": "memlens_top", "arguments": {"by": "object", "filter": f"finding:{named}"}}

@@ -346,5 +346,6 @@ def _info(
         count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
         sizes_inferred=facts.sizes_inferred, truncated=facts.truncated,
         native_bytes=int(derived.owned["native"].sum()),
+        image_types=np.unique(graph.objects.type[graph.images["object"]]).tolist(),
         allocations=allocations,
     )  # fmt: skip

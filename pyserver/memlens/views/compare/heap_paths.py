@@ -1,10 +1,12 @@
 """Where two heap dumps differ in the dominator tree grouped by type."""
 
+import numpy as np
 from msgspec import Struct
 
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
+from memlens.views.graph.native import has_native, native_of_groups
 from memlens.views.graph.retained import node_name
 from memlens.views.graph.rows import type_names
 
@@ -29,6 +31,9 @@ class GrownPath(Struct, frozen=True):
     after_objects: int
     before_retained_bytes: int
     after_retained_bytes: int
+    before_native_retained_bytes: int | None
+    """Memory outside of the heap that they retain; None where neither dump knows of any."""
+    after_native_retained_bytes: int | None
 
 
 class _Tree:
@@ -36,6 +41,7 @@ class _Tree:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.stored = snapshot.compact
+        self._snapshot = snapshot
         self._type_names = type_names(snapshot)
 
     def children(self, node: int | None, least: int) -> dict[str, int]:
@@ -67,12 +73,17 @@ class _Tree:
         """The number of a node's objects, and what they retain."""
         return (0, 0) if node is None else (int(self.stored.objects[node]), int(self.stored.retained[node]))
 
+    def native(self, node: int | None) -> int:
+        """What its objects retain outside of the heap."""
+        return 0 if node is None else int(native_of_groups(self._snapshot, np.array([node]))[1][0])
+
 
 def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
     """The nodes where growth branches: no child has 70% of the node's growth."""
     first, second = _Tree(before), _Tree(after)
     whole = max(graph_of(before.info).shallow_bytes, graph_of(after.info).shallow_bytes)
     least = max(1, int(LEAST_SHARE * whole))
+    knows_native = has_native(before) or has_native(after)
     found: list[GrownPath] = []
     waiting: list[tuple[int | None, int, list[Text]]] = [(0, 0, [])]
     while waiting and len(found) < _MOST_PATHS:
@@ -88,7 +99,8 @@ def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
         growth = retained_after - retained
         most = max((each[0] for each in grown), default=0)
         if path and growth >= least and most < _CONCENTRATED * growth:
-            found.append(GrownPath(path, node, old, count, count_after, retained, retained_after))
+            outside = (first.native(old), second.native(node)) if knows_native else (None, None)
+            found.append(GrownPath(path, node, old, count, count_after, retained, retained_after, *outside))
         if len(path) < _MOST_DEPTH:
             waiting += [(earlier, child, [*path, second.name(child)]) for _, earlier, child in grown]
     found.sort(key=lambda row: row.before_retained_bytes - row.after_retained_bytes)

@@ -21,12 +21,17 @@ from memlens.texts import phrase
 from memlens.views.compare.heap_paths import GrownPath, grown_paths
 from memlens.views.graph import filters
 from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
+from memlens.views.graph.native import has_native
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
 from memlens.views.graph.types import group_roots, instances_of
 
 HeapMatch = Literal["id", "type"]
 Mask = npt.NDArray[np.bool_]
-ComparedOrder = Literal["retained", "shallow", "count", "new", "gone", "name"]
+ComparedOrder = Literal["retained", "shallow", "count", "new", "gone", "name", "native_retained"]
+
+_Figures = tuple[int, int, int, int]
+"""How many objects of a type there are, their shallow bytes, and what they retain in the heap and outside of it."""
+_NONE: _Figures = (0, 0, 0, 0)
 
 SAME_SHARE = 0.9
 """Two dumps are of one process if this share of the objects with equal ids, if any, have equal types."""
@@ -59,6 +64,9 @@ class ComparedType(Struct, frozen=True):
     after_retained_bytes: int
     new: int | None
     gone: int | None
+    before_native_retained_bytes: int | None
+    """Memory outside of the heap that instances retain; None where neither dump knows of any."""
+    after_native_retained_bytes: int | None
 
 
 class GrowingHolder(Struct, frozen=True):
@@ -84,6 +92,8 @@ class HeapComparison(Struct, frozen=True):
     types_total: int
     holders: list[GrowingHolder]
     paths: list[GrownPath]
+    knows_native: bool
+    """Whether one of the dumps knows of memory outside of the heap."""
 
 
 class SeriesType(Struct, frozen=True):
@@ -145,6 +155,8 @@ def _difference(row: ComparedType, order: ComparedOrder) -> int:
             return row.new or 0
         case "gone":
             return row.gone or 0
+        case "native_retained":
+            return (row.after_native_retained_bytes or 0) - (row.before_native_retained_bytes or 0)
         case _:
             return row.after_retained_bytes - row.before_retained_bytes
 
@@ -173,6 +185,7 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
         len(rows),
         [] if only_after is None else _holders(before, after, only_after, MOST_ROWS),
         paths,
+        has_native(before) or has_native(after),
     )
     return HeapPair(comparison, only_before, only_after)
 
@@ -210,9 +223,9 @@ def series(snapshots: Sequence[Snapshot], search: str = "", limit: int = 100) ->
 
 
 class SeriesSide(NamedTuple):
-    """A dump in a series: count, shallow and retained bytes by type, and its sums."""
+    """A dump in a series: figures by type, and its sums."""
 
-    figures: dict[str, tuple[int, int, int]]
+    figures: dict[str, _Figures]
     objects: int
     shallow_bytes: int
     groups_of_roots: frozenset[str]
@@ -241,7 +254,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
     for name in sorted({name for each in sides for name in each.figures}):
         if not _fits(name, search):
             continue
-        columns = np.array([each.figures.get(name, (0, 0, 0)) for each in sides], np.int64).T.tolist()
+        columns = np.array([each.figures.get(name, _NONE) for each in sides], np.int64).T.tolist()
         steps = np.diff(columns[2])
         grows = bool((steps >= 0).all()) and columns[2][-1] > columns[2][0]
         rows.append(SeriesType(name, columns[0], columns[1], columns[2], grows))
@@ -264,17 +277,19 @@ def _fits(name: str, search: str) -> bool:
     return all(word in name.lower() for word in search.lower().split())
 
 
-def _figures(snapshot: Snapshot, filter_text: str) -> dict[str, tuple[int, int, int]]:
-    """Count, shallow and retained bytes by name; types with one name are merged, as loaders differ between runs."""
+def _figures(snapshot: Snapshot, filter_text: str) -> dict[str, _Figures]:
+    """Figures by name; types with one name are merged, as loaders differ between runs."""
     figures, fits = figures_by_type(snapshot, filter_text)
     names = type_names(snapshot)
-    found: dict[str, tuple[int, int, int]] = {}
+    native = figures.get("native_retained", np.zeros(len(names), np.uint64))
+    found: dict[str, _Figures] = {}
     for number in np.flatnonzero(fits).tolist():
-        count, shallow, retained = found.get(names[number], (0, 0, 0))
+        count, shallow, retained, outside = found.get(names[number], _NONE)
         found[names[number]] = (
             count + int(figures["count"][number]),
             shallow + int(figures["shallow"][number]),
             retained + int(figures["retained"][number]),
+            outside + int(native[number]),
         )
     return found
 
@@ -327,15 +342,17 @@ def _types(
 ) -> list[ComparedType]:
     first, second = _figures(before, filter_text), _figures(after, filter_text)
     numbers, after_numbers = _numbers(before), _numbers(after)
+    knows_native = has_native(before) or has_native(after)
     gone = _counts(before, only_before)
     new = _counts(after, only_after)
     rows = []
     for name in {**first, **second}:
-        one, two = first.get(name, (0, 0, 0)), second.get(name, (0, 0, 0))
+        one, two = first.get(name, _NONE), second.get(name, _NONE)
         rows.append(
             ComparedType(
                 name, numbers.get(name), after_numbers.get(name), one[0], two[0], one[1], two[1], one[2], two[2],
                 None if new is None else new.get(name, 0), None if gone is None else gone.get(name, 0),
+                *((one[3], two[3]) if knows_native else (None, None)),
             )
         )  # fmt: skip
     rows.sort(key=lambda row: (-abs(row.after_retained_bytes - row.before_retained_bytes), row.type))

@@ -86,14 +86,14 @@ class Evidence(Struct, frozen=True):
     allocation: int | None = None
 
 
-ObjectsKind = Literal["object", "type", "group", "thread", "query"]
+ObjectsKind = Literal["object", "type", "group", "thread", "images", "query"]
 
 
 class ObjectsLink(Struct, frozen=True):
-    """Objects of a heap dump to look at, chosen in one of five ways.
+    """Objects of a heap dump to look at, chosen in one of six ways.
 
     ``number`` is that of one ``object``, of a ``type``, of a node (``group``) of the dominator tree grouped by type, or
-    of a ``thread``.
+    of a ``thread``; ``images`` are all of the dump, those first of which equal ones would free most.
     ``sql`` is a query that gives them in its column ``object``; for the other kinds it is empty.
     """
 

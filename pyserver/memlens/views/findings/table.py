@@ -64,6 +64,7 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     dotnet.free_blocks: ("free_blocks",),
     duplicates.strings: ("duplicate_strings",),
     duplicates.arrays: ("duplicate_arrays",),
+    duplicates.images: ("equal_images",),
     collections.empty_collections: ("empty_collections",),
     collections.tiny_collections: ("tiny_collections",),
     slots.oversized_collections: ("oversized_collections",),

@@ -11,6 +11,8 @@ from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.freed import NOTHING, Freed
+from memlens.views.graph.native import native_bytes, native_or_none, own_native
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
@@ -27,6 +29,8 @@ class CutAnswer(Struct, frozen=True):
     """What would be freed without the references from one object to another."""
 
     freed_bytes: int
+    freed_native_bytes: int | None
+    """Memory outside of the heap; None in dumps that say so of no object."""
 
 
 def cut(snapshot: Snapshot, source: int, target: int, leaving_out: Collection[LeavesOut] = ()) -> CutAnswer:
@@ -44,10 +48,10 @@ def cut(snapshot: Snapshot, source: int, target: int, leaving_out: Collection[Le
         freed, _ = left.freed_by_cuts(snapshot, np.array([source]), np.array([target]), _ALL)
     if freed is None:
         raise InconsistentError("More objects were visited than there are")
-    return CutAnswer(freed)
+    return CutAnswer(freed.bytes, native_or_none(snapshot, freed.native))
 
 
-def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_LOOKED_AT) -> int | None:
+def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_LOOKED_AT) -> Freed | None:
     """Bytes that nothing would reach without the references from ``source`` to ``target``.
 
     They are what the target retains among what roots reach, where every path to it ends with such a reference, and
@@ -56,16 +60,16 @@ def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_
     """
     stored = snapshot.references
     if snapshot.objects.distance[target] == NEVER or target in holders(snapshot):
-        return 0
+        return NOTHING
     between = stored.kind[references_between(snapshot, source, target)]
     if target in reached(snapshot).unheld or not followed(snapshot)[between].any():
-        return 0
+        return NOTHING
     return _freed_of(snapshot, np.array([source], np.int64), target, most)
 
 
 def freed_by_cuts(
     snapshot: Snapshot, sources: Numbers, targets: Numbers, most: int = MOST_LOOKED_AT
-) -> tuple[int | None, int]:
+) -> tuple[Freed | None, int]:
     """Bytes that nothing would reach without all references from some objects to others, and objects looked at.
 
     Several targets may keep something together that none of them retains alone. The bytes are None where more than
@@ -74,7 +78,7 @@ def freed_by_cuts(
     stored, objects = snapshot.references, snapshot.objects
     held = _held(snapshot, distinct(targets))
     if not len(held):
-        return 0, 0
+        return NOTHING, 0
     if len(held) == 1:
         return _freed_of(snapshot, distinct(sources), int(held[0]), MOST_LOOKED_AT), 1
     alone = reached(snapshot)
@@ -82,11 +86,12 @@ def freed_by_cuts(
     holder = _common_dominator(snapshot, above, most)
     if holder is None:
         return None, most
-    return freed_without(
+    freed, looked_at = freed_without(
         stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
-        *alone.by_dominator, objects.distance, objects.shallow, holders(snapshot),
+        *alone.by_dominator, objects.distance, objects.shallow, own_native(snapshot), holders(snapshot),
         distinct(sources).astype(np.uint32), held.astype(np.uint32), holder, most,
     )  # fmt: skip
+    return None if freed is None else Freed(*freed), looked_at
 
 
 def _held(snapshot: Snapshot, numbers: Numbers) -> Numbers:
@@ -125,7 +130,7 @@ def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int 
     return chain[highest] if highest < len(chain) else whole
 
 
-def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> int | None:
+def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> Freed | None:
     """What is freed without the references from some objects to one that is reached and at which nothing begins."""
     stored = snapshot.references
     part = referrers_of(snapshot, target)
@@ -137,7 +142,11 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> i
     kept = others.hold(target, stored.items(ReferenceColumns.referrer, part), without, most, snapshot.work)
     if kept is None and snapshot.work.is_stopped:
         raise stopped()
-    return None if kept is None else 0 if kept else alone.retained(target)
+    if kept is None:
+        return None
+    # only dumps in which nothing unreachable counts as a holder know of memory outside of the heap
+    outside = native_bytes(snapshot, np.array([target]))[1]
+    return NOTHING if kept else Freed(alone.retained(target), int(outside[0]))
 
 
 def _other_holders(snapshot: Snapshot) -> OtherHolders:

@@ -11,6 +11,7 @@ from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cuts
+from memlens.views.graph.freed import Freed, amounts
 from memlens.views.graph.path_tree import ANY_INDEX, NO_NAME, MergedPaths, merged_tree
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, type_names
 from memlens.views.graph.without import LeavesOut, WithoutAnswer
@@ -37,6 +38,8 @@ class PathNode(Struct, frozen=True):
     freed_bytes: int | None
     """What would be freed without the references from the objects of the step before, as far as paths lead through
     them, to those of this one. None for roots, and where that isn't worked out."""
+    freed_native_bytes: int | None
+    """The same outside of the heap; None also in dumps that know of no such memory."""
 
 
 class PathNodesAnswer(Struct, frozen=True):
@@ -131,7 +134,7 @@ def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathN
         PathNode(
             number, names[int(tree.type[number])], _label(snapshot, tree, number),
             names[int(tree.type[tree.parent[number]])] if tree.parent[number] else "", int(tree.objects[number]),
-            int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]), freed,
+            int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]), *amounts(snapshot, freed),
         )
         for number, example, freed in zip(
             numbers.tolist(), examples, _freed(snapshot, tree, numbers.tolist()), strict=True
@@ -139,7 +142,7 @@ def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathN
     ]  # fmt: skip
 
 
-def _freed(snapshot: Snapshot, tree: MergedPaths, numbers: list[int]) -> list[int | None]:
+def _freed(snapshot: Snapshot, tree: MergedPaths, numbers: list[int]) -> list[Freed | None]:
     """What cutting the references of each of some nodes frees."""
     left = MOST_LOOKED_AT
     for number in numbers:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.timeline import NEVER
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 
@@ -25,6 +26,48 @@ def native_bytes(snapshot: Snapshot, chosen: Numbers) -> tuple[Numbers, Numbers]
         known = owned["object"][at] == chosen
         own[known], retained[known] = owned["native"][at[known]], owned["retained"][at[known]]
     return own, retained
+
+
+def own_native(snapshot: Snapshot) -> npt.NDArray[np.uint64]:
+    """What each object owns, for kernels that add it up; empty where the dump doesn't know of any."""
+
+    def make() -> npt.NDArray[np.uint64]:
+        if not has_native(snapshot):
+            return np.empty(0, np.uint64)
+        # what is 0 takes no memory until it is written to
+        own = np.zeros(len(snapshot.objects.type), np.uint64)
+        own[snapshot.objects.owned["object"]] = snapshot.objects.owned["native"]
+        return own
+
+    return snapshot.keep("native of objects", make)
+
+
+def native_or_none(snapshot: Snapshot, amount: int) -> int | None:
+    """An amount for an answer: None where the dump doesn't know of any such memory."""
+    return amount if has_native(snapshot) else None
+
+
+def native_of_groups(snapshot: Snapshot, groups: Numbers) -> tuple[Numbers, Numbers]:
+    """What the objects of each of some groups of the compact tree own, and what they retain.
+
+    None of a group's objects dominates another one of it.
+    """
+
+    def make() -> tuple[Numbers, Numbers]:
+        owned, count = snapshot.objects.owned, len(snapshot.compact.type)
+        own, retained = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+        of = snapshot.objects.group[owned["object"]]
+        np.add.at(own, of, owned["native"])
+        np.add.at(retained, of, owned["retained"])
+        # the roots together and all that is unreachable are no objects, and retain what the groups below them do
+        compact = snapshot.compact
+        is_object = compact.type != NEVER
+        below = np.flatnonzero(is_object[1:] & ~is_object[compact.parent[1:]]) + 1
+        np.add.at(retained, compact.parent[below], retained[below])
+        return own, retained
+
+    own, retained = snapshot.keep("native of groups", make)
+    return own[groups], retained[groups]
 
 
 def native_columns(snapshot: Snapshot) -> tuple[Numbers, Numbers]:

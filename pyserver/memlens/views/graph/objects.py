@@ -13,7 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import id_text
 from memlens.views.answers import Frame
-from memlens.views.graph.images import ImageRow, image_row
+from memlens.views.graph.images import EqualImages, ImageRow, equal_images, image_row
 from memlens.views.graph.rows import (
     MOST_NAME,
     Numbers,
@@ -77,6 +77,7 @@ class ObjectAnswer(Struct, frozen=True):
     """The node of the compact dominator tree that it is of."""
     image: ImageRow | None
     """Its size where it is an image, see :mod:`memlens.views.graph.images`."""
+    equal_images: EqualImages
 
 
 def number_of(snapshot: Snapshot, own_id: int) -> int:
@@ -116,6 +117,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
         allocated=[] if stacks is None else stack_frames(snapshot, int(stacks[number])),
         group=int(snapshot.objects.group[number]),
         image=image_row(snapshot, number),
+        equal_images=equal_images(snapshot, number),
     )
 
 

@@ -13,6 +13,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph.freed import Freed
 from memlens.views.graph.kinds import kinds_where, named_by_text
 from memlens.views.graph.listing import fitting
 from memlens.views.graph.reach import distances_through, followed, root_kinds
@@ -48,7 +49,7 @@ class MergedPaths:
     without: Without | None
     steps: tuple["_Step", ...]
     """The first is of the roots."""
-    freed: dict[int, int | None]
+    freed: dict[int, Freed | None]
     """What cutting the references of a node frees, of nodes that were asked for."""
 
 

@@ -11,6 +11,7 @@ from memlens.model.graph import Strength
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cut
+from memlens.views.graph.freed import Freed, amounts
 from memlens.views.graph.objects import RootRow, references_between, roots_of
 from memlens.views.graph.reach import entries, followed, is_entry
 from memlens.views.graph.rows import (
@@ -44,6 +45,8 @@ class PathStep(ReferenceRow, frozen=True):
     """
 
     freed_bytes: int | None
+    freed_native_bytes: int | None
+    """The same outside of the heap; None also in dumps that know of no such memory."""
 
 
 class Path(Struct, frozen=True):
@@ -126,7 +129,7 @@ def _path(
         steps.append(int(between[np.argmax(leads)]))
     rows = reference_rows(snapshot, np.array(steps, np.int64), items[shown + 1])
     last = shown[shown >= length - _MOST_CUTS]
-    cuts: list[int | None] = [None] * (len(shown) - len(last))
+    cuts: list[Freed | None] = [None] * (len(shown) - len(last))
     if left is None:
         cuts += [freed_by_cut(snapshot, int(items[step]), int(items[step + 1])) for step in last.tolist()]
     else:
@@ -136,7 +139,7 @@ def _path(
         object_rows(snapshot, [root])[0],
         roots_of(snapshot, root)[0],
         [
-            PathStep(row.kind, row.name, row.object, row.strength, freed)
+            PathStep(row.kind, row.name, row.object, row.strength, *amounts(snapshot, freed))
             for row, freed in zip(rows, cuts, strict=True)
         ],
         length,
@@ -144,12 +147,14 @@ def _path(
     )
 
 
-def _cuts_besides(snapshot: Snapshot, left: Without, sources: Numbers, targets: Numbers) -> list[int | None]:
+def _cuts_besides(
+    snapshot: Snapshot, left: Without, sources: Numbers, targets: Numbers
+) -> list[Freed | None]:
     """What each of a path's last references keeps alive where others are left out.
 
     The nearer a reference is to a root, the more there is to look at: None from where that is too much.
     """
-    found: list[int | None] = [None] * len(sources)
+    found: list[Freed | None] = [None] * len(sources)
     most = MOST_LOOKED_AT
     for step in range(len(sources) - 1, -1, -1):
         both = sources[step : step + 1], targets[step : step + 1]

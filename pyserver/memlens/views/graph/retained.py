@@ -12,6 +12,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
+from memlens.views.graph.native import native_of_groups, native_or_none, own_native
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object, type_names
 from memlens.views.graph.stopped import finished
@@ -33,6 +34,9 @@ class CompactNode(Struct, frozen=True):
     shallow_bytes: int
     retained_bytes: int
     children: int
+    native_bytes: int | None
+    """Memory outside of the heap that its objects own; None in dumps that say so of no object."""
+    native_retained_bytes: int | None
 
 
 class RetainedAnswer(Struct, frozen=True):
@@ -41,6 +45,8 @@ class RetainedAnswer(Struct, frozen=True):
     chosen: int
     objects: int
     retained_bytes: int
+    native_retained_bytes: int | None
+    """Memory outside of the heap that they own; None in dumps that say so of no object."""
 
 
 def check_node(snapshot: Snapshot, node: int) -> None:
@@ -68,9 +74,13 @@ def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
             shallow,
             retained,
             last - first,
+            *(native_or_none(snapshot, amount) for amount in outside),
         )
-        for number, (kind, objects, shallow, retained, first, last) in zip(
-            numbers.tolist(), zip(*(column[numbers].tolist() for column in columns), strict=True), strict=True
+        for number, (kind, objects, shallow, retained, first, last), outside in zip(
+            numbers.tolist(),
+            zip(*(column[numbers].tolist() for column in columns), strict=True),
+            zip(*(column.tolist() for column in native_of_groups(snapshot, numbers)), strict=True),
+            strict=True,
         )
     ]
 
@@ -90,7 +100,9 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     held = chosen[distance[chosen] != NEVER].astype(np.uint32)
     found = freed.retained_by(
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
-        followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow, held,
+        followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow,
+        own_native(snapshot), held,
         snapshot.work,
     )  # fmt: skip
-    return RetainedAnswer(len(chosen), *finished(found))
+    count, total, outside = finished(found)
+    return RetainedAnswer(len(chosen), count, total, native_or_none(snapshot, outside))

@@ -114,6 +114,7 @@ def _freed_through_roots(snapshot: Snapshot, chosen: Numbers, alone: _HeldByOne)
         if own != NONE:
             group[own] = place
     roots = holders(snapshot)
+    none = np.empty(0, np.uint64)
     held = np.zeros(len(roots), np.uint64)
     first, last = np.searchsorted(alone.thread, (chosen[0], chosen[-1] + 1))
     part = slice(int(first), int(last))
@@ -121,7 +122,7 @@ def _freed_through_roots(snapshot: Snapshot, chosen: Numbers, alone: _HeldByOne)
     counts, sums = (np.zeros(kernel.MOST_GROUPS, np.uint64) for _ in range(2))
     is_done = kernel.retained_together(
         stored.start, stored.target, stored.kind, followed(snapshot), roots, held, group, group_of, objects.shallow,
-        counts, sums, snapshot.work,
+        counts, sums, none, none, snapshot.work,
     )  # fmt: skip
     if not is_done:
         raise stopped()

@@ -12,6 +12,7 @@ from memlens.kernels.graph.together import MOST_GROUPS, retained_together
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, read_columns, write_columns
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.native import native_or_none, own_native
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.retained import RetainedAnswer, retained_by
 from memlens.views.graph.stopped import stopped
@@ -29,11 +30,12 @@ MOST_TYPES = MOST_GROUPS
 
 
 class _Together(NamedTuple):
-    """What the instances of some types retain, these included."""
+    """What the instances of some types retain, these included, in the heap and outside of it."""
 
     type: U32
     objects: U64
     bytes: U64
+    native: U64
 
 
 def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
@@ -46,7 +48,8 @@ def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
     at = np.flatnonzero(made.type == kind)
     if not len(at):
         return retained_by(snapshot, instances)
-    return RetainedAnswer(len(instances), int(made.objects[at[0]]), int(made.bytes[at[0]]))
+    objects, total, outside = (int(column[at[0]]) for column in (made.objects, made.bytes, made.native))
+    return RetainedAnswer(len(instances), objects, total, native_or_none(snapshot, outside))
 
 
 def is_known(snapshot: Snapshot, kind: int) -> bool:
@@ -60,14 +63,15 @@ def _make(snapshot: Snapshot) -> _Together:
     types = _largest(snapshot)
     group_of = np.zeros(len(snapshot.types.name), np.uint64)
     group_of[types] = np.uint64(1) << np.arange(len(types), dtype=np.uint64)
-    counts, sums = np.zeros(MOST_GROUPS, np.uint64), np.zeros(MOST_GROUPS, np.uint64)
+    counts, sums, outside = np.zeros((3, MOST_GROUPS), np.uint64)
     is_done = retained_together(
         stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot),
-        np.empty(0, np.uint64), objects.type, group_of, objects.shallow, counts, sums, snapshot.work,
+        np.empty(0, np.uint64), objects.type, group_of, objects.shallow, counts, sums,
+        own_native(snapshot), outside, snapshot.work,
     )  # fmt: skip
     if not is_done:
         raise stopped()
-    return _Together(types, counts[: len(types)], sums[: len(types)])
+    return _Together(types, *(column[: len(types)] for column in (counts, sums, outside)))
 
 
 def _largest(snapshot: Snapshot) -> U32:
@@ -96,5 +100,5 @@ def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
     write_columns(path, _make(snapshot)._asdict(), [])
 
 
-TOGETHER = Artefact("together.bin", version=1, make=_write, by_kinds=False)
+TOGETHER = Artefact("together.bin", version=2, make=_write, by_kinds=False)
 """Written of large dumps."""

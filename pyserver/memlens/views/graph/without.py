@@ -14,7 +14,9 @@ from memlens.model.graph import Strength
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph.freed import Freed
 from memlens.views.graph.kinds import kinds_where, named_by_text
+from memlens.views.graph.native import native_or_none, own_native
 from memlens.views.graph.objects import number_of
 from memlens.views.graph.reach import distances_through, followed, held_distances, is_entry
 from memlens.views.graph.rows import (
@@ -60,6 +62,8 @@ class WithoutAnswer(Struct, frozen=True):
     objects: list[ObjectRow]
     freed_objects: int
     freed_bytes: int
+    freed_native_bytes: int | None
+    """Memory outside of the heap; None in dumps that say so of no object."""
 
 
 class Without:
@@ -89,7 +93,10 @@ class Without:
 
     def answer(self, snapshot: Snapshot) -> WithoutAnswer:
         """The same in words."""
-        return WithoutAnswer(object_rows(snapshot, self._objects), *self._freed)
+        count, freed, outside = self._freed
+        return WithoutAnswer(
+            object_rows(snapshot, self._objects), count, freed, native_or_none(snapshot, outside)
+        )
 
     def distances(self, snapshot: Snapshot, through: Collection[Strength]) -> U32:
         """The least number of references from a root to each object; see :func:`distances_through`."""
@@ -112,22 +119,22 @@ class Without:
 
     def freed_by_cuts(
         self, snapshot: Snapshot, sources: Numbers, targets: Numbers, most: int
-    ) -> tuple[int | None, int]:
+    ) -> tuple[Freed | None, int]:
         """Bytes that nothing would hold without the references from some objects to others either.
 
         And how many references were looked at; the bytes are None where that are more than about ``most``.
         """
-        found = self._held.freed(
+        freed, looked_at = finished(self._held.freed(
             distinct(sources).astype(np.uint32), distinct(targets).astype(np.uint32), most, snapshot.work
-        )
-        return finished(found)
+        ))  # fmt: skip
+        return None if freed is None else Freed(*freed), looked_at
 
     def _holding(self, snapshot: Snapshot, follows: npt.NDArray[np.uint8], distance: U32) -> Holding:
         stored, column = snapshot.references, ReferenceColumns
         return Holding(
             stored.unchecked(column.start), stored.unchecked(column.target), stored.kind,
             stored.unchecked(column.referrer_start), stored.unchecked(column.referrer), stored.referrer_kind,
-            follows, snapshot.objects.unchecked(ObjectColumns.shallow), distance, self.left_out,
+            follows, snapshot.objects.unchecked(ObjectColumns.shallow), own_native(snapshot), distance, self.left_out,
         )  # fmt: skip
 
 

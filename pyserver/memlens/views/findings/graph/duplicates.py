@@ -1,4 +1,4 @@
-"""Strings and arrays that are in memory several times."""
+"""Strings, arrays and images that are in memory several times."""
 
 import os
 from collections.abc import Iterator
@@ -8,9 +8,11 @@ import numpy.typing as npt
 
 from memlens.kernels.graph.alike import first_alike
 from memlens.model.distinct import first_equal
+from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.texts import in_a_row, phrase
-from memlens.units import plain_name, shortened
+from memlens.units import dimensions, plain_name, shortened
+from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import (
     GraphCase,
     chosen,
@@ -20,6 +22,7 @@ from memlens.views.findings.graph.case import (
     of_types,
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent
+from memlens.views.graph.images import groups_of, images_of
 from memlens.views.graph.rows import Numbers
 
 _STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
@@ -94,7 +97,8 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
     """Arrays with the same elements in the same order as another would free 1% of what roots reach, and 32 KiB.
 
     Of dumps that mark arrays as such: those that refer to the same objects, and of Java's and Android's those with the
-    same numbers, by a hash of 64 bits. Neither those of zeros alone, nor those that hold the characters of strings.
+    same numbers, by a hash of 64 bits. Neither those of zeros alone, nor those that hold the characters of strings or
+    the pixels of images.
     """
     if case.info.kind == "v8":
         # parts of objects, and no arrays of the program's
@@ -130,6 +134,45 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
     yield Ranked(total / case.whole, found, members[extra])
 
 
+def images(case: GraphCase) -> Iterator[Ranked]:
+    """One image in place of those with the same size and pixels would free 1% of what roots reach, and 32 KiB.
+
+    Of Java's and Android's dumps, by a hash of 64 bits: the arrays of the pixels, each counted once, and the memory
+    outside of the heap that the images own. The largest of each stays.
+    """
+    found = images_of(case.snapshot)
+    chosen_ones = np.flatnonzero(case.snapshot.objects.distance[found.rows["object"]] != NEVER)
+    if len(chosen_ones) < 2:
+        return
+    groups = groups_of(found, chosen_ones)
+    total = int(groups.freed.sum())
+    if total < case.least:
+        return
+    shown = figure(total, "", "shallow")
+    most = np.argsort(-groups.freed, kind="stable")[:_MOST_SHOWN]
+    shown_rows = found.rows[groups.shown[most]]
+    texts = [
+        phrase("{image} {n} times", image=dimensions(int(row["width"]), int(row["height"])), n=int(count))
+        for row, count, freed in zip(shown_rows, groups.count[most], groups.freed[most], strict=True)
+        if freed
+    ]
+    has_native = bool(groups.native.any())
+    whole = case.whole + (case.info.native_bytes if has_native else 0)
+    several = np.isin(found.alike[chosen_ones], found.alike[groups.shown[groups.freed > 0]])
+    link = ObjectsLink("images")
+    sentence = phrase(
+        "{n} images have the same pixels as another, {size} ({share} of {whole}): {images}.",
+        whole=phrase("what roots reach and the native memory") if has_native else phrase("what roots reach"),
+        n=int((groups.count - 1)[groups.freed > 0].sum()), size=measured(shown, link),
+        share=percent(total, whole), images=in_a_row(texts, ", "),
+    )  # fmt: skip
+    yield Ranked(
+        total / whole,
+        made("equal_images", phrase("Equal images"), sentence, shown, None, objects=link),
+        found.rows["object"][chosen_ones[several]].astype(np.int64),
+    )
+
+
 def _of_references(case: GraphCase) -> tuple[I64, U64]:
     """Arrays that refer to objects, and a number that is the same for those that refer to the same ones."""
     stored = case.snapshot.references
@@ -148,7 +191,7 @@ def _of_references(case: GraphCase) -> tuple[I64, U64]:
 def _of_numbers(case: GraphCase) -> tuple[I64, U64]:
     """Arrays of numbers that aren't all zero, and hashes of their elements."""
     rows = case.number_arrays()
-    rows = rows[rows["used"] > 0]
+    rows = rows[(rows["used"] > 0) & ~np.isin(rows["object"], case.snapshot.objects.images["elements"])]
     return rows["object"].astype(np.int64), rows["contents"].astype(np.uint64)
 
 

@@ -1,0 +1,46 @@
+"""``memlens images``: the images of a heap dump, those with the same pixels as one."""
+
+import argparse
+
+from memlens.cli.ask import ask
+from memlens.cli.object import words
+from memlens.cli.output import json_line, say
+from memlens.units import counted, format_bytes
+from memlens.views.findings.filtering import add_finding_term
+from memlens.views.graph.gallery import GalleryAnswer, GalleryRow, gallery
+from memlens.views.graph.rows import MOST_ROWS
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    add_finding_term()
+    top = min(options.top, MOST_ROWS)
+    answer = ask(options, lambda snapshot: gallery(snapshot, options.filter, options.order, 0, top))
+    if options.json:
+        json_line(answer)
+        return 0
+    if not answer.images:
+        say("no image matches the filter" if options.filter.strip() else "the dump has no images")
+        return 0
+    say(_sums(answer))
+    say(f"{'heap':>12} {'native':>12} {'freed':>12} {'images':>8}  first")
+    for row in answer.rows:
+        sizes = (row.heap_bytes, row.native_bytes, row.freed_bytes)
+        say(f"{' '.join(f'{format_bytes(size):>12}' for size in sizes)} {row.count:>8,}  {_first(row)}")
+    left = answer.total - len(answer.rows)
+    if left:
+        say(f"and {left:,} more: use --top")
+    return 0
+
+
+def _sums(answer: GalleryAnswer) -> str:
+    native = f", {format_bytes(answer.native_bytes)} outside of it" if answer.native_bytes else ""
+    text = f"{counted(answer.images, 'image')}: {format_bytes(answer.heap_bytes)} in the heap{native}"
+    if not answer.freed_bytes:
+        return text
+    return f"{text}; one in place of equal ones would free {format_bytes(answer.freed_bytes)}"
+
+
+def _first(row: GalleryRow) -> str:
+    layout = f", {row.image.layout}" if row.image.layout else ", no pixels in the dump"
+    return f"{words(row.object)}{layout}"

@@ -1,0 +1,269 @@
+"""Objects that are images, as pictures: their pixels are read from the dump itself, as the archive has no long arrays.
+
+Nothing of that is trusted: the file must be the one that was read, sizes are checked before anything is made of them,
+and files within the dump are handed on only if they are small enough and say that their picture is as well.
+"""
+
+import base64
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.errors import BadRequestError, FileError
+from memlens.formats.containers import ChangedFileError, Source, open_source
+from memlens.formats.packing import DamagedContainerError
+from memlens.model.graph import NONE, PIXEL_LAYOUTS
+from memlens.store.manifest import SourceFile
+from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, phrase
+from memlens.units import format_bytes
+from memlens.views.graph.image_files import PIXEL_BYTES, file_size, png, rgba, smaller
+from memlens.views.graph.images import row_of
+from memlens.views.graph.rows import check_object, type_names
+from memlens.views.graph.stopped import stopped
+
+MOST_BYTES = 64 << 20
+"""Of the pixels of an image."""
+MOST_PIXELS = 16 << 20
+_MOST_FILE_BYTES = 16 << 20
+_MOST_DRAWN_PIXELS = 1 << 20
+"""A larger image is drawn with every second, third … row and column: it is seen in a few hundred pixels."""
+_MOST_ANSWERED_BYTES = 2 << 20
+"""Of the thumbnails of one answer, if it has more than one: the others are asked for again."""
+_SAMPLED = 2
+"""A thumbnail is made of so many times its rows and columns."""
+
+
+_Range = tuple[int, int]
+"""An offset in the unpacked dump and a number of bytes."""
+
+
+class ImageAnswer(Struct, frozen=True):
+    """An image as a file in base64, or why there is none.
+
+    ``media`` is ``image/png``, ``image/jpeg`` or ``image/webp``. Of a large image only every ``every``-th row and
+    column is there.
+    """
+
+    width: int
+    height: int
+    media: str
+    data: str
+    every: int
+    missing: Text | None
+
+
+class Thumbnail(Struct, frozen=True):
+    """An image for a gallery: a file in base64, or why there is none. A file of the dump's is as large as it is."""
+
+    object: int
+    media: str
+    data: str
+    missing: Text | None
+
+
+class _NoPictureError(Exception):
+    """There is nothing to draw; the text says why."""
+
+    def __init__(self, said: Text) -> None:
+        super().__init__(said.text)
+        self.said = said
+
+
+class _Place(NamedTuple):
+    """Where the pixels of an image are in the unpacked dump, and how they are to be read."""
+
+    offset: int
+    bytes: int
+    layout: str
+    width: int
+    height: int
+
+
+def image(snapshot: Snapshot, number: int) -> ImageAnswer:
+    """An image as a file. Raises :class:`BadRequestError` for another object, and :class:`CancelledError`."""
+    row = _image_row(snapshot, number)
+    width, height = int(row["width"]), int(row["height"])
+    try:
+        place = _place(snapshot, row)
+        (data,) = _elements(snapshot, [(place.offset, place.bytes)])
+        media, file, every = _file(place, data)
+    except _NoPictureError as error:
+        return ImageAnswer(width, height, "", "", 1, error.said)
+    return ImageAnswer(width, height, media, base64.b64encode(file).decode("ascii"), every, None)
+
+
+def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Thumbnail]:
+    """Images that are ``side`` pixels wide and high at most, of some of the objects: what is much is left out.
+
+    Raises :class:`BadRequestError` for an object that is no image, and :class:`CancelledError`.
+    """
+    found: dict[int, Thumbnail] = {}
+    chosen: dict[int, _Place] = {}
+    for number in numbers:
+        try:
+            chosen[number] = _place(snapshot, _image_row(snapshot, number))
+        except _NoPictureError as error:
+            found[number] = Thumbnail(number, "", "", error.said)
+    # in the order of the file, as what is compressed can only be read in that
+    at: dict[int, list[int]] = {}
+    for number, place in chosen.items():
+        at.setdefault(place.offset, []).append(number)
+    ranges = [(offset, max(chosen[number].bytes for number in at[offset])) for offset in sorted(at)]
+    answered = 0
+    try:
+        for (offset, _), data in zip(ranges, _elements(snapshot, ranges), strict=False):
+            for number in at[offset]:
+                found[number] = _thumbnail(number, chosen[number], data, side)
+                answered += len(found[number].data)
+            if answered > _MOST_ANSWERED_BYTES:
+                break
+    except _NoPictureError as error:
+        for number in chosen.keys() - found.keys():
+            found[number] = Thumbnail(number, "", "", error.said)
+    return list(found.values())
+
+
+def _thumbnail(number: int, place: _Place, data: bytes, side: int) -> Thumbnail:
+    try:
+        media, file, _ = _file(place, data, side)
+    except _NoPictureError as error:
+        return Thumbnail(number, "", "", error.said)
+    return Thumbnail(number, media, base64.b64encode(file).decode("ascii"), None)
+
+
+def _image_row(snapshot: Snapshot, number: int) -> Any:
+    check_object(snapshot, number)
+    row = row_of(snapshot, number)
+    if row is None:
+        raise BadRequestError(phrase("Object {number} is no image", number=number))
+    return row
+
+
+def _place(snapshot: Snapshot, row: Any) -> _Place:
+    """Where the pixels of an image are, if it can be drawn."""
+    layout, size = PIXEL_LAYOUTS[int(row["layout"])], int(row["bytes"])
+    width, height = int(row["width"]), int(row["height"])
+    if int(row["elements"]) == NONE:
+        raise _NoPictureError(_without_pixels(snapshot, int(row["object"])))
+    if layout == "encoded":
+        most, needed = _MOST_FILE_BYTES, size
+    else:
+        most, needed = MOST_BYTES, width * height * PIXEL_BYTES.get(layout, 4)
+    if needed > most or width * height > MOST_PIXELS:
+        raise _NoPictureError(
+            phrase("The image is too large to be drawn: {size}", size=format_bytes(max(needed, size)))
+        )
+    if size < needed:
+        raise _NoPictureError(
+            phrase(
+                "The array of the pixels is too short: it has {size}, and {needed} are needed",
+                size=format_bytes(size),
+                needed=format_bytes(needed),
+            )
+        )
+    return _Place(int(row["offset"]), needed, layout, width, height)
+
+
+def _file(place: _Place, data: bytes, side: int | None = None) -> tuple[str, bytes, int]:
+    """The type of the file, its bytes, and every how many-th row and column it has: ``side`` at most of each."""
+    data = data[: place.bytes]
+    if len(data) < place.bytes:
+        raise _NoPictureError(phrase("The dump ends before the pixels do"))
+    if place.layout == "encoded":
+        return _encoded(data), data, 1
+    width, height = place.width, place.height
+    if side is None:
+        every = next(
+            each for each in count(1) if -(-width // each) * -(-height // each) <= _MOST_DRAWN_PIXELS
+        )
+    else:
+        every = max(max(width, height) // (_SAMPLED * side), 1)
+    pixels = rgba(np.frombuffer(data, np.uint8).reshape(height, width, -1)[::every, ::every], place.layout)
+    return "image/png", png(pixels if side is None else smaller(pixels, side)), every
+
+
+def _encoded(data: bytes) -> str:
+    """The type of a file that ``am dumpheap -b`` made."""
+    found = file_size(data)
+    if found is None:
+        raise _NoPictureError(phrase("What the dump has of the image is no whole PNG, JPEG or WebP file"))
+    media, width, height = found
+    if width * height > MOST_PIXELS:
+        raise _NoPictureError(
+            phrase("The image is too large to be drawn: {size}", size=f"{width:,} \u00d7 {height:,}")
+        )
+    return media
+
+
+def _without_pixels(snapshot: Snapshot, number: int) -> Text:
+    """Why there are no pixels, of a bitmap of Android's or another image."""
+    if type_names(snapshot)[int(snapshot.objects.type[number])].startswith("java."):
+        return phrase("The pixels aren't in one array of the image's own, or not in a form that is known")
+    return phrase(
+        "The dump doesn't have the pixels: since Android 8 they are outside of the heap. "
+        "Android 14 and later add them with: am dumpheap -b"
+    )
+
+
+def _elements(snapshot: Snapshot, ranges: Sequence[_Range]) -> Iterator[bytes]:
+    """Stretches of the unpacked dump, which ascend, none within another; less where the dump ends. Nothing is kept.
+
+    Raises :class:`CancelledError` and :class:`_NoPictureError`.
+    """
+    known, work = snapshot.manifest.source, snapshot.work
+    path = Path(known.path)
+
+    def stop(_stage: str, _fraction: float) -> None:
+        if work.is_stopped:
+            raise stopped()
+
+    if not ranges:
+        return
+    try:
+        if SourceFile.of(path) != known:
+            raise _NoPictureError(
+                phrase("{file} was changed since it was read: its pixels aren't shown", file=path.name)
+            )
+        with open_source(path, Path(tempfile.gettempdir()), stop) as source:
+            for data in _parts(source, ranges, stop):
+                source.check()
+                yield data
+    except (OSError, FileError):
+        raise _NoPictureError(
+            phrase("The pixels are in {path}, which isn't there any more or can't be read", path=known.path)
+        ) from None
+    except (ChangedFileError, DamagedContainerError) as error:
+        raise _NoPictureError(error.message) from None
+
+
+def _parts(source: Source, ranges: Sequence[_Range], stop: Any) -> Iterator[bytes]:
+    """Parts of a source: of a compressed one all before each is unpacked as well, but not kept."""
+    if not source.is_packed:
+        for offset, size in ranges:
+            stop("reading", 0.0)
+            yield source.data[offset : offset + size]
+        return
+    left, found, at = list(reversed(ranges)), bytearray(), 0
+    for chunk in source.chunks(stop):
+        while left:
+            offset, size = left[-1]
+            first = max(offset + len(found) - at, 0)
+            if first < len(chunk):
+                found += chunk[first : first + size - len(found)]
+            if len(found) < size:
+                break
+            left.pop()
+            yield bytes(found)
+            found = bytearray()
+        if not left:
+            return
+        at += len(chunk)
+    for _ in left:
+        yield bytes(found)
+        found = bytearray()
