@@ -24,6 +24,7 @@ cdef enum:
     OUT_OF_RANGE = -2   # a status beside -1, which is "without memory"
     AHEAD = 8           # objects and references that are fetched before their turn
     FAR_AHEAD = 32
+    NEAR = 1 << 23      # bytes that are soon in the processor's caches, so that fetching takes longer than waiting
 
 
 def referrers(
@@ -164,6 +165,7 @@ cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, siz
     cdef uint64_t at, ahead, end
     cdef Py_ssize_t each
     cdef Mark mark
+    cdef bint is_far = objects * sizeof(Mark) > NEAR
     cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
     if queue == NULL:
         raise MemoryError
@@ -178,7 +180,7 @@ cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, siz
                 last += 1
         while first < last:
             fetch(graph, queue, first, last)
-            if first + AHEAD < last:
+            if is_far and first + AHEAD < last:
                 ahead = graph.start[queue[first + AHEAD]]
                 end = graph.start[queue[first + AHEAD] + 1]
                 for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):

@@ -92,18 +92,24 @@ def mark_uncounted(
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef uint64_t at
     cdef int out
+    cdef bint is_root, has_tables = False
     with nogil:
+        for item in range(table.shape[0]):
+            has_tables |= table[item] != 0
         for item in range(objects):
+            is_root = <uint32_t> item == root
             for at in range(start[item], start[item + 1]):
                 out = 0
-                if kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
+                if has_tables and kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
                     out = 1
-                elif <uint32_t> item != root:
+                elif not is_root:
                     if kind[at] == shortcut:
                         out = 1
-                    elif owned[target[at]] and not owned[item]:
+                    # nearly all are owned, so that few targets are looked at
+                    elif not owned[item] and owned[target[at]]:
                         out = 2
-                kind[at] += <uint8_t> (out * kinds)
+                if out:
+                    kind[at] += <uint8_t> (out * kinds)
 
 
 def spread_states(
