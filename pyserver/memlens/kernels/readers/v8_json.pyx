@@ -11,6 +11,7 @@ Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snap
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
+from memlens.kernels.base.large_pages cimport reserve_large
 from memlens.kernels.base.utf8 cimport read_escape, write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
@@ -354,7 +355,8 @@ cdef class Strings(ArrayReader):
         cdef uint64_t zero = 0
         vector_init(&self.utf8, 1)
         vector_init(&self.ends, 8)
-        if vector_push(&self.ends, &zero) < 0:
+        # the texts are shorter than what they are in the file; what isn't used of this takes no memory
+        if reserve_large(&self.utf8, end - start) < 0 or vector_push(&self.ends, &zero) < 0:
             raise MemoryError
 
     def __dealloc__(self):
