@@ -15,7 +15,10 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     add_finding_term()
     top = min(options.top, MOST_ROWS)
-    answer = ask(options, lambda snapshot: gallery(snapshot, options.filter, options.order, 0, top))
+    kind, answer = ask(
+        options,
+        lambda snapshot: (snapshot.info.kind, gallery(snapshot, options.filter, options.order, 0, top)),
+    )
     if options.json:
         json_line(answer)
         return 0
@@ -26,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     say(f"{'heap':>12} {'native':>12} {'freed':>12} {'images':>8}  first")
     for row in answer.rows:
         sizes = (row.heap_bytes, row.native_bytes, row.freed_bytes)
-        say(f"{' '.join(f'{format_bytes(size):>12}' for size in sizes)} {row.count:>8,}  {_first(row)}")
+        say(f"{' '.join(f'{format_bytes(size):>12}' for size in sizes)} {row.count:>8,}  {_first(row, kind)}")
     left = answer.total - len(answer.rows)
     if left:
         say(f"and {left:,} more: use --top")
@@ -41,6 +44,6 @@ def _sums(answer: GalleryAnswer) -> str:
     return f"{text}; one in place of equal ones would free {format_bytes(answer.freed_bytes)}"
 
 
-def _first(row: GalleryRow) -> str:
+def _first(row: GalleryRow, kind: str) -> str:
     layout = f", {row.image.layout}" if row.image.layout else ", no pixels in the dump"
-    return f"{words(row.object)}{layout}"
+    return f"{words(row.object, kind)}{layout}"

@@ -4,6 +4,7 @@ JSON whose long parts are flat arrays of numbers. The layout of rows is describe
 version; fields are looked up there by name. Source: ``src/profiler/heap-snapshot-generator.cc`` of V8.
 """
 
+import contextlib
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.redacted import mark_graph, removed_by
+from memlens.formats.redacted import Removed, mark_graph, removed_by
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
@@ -36,6 +37,8 @@ _MOST_HEADER_TYPES = 1 << 20
 _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
 
+Rows = dict[str, npt.NDArray[Any]]
+"""Columns by the names of fields."""
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -56,10 +59,24 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    file = _File(source, report)
-    graph = graph_of(file.snapshot(), SourceMaps(source.tools.source_folders))
-    mark_graph(graph, file.removed, comparable=True)
+    read = None
+    with contextlib.suppress(_NotAheadError, DamagedSnapshotError):
+        read = _columns(source, report, ahead=True)
+    # what is said of a damaged file is what is wrong with the first of its parts that is
+    snapshot, removed = read or _columns(source, report, ahead=False)
+    graph = graph_of(snapshot, SourceMaps(source.tools.source_folders))
+    mark_graph(graph, removed, comparable=True)
     return graph
+
+
+class _NotAheadError(Exception):
+    """All sections of a file have to be located before they are read."""
+
+
+def _columns(source: Source, report: Report, *, ahead: bool) -> tuple[Snapshot, Removed | None]:
+    """A file's columns, and what Memlens removed from it."""
+    file = _File(source, report, ahead=ahead)
+    return file.snapshot(), file.removed
 
 
 def _quiet(_stage: str, _fraction: float) -> None:
@@ -76,14 +93,18 @@ class _Column(NamedTuple):
 
 
 class _File:
-    """The sections of a file, each read into columns."""
+    """The sections of a file, each read into columns.
 
-    def __init__(self, source: Source, report: Report) -> None:
+    With ``ahead`` references are read before their end is located. Raises :class:`_NotAheadError` where that can't be,
+    and of a damaged file not always the error that says why.
+    """
+
+    def __init__(self, source: Source, report: Report, *, ahead: bool) -> None:
         self._source = source
         self._report = report
         self._data = source.data
-        sections = Sections(source)
-        self._sections, self._header = sections.spans, sections.header
+        self._sections = Sections(source, "edges" if ahead else None)
+        self._header = self._sections.header
         self._meta = self._header.meta
         self.removed = removed_by(self._header.memlens)
 
@@ -93,18 +114,13 @@ class _File:
         node_types = _names(meta.node_types, "node_types", _MOST_HEADER_TYPES)[: _MOST_U8 + 1]
         edge_types = _names(meta.edge_types, "edge_types", _MOST_KINDS)
         objects, references = self._header.node_count, self._header.edge_count
-        if self._sections.keys().isdisjoint(("nodes", "edges", "strings")):
+        if self._sections.rest is None and self._sections.spans.keys().isdisjoint(
+            ("nodes", "edges", "strings")
+        ):
             return read_parts(self._source.path, node_types, edge_types, (objects, references))
-        with ThreadPoolExecutor(1) as pool:
-            # two thirds of a file are references: all else is read meanwhile, where the header says what it takes
-            ahead = None
-            if objects is not None and 0 < objects <= MOST_OBJECTS:
-                ahead = pool.submit(self._edges, len(edge_types), objects, references)
-            texts = self._strings()
-            nodes = self._nodes(len(node_types), len(texts))
-            starts = _starts(nodes.pop("edge_count"))
-            count = int(starts[-1])
-            edges = ahead.result() if ahead else self._edges(len(edge_types), len(nodes["id"]), count)
+        texts, nodes, edges = self._tables(len(node_types), len(edge_types))
+        starts = _starts(nodes.pop("edge_count"))
+        count = int(starts[-1])
         if len(edges["type"]) != count or references not in (None, count):
             raise DamagedSnapshotError(
                 phrase(
@@ -135,8 +151,46 @@ class _File:
             self._header.extra_native_bytes, self._samples(),
         )  # fmt: skip
 
+    def _tables(self, node_types: int, edge_types: int) -> tuple[Texts, Rows, Rows]:
+        """The strings, nodes and edges. Two thirds of a file are edges: all else is read meanwhile."""
+        objects, references = self._header.node_count, self._header.edge_count
+        with ThreadPoolExecutor(1) as pool:
+            if self._sections.rest is not None:
+                return self._tables_ahead(pool, node_types, edge_types)
+            ahead = None
+            # the header says what it takes
+            if objects is not None and 0 < objects <= MOST_OBJECTS:
+                ahead = pool.submit(self._edges, edge_types, objects, references)
+            texts = self._strings()
+            nodes = self._nodes(node_types, len(texts))
+            if ahead is not None:
+                return texts, nodes, ahead.result()
+            count = int(nodes["edge_count"].sum(dtype=np.uint64))
+            return texts, nodes, self._edges(edge_types, len(nodes["id"]), count)
+
+    def _tables_ahead(
+        self, pool: ThreadPoolExecutor, node_types: int, edge_types: int
+    ) -> tuple[Texts, Rows, Rows]:
+        """The same where sections are located up to the edges, whose end is found by reading them."""
+        header, fields, start = self._header, self._meta.edge_fields, self._sections.rest or 0
+        objects, references = header.node_count or 0, header.edge_count or 0
+        is_possible = 0 < objects <= MOST_OBJECTS and 0 < references <= self._most_rows(start, 0, fields)
+        if not is_possible or header.trace_function_count:
+            raise _NotAheadError
+        kept = self._kept_of_edges(edge_types, objects)
+        reading = pool.submit(self._read, start, 0, fields, kept, references, self._report)
+        nodes = self._nodes(node_types, _MOST_U32)
+        edges, status, end = reading.result()
+        check(status, end)
+        _require(edges, "edge", *kept)
+        self._sections.go_on("edges", (start, end))
+        texts = self._strings()
+        if int(nodes["name"].max()) >= len(texts) - 1 or self._has("trace_tree"):
+            raise _NotAheadError
+        return texts, nodes, edges
+
     def _span(self, section: str) -> tuple[int, int]:
-        span = self._sections.get(section)
+        span = self._sections.spans.get(section)
         if span is None:
             raise DamagedSnapshotError(phrase("The snapshot has no {section}", section=section))
         return span
@@ -153,7 +207,7 @@ class _File:
         kept: dict[str, _Column],
         expected: int | None = None,
         report: Report = _quiet,
-    ) -> dict[str, npt.NDArray[Any]]:
+    ) -> Rows:
         """Read rows of numbers; only fields that are ``kept`` and that the file has.
 
         Rows are counted first, unless there are as many as ``expected``.
@@ -163,8 +217,7 @@ class _File:
             raise DamagedSnapshotError(
                 phrase("The snapshot's {section} are not rows of numbers", section=section), offset=start
             )
-        # a number and a comma are two bytes
-        if expected is not None and 0 < expected <= min(MOST_OBJECTS, (end - start) // (2 * len(fields))):
+        if expected is not None and 0 < expected <= self._most_rows(start, end, fields):
             columns, status, _ = self._read(start, end, fields, kept, expected, report)
             if status == kernel.OK:
                 return columns
@@ -188,11 +241,19 @@ class _File:
         check(status, offset)
         return columns
 
+    def _most_rows(self, start: int, end: int, fields: list[str]) -> int:
+        """The most rows that there can be from ``start`` to ``end``, or to that of the file where it is 0."""
+        # a number and a comma are two bytes
+        return min(MOST_OBJECTS, ((end or len(self._data)) - start) // (2 * len(fields))) if fields else 0
+
     def _read(
         self, start: int, end: int, fields: list[str], kept: dict[str, _Column], rows: int, report: Report
-    ) -> tuple[dict[str, npt.NDArray[Any]], int, int]:
-        """Read ``count`` rows; return the columns, the scanner's status, and the offset of an error."""
-        columns: dict[str, npt.NDArray[Any]] = {}
+    ) -> tuple[Rows, int, int]:
+        """Read rows; return the columns, the scanner's status, and the offset of an error, or of the array's end.
+
+        ``end`` is 0 if it isn't known.
+        """
+        columns: Rows = {}
         sinks: list[kernel.Sink | None] = []
         for field in fields:
             column = kept.get(field)
@@ -203,9 +264,9 @@ class _File:
             sinks.append((kept_as.view(np.uint8), kept_as.itemsize, *column[1:]))
         scanner = kernel.Rows(self._data, start, end, rows, sinks)
         status = run_through(scanner, self._source, report, start)
-        return columns, status, scanner.error_offset if status != kernel.OK else 0
+        return columns, status, scanner.error_offset if status != kernel.OK else scanner.offset
 
-    def _nodes(self, types: int, texts: int) -> dict[str, npt.NDArray[Any]]:
+    def _nodes(self, types: int, texts: int) -> Rows:
         kept = {
             "type": _Column(np.uint8, types - 1),
             "name": _Column(np.uint32, texts - 2),
@@ -231,17 +292,20 @@ class _File:
             )
         return nodes
 
-    def _edges(self, types: int, nodes: int, expected: int | None) -> dict[str, npt.NDArray[Any]]:
+    def _edges(self, types: int, nodes: int, expected: int | None) -> Rows:
         """References; each leads to one of so many ``nodes``, which is for the caller to check."""
-        kept = {
+        kept = self._kept_of_edges(types, nodes)
+        edges = self._rows("edges", self._meta.edge_fields, kept, expected, self._report)
+        _require(edges, "edge", *kept)
+        return edges
+
+    def _kept_of_edges(self, types: int, nodes: int) -> dict[str, _Column]:
+        return {
             "type": _Column(np.uint8, types - 1),
             # of an element whose index it doesn't know, Julia writes 2**64 - 1 (JuliaLang/julia issue 51576)
             "name_or_index": _Column(np.uint32, NONE, is_clipped=True),
             "to_node": _Column(np.uint32, nodes - 1, len(self._meta.node_fields)),
         }
-        edges = self._rows("edges", self._meta.edge_fields, kept, expected, self._report)
-        _require(edges, "edge", *kept)
-        return edges
 
     def _strings(self) -> Texts:
         start, end = self._span("strings")
@@ -272,7 +336,7 @@ class _File:
         """The tree of allocation stacks, if these were tracked; ``nodes`` has the tree's node of each object."""
         if nodes is None or not self._has("trace_tree"):
             return None
-        fields, (start, end) = self._meta.trace_node_fields, self._sections["trace_tree"]
+        fields, (start, end) = self._meta.trace_node_fields, self._sections.spans["trace_tree"]
         needed = ("id", "function_info_index", "children")
         if any(name not in fields for name in needed) or fields[0] == "children":
             raise DamagedSnapshotError(phrase("The header doesn't say what the allocation trace consists of"))
@@ -282,7 +346,7 @@ class _File:
         ids, functions, parents = map(np.asarray, tree.take())
         return TraceRows(ids, functions, parents, nodes)
 
-    def _locations(self, nodes: int) -> dict[str, npt.NDArray[Any]] | None:
+    def _locations(self, nodes: int) -> Rows | None:
         if not self._has("locations"):
             return None
         node_fields = len(self._meta.node_fields)
@@ -315,7 +379,7 @@ class _File:
 
     def _has(self, section: str) -> bool:
         """Whether a section exists and isn't empty."""
-        start, end = self._sections.get(section, (0, 0))
+        start, end = self._sections.spans.get(section, (0, 0))
         return end - start > 2 and bool(self._data[start + 1 : end - 1].strip() if end - start < 16 else True)
 
 
@@ -326,7 +390,7 @@ def _names(types: list[list[str] | str], what: str, most: int) -> list[str]:
     return types[0]
 
 
-def _require(columns: dict[str, npt.NDArray[Any]], kind: str, *fields: str) -> None:
+def _require(columns: Rows, kind: str, *fields: str) -> None:
     for field in fields:
         if field not in columns:
             raise DamagedSnapshotError(

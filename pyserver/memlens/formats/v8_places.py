@@ -1,5 +1,6 @@
 """Source lines in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
 
+import os
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMap, SourceMaps
 from memlens.formats.stacks import Numbers
-from memlens.kernels.readers import v8_graph as kernel
+from memlens.kernels.readers import v8_places as kernel
 from memlens.model.distinct import first_equal
 from memlens.model.frames import (
     MOST_LINE,
@@ -19,7 +20,7 @@ from memlens.model.frames import (
     kind_by_file,
     profiled_frame,
 )  # fmt: skip
-from memlens.model.graph import NONE, PLACE_DTYPE, References
+from memlens.model.graph import PLACE_DTYPE, References
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
 from memlens.texts import phrase
@@ -30,6 +31,8 @@ Rows = npt.NDArray[Any]
 
 _ROOT = "(root)"
 _ANONYMOUS = "(anonymous)"
+
+_NOTHING = np.empty(0, np.uint32)
 
 
 class Functions(NamedTuple):
@@ -204,50 +207,34 @@ def _definitions(
 
     Scripts have numbers, and their names are found through any closure in them; newer files have the script's object.
     """
-    # the first row of each object, by object; without sorting, as nearly every object of a large file has one
-    row_of = np.full(len(names), NONE, np.uint32)
-    rows_of = locations["object_index"]
-    row_of[rows_of[::-1]] = np.arange(len(rows_of), dtype=np.uint32)[::-1]
-    objects = np.flatnonzero(row_of != NONE).astype(np.uint32)
-    chosen = row_of[objects]
-    lines, ids = locations["line"][chosen], locations["script_id"][chosen]
-    scripts = np.full(len(objects), NONE, np.uint32)
-    if "script_object_index" in locations:
-        scripts = locations["script_object_index"][chosen]
-    elif internal >= 0:
-        shared, script = texts.mask("shared"), texts.mask("script", "script_or_debug_info")
-        kernel.scripts_of(
-            references.start, references.target, references.kind, references.name, shared, script, internal,
-            objects, scripts,
-        )  # fmt: skip
+    count = len(names)
+    # without sorting, as nearly every function of a large file has one
+    rows_of = np.empty(count, np.uint32)
+    kernel.rows_of(locations["object_index"], rows_of)
     # scripts have small numbers, but any will do, because equal ones get equal places
-    most = int(ids.max(initial=0))
-    place_of = ids if most <= len(names) else first_equal(ids)
-    named = np.zeros(min(most, len(names)) + 1, np.uint32)
-    known = np.flatnonzero(scripts != NONE)
-    named[place_of[known]] = names[scripts[known]]
-    script_names = named[place_of]
-    has_place = np.flatnonzero((script_names != 0) & (lines < np.uint32(2**31 - 1)))
-    rows = np.empty(len(has_place), PLACE_DTYPE)
-    rows["object"] = objects[has_place]
-    keys = np.zeros((len(has_place), 4), np.uint32)
-    keys[:, 0] = names[objects[has_place]]
-    keys[:, 1] = scripts = script_names[has_place]
-    keys[:, 2] = lines[has_place] + np.uint32(1)
-    of_scripts = np.zeros(len(texts), np.bool_)
-    of_scripts[scripts] = True
-    mapped = [number for number in np.flatnonzero(of_scripts).tolist() if frames.mapped(number) is not None]
-    if mapped and "column" in locations:
-        # all functions of a bundle may be on one line
-        columns = locations["column"][chosen][has_place] + np.uint32(1)
-        keys[:, 3] = np.where(np.isin(scripts, mapped), columns, 0)
+    ids = locations["script_id"]
+    script = ids if int(ids.max(initial=0)) <= count else first_equal(ids).astype(np.uint64)
+    named = np.zeros(int(script.max(initial=0)) + 1, np.uint32)
+    kernel.name_scripts(
+        rows_of, script, locations.get("script_object_index", _NOTHING),
+        references.start, references.target, references.kind, references.name,
+        texts.mask("shared"), texts.mask("script", "script_or_debug_info"), internal, names, named,
+    )  # fmt: skip
+    used = np.zeros(len(texts), np.uint8)
+    rows = np.empty(kernel.count_places(rows_of, script, locations["line"], named, used), PLACE_DTYPE)
+    # all functions of a bundle may be on one line
+    has_columns = np.zeros(len(texts), np.uint8)
+    mapped = [number for number in np.flatnonzero(used).tolist() if frames.mapped(number) is not None]
+    if "column" in locations:
+        has_columns[mapped] = 1
     # the same function has many closures
-    first = first_equal(keys)
-    distinct = np.flatnonzero(first == np.arange(len(first), dtype=np.uint32))
-    frame_of = np.zeros(len(first), np.uint32)
-    used = np.zeros(len(texts), np.bool_)
-    used[keys[distinct, 0]] = True
+    numbered = kernel.number_places(
+        rows_of, script, locations["line"], locations.get("column", _NOTHING), names, named, has_columns,
+        int.from_bytes(os.urandom(8), "little"), rows.view(np.uint32).reshape(-1, 2),
+    )  # fmt: skip
+    keys = np.asarray(numbered).reshape(-1, 4)
+    used[:] = 0
+    used[keys[:, 0]] = 1
     frames.know(np.flatnonzero(used).tolist())
-    frame_of[distinct] = frames.numbers(keys[distinct].tolist())
-    rows["frame"] = frame_of[first]
+    rows["frame"] = np.array(frames.numbers(keys.tolist()), np.uint32)[rows["frame"]]
     return rows

@@ -45,22 +45,44 @@ class Header(Struct):
     node_count: int | None = None
     edge_count: int | None = None
     root_index: int = 0
+    trace_function_count: int = 0
     extra_native_bytes: int = 0
     memlens: str = ""
     """What Memlens removed."""
 
 
 class Sections:
-    """Where the values of the file's top-level object are (``spans``), and the ``header``, checked."""
+    """Where the values of the file's top-level object are (``spans``), and the ``header``, checked.
 
-    def __init__(self, source: Source) -> None:
+    With ``until`` only those before that one are located, if it is an array and follows the header: its reader may find
+    its end sooner. Then ``rest`` is where it begins, and :meth:`go_on` locates the others.
+    """
+
+    def __init__(self, source: Source, until: str | None = None) -> None:
         self._data = source.data
-        status, offset, self.spans = kernel.sections(self._data, _FLAT)
+        self.rest: int | None = None
+        status, offset, self.spans = kernel.sections(self._data, _FLAT, until)
+        if status == kernel.MORE and "snapshot" in self.spans and self._data[offset] == ord("["):
+            self.rest = offset
+        elif status == kernel.MORE:
+            status, offset, self.spans = kernel.sections(self._data, _FLAT)
         source.release(len(self._data))
-        check(status, offset)
+        if self.rest is None:
+            check(status, offset)
         if "snapshot" not in self.spans:
             raise self._without_header()
         self.header = self._read_header()
+
+    def go_on(self, section: str, span: tuple[int, int]) -> None:
+        """Locate the others, after that section.
+
+        Raises :class:`DamagedSnapshotError`, also where one that was located comes again.
+        """
+        located = {**self.spans, section: span}
+        status, offset, self.spans = kernel.sections(self._data, _FLAT, None, span[1], dict(located))
+        check(status, offset)
+        if located.items() - self.spans.items():
+            raise DamagedSnapshotError(_ERRORS[kernel.SYNTAX], offset=span[1])
 
     def _without_header(self) -> NotASnapshotError:
         if "nodeClassNames" not in self.spans:

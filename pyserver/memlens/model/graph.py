@@ -425,7 +425,9 @@ def _are_named(references: References, kinds: Sequence[ReferenceKind], texts: in
     by_text = np.array([kind.naming == "text" for kind in kinds])
     for start in range(0, len(references), _STRETCH_ROWS):
         part = slice(start, start + _STRETCH_ROWS)
-        if bool((by_text[references.kind[part]] & (references.name[part] >= texts)).any()):
+        # few numbers are as large as that, those of elements
+        large = np.flatnonzero(references.name[part] >= texts)
+        if bool(by_text[references.kind[part][large]].any()):
             return False
     return True
 

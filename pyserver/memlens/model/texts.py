@@ -7,6 +7,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.base.texts import mark_equal
+
 
 @dataclass(slots=True)
 class Texts:
@@ -56,21 +58,11 @@ class Texts:
             for number in numbers
         }
 
-    def find(self, text: str) -> npt.NDArray[np.intp]:
-        """Return the numbers of a text, which may occur more than once. Only texts of its length are read."""
-        wanted = text.encode()
-        lengths = np.diff(self.end, prepend=np.uint64(0))
-        alike = np.flatnonzero(lengths == len(wanted))
-        # byte by byte from the last one, as names begin alike more often than they end so
-        for place, byte in enumerate(reversed(wanted), 1):
-            alike = alike[self.utf8[self.end[alike] - np.uint64(place)] == byte]
-        return alike
-
     def mask(self, *texts: str) -> npt.NDArray[np.uint8]:
         """Return a mask with an item for each text: 1 for those that are among ``texts``."""
         found = np.zeros(len(self), np.uint8)
         for text in texts:
-            found[self.find(text)] = 1
+            mark_equal(self.utf8, self.end, text.encode(), found)
         return found
 
     def with_more(self, texts: Iterable[str]) -> "Texts":

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Searches many texts, which are stored one after the other in UTF-8, for a substring."""
+"""Searches many texts, which are stored one after the other in UTF-8, for one of them or for a substring."""
 
 from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcmp
 
 cdef enum:
     CONTAINS = 1
@@ -55,3 +56,14 @@ def texts_with(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[
                     at += 1
             begin = end
     return is_whole
+
+
+def mark_equal(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[::1] wanted, uint8_t[::1] marks):
+    """Mark the texts that are ``wanted`` with 1; the other marks stay. Text 0 begins at 0, and all are in ``utf8``."""
+    cdef size_t count = min(ends.shape[0], marks.shape[0]), length = wanted.shape[0], text
+    cdef uint64_t begin = 0
+    with nogil:
+        for text in range(count):
+            if ends[text] - begin == length and (length == 0 or memcmp(&utf8[begin], &wanted[0], length) == 0):
+                marks[text] = 1
+            begin = ends[text]

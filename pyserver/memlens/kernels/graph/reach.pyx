@@ -8,6 +8,9 @@ from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, Graph, fetch, graph_of
 
+cdef enum:
+    NEAR = 1 << 23      # bytes that are soon in the processor's caches, so that fetching takes longer than waiting
+
 ctypedef fused Mark:
     uint8_t         # 1 for what is reached
     uint32_t        # how many references lead to it at least
@@ -20,6 +23,7 @@ cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, siz
     cdef uint64_t at, ahead, end
     cdef Py_ssize_t each
     cdef Mark mark
+    cdef bint is_far = objects * sizeof(Mark) > NEAR
     cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
     if queue == NULL:
         raise MemoryError
@@ -34,7 +38,7 @@ cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, siz
                 last += 1
         while first < last:
             fetch(graph, queue, first, last)
-            if first + AHEAD < last:
+            if is_far and first + AHEAD < last:
                 ahead = graph.start[queue[first + AHEAD]]
                 end = graph.start[queue[first + AHEAD] + 1]
                 for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):

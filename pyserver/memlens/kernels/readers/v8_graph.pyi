@@ -31,14 +31,3 @@ def charge_parts(
 def number_types(
     node_type: U8, name: U32, texts: int, by_name: U8, type_of: U32, kinds: U8, names: U32
 ) -> int: ...
-def scripts_of(
-    start: U64,
-    target: U32,
-    kind: U8,
-    name: U32,
-    is_shared: U8,
-    is_script: U8,
-    internal: int,
-    objects: U32,
-    scripts: U32,
-) -> None: ...

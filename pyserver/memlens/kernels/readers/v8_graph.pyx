@@ -92,18 +92,24 @@ def mark_uncounted(
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef uint64_t at
     cdef int out
+    cdef bint is_root, has_tables = False
     with nogil:
+        for item in range(table.shape[0]):
+            has_tables |= table[item] != 0
         for item in range(objects):
+            is_root = <uint32_t> item == root
             for at in range(start[item], start[item + 1]):
                 out = 0
-                if kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
+                if has_tables and kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
                     out = 1
-                elif <uint32_t> item != root:
+                elif not is_root:
                     if kind[at] == shortcut:
                         out = 1
-                    elif owned[target[at]] and not owned[item]:
+                    # nearly all are owned, so that few targets are looked at
+                    elif not owned[item] and owned[target[at]]:
                         out = 2
-                kind[at] += <uint8_t> (out * kinds)
+                if out:
+                    kind[at] += <uint8_t> (out * kinds)
 
 
 def spread_states(
@@ -252,40 +258,3 @@ def number_types(
     if not is_whole:
         raise MemoryError
     return found
-
-
-cdef inline uint32_t through(
-    const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const uint32_t[::1] name,
-    const uint8_t[::1] passes, int internal, uint32_t item,
-) noexcept nogil:
-    """Return the target of an object's first internal reference whose name ``passes``, or NO_NUMBER."""
-    cdef uint64_t at
-    for at in range(start[item], start[item + 1]):
-        if kind[at] == internal and passes[name[at]]:
-            return target[at]
-    return NO_NUMBER
-
-
-def scripts_of(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint32_t[::1] name,
-    const uint8_t[::1] is_shared,
-    const uint8_t[::1] is_script,
-    int internal,
-    const uint32_t[::1] objects,
-    uint32_t[::1] scripts,
-):
-    """Fill ``scripts``: the script of each of ``objects``, found by its internal references "shared" and "script".
-
-    ``is_shared`` and ``is_script`` have an item for each text. An object that isn't a closure gets 0xFFFFFFFF.
-    """
-    cdef Py_ssize_t each
-    cdef uint32_t item
-    with nogil:
-        for each in range(objects.shape[0]):
-            item = through(start, target, kind, name, is_shared, internal, objects[each])
-            if item != NO_NUMBER:
-                item = through(start, target, kind, name, is_script, internal, item)
-            scripts[each] = item

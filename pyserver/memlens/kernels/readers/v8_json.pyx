@@ -11,6 +11,7 @@ Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snap
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
+from memlens.kernels.base.large_pages cimport reserve_large
 from memlens.kernels.base.utf8 cimport read_escape, write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
@@ -115,21 +116,23 @@ cdef int skip_value(const uint8_t *data, size_t *place, size_t end, bint is_flat
     return E_TRUNCATED
 
 
-def sections(const uint8_t[::1] data, flat):
+def sections(const uint8_t[::1] data, flat, str until=None, size_t at=0, dict found=None):
     """Locate the values of the file's top-level object; ``flat`` has the keys of arrays of numbers.
 
-    Return ``(status, offset of the error, {key: (start, end)})``.
+    Return ``(status, offset of the error, {key: (start, end)})``; where the key ``until`` comes, MORE, the offset of
+    its value, and what was found so far. With ``at``, the end of that value, and ``found`` the others are added.
     """
-    cdef size_t at = 0, end = data.shape[0], start, key_start
+    cdef size_t end = data.shape[0], start, key_start
     cdef const uint8_t *bytes_of = &data[0] if end else NULL
     cdef int status
     cdef bint is_flat
-    found = {}
-    while at < end and is_blank(bytes_of[at]):
+    if found is None:
+        found = {}
+        while at < end and is_blank(bytes_of[at]):
+            at += 1
+        if at == end or bytes_of[at] != 0x7B:
+            return E_SYNTAX, at, found
         at += 1
-    if at == end or bytes_of[at] != 0x7B:
-        return E_SYNTAX, at, found
-    at += 1
     while True:
         while at < end and (is_blank(bytes_of[at]) or (found and bytes_of[at] == 0x2C)):
             at += 1
@@ -151,6 +154,8 @@ def sections(const uint8_t[::1] data, flat):
             at += 1
         if at >= end:
             return E_TRUNCATED, end, found
+        if key == until:
+            return E_MORE, at, found
         start = at
         is_flat = key in flat
         with nogil:
@@ -192,6 +197,8 @@ cdef class ArrayReader(Scan):
     """Parses the array from the bracket at ``start`` to the one before ``end``; ValueError if it isn't in the data."""
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, *_):
+        # with an open end the bytes after the last value are the closing brackets of the array and the file's object
+        end = end or self.length
         if end > self.length or start + 2 > end:
             raise ValueError("no array")
         self.position = start + 1
@@ -210,6 +217,8 @@ cdef struct Sink:
 cdef class Rows(ArrayReader):
     """Parses an array of numbers into ``rows`` rows, which have a number for each of ``sinks``.
 
+    With ``end`` 0 the array ends where it has as many; :attr:`offset` is then the one after its bracket.
+
     A sink is None for a field that isn't kept, else a tuple of five: the column (as bytes), the width of its items in
     bytes, the largest value allowed, the number of fields in a node if values are indexes into the array of nodes
     (else 0), and whether larger values are clipped to the largest instead of being an error.
@@ -220,11 +229,13 @@ cdef class Rows(ArrayReader):
     cdef size_t rows, row
     cdef int fields, node_fields
     cdef double of_node_field
+    cdef bint is_open
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, size_t rows, list sinks):
         cdef uint8_t[::1] column
         cdef int field
         self.rows = rows
+        self.is_open = end == 0
         self.fields = len(sinks)
         if not 0 < self.fields <= 64:
             raise ValueError("a row has 1 to 64 fields")
@@ -294,9 +305,10 @@ cdef class Rows(ArrayReader):
                 while at < end and is_blank(data[at]):
                     at += 1
                 if at < end:
-                    if data[at] != 0x2C:
+                    if data[at] == 0x2C:
+                        at += 1
+                    elif not (self.is_open and self.row + 1 == self.rows and field + 1 == self.fields):
                         return self.fail(E_SYNTAX, at)
-                    at += 1
                 if sink.data == NULL:
                     continue
                 if sink.is_node:
@@ -320,8 +332,11 @@ cdef class Rows(ArrayReader):
             self.row += 1
         while at < end and is_blank(data[at]):
             at += 1
+        if self.is_open and at < end and data[at] == 0x5D:
+            self.position = at + 1
+            return E_OK
         self.position = at
-        if at < end:
+        if at < end or self.is_open:
             return self.fail(E_SYNTAX, at)
         return E_OK
 
@@ -340,7 +355,8 @@ cdef class Strings(ArrayReader):
         cdef uint64_t zero = 0
         vector_init(&self.utf8, 1)
         vector_init(&self.ends, 8)
-        if vector_push(&self.ends, &zero) < 0:
+        # the texts are shorter than what they are in the file; what isn't used of this takes no memory
+        if reserve_large(&self.utf8, end - start) < 0 or vector_push(&self.ends, &zero) < 0:
             raise MemoryError
 
     def __dealloc__(self):

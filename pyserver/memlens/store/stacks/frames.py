@@ -137,13 +137,13 @@ def listed(rows: Iterable[FrameRow], sources: npt.NDArray[np.uint8] | None = Non
 
 def write_frames(columns: ColumnFiles, frames: Frames, strings: StringWriter) -> None:
     """Write the columns of frames; their strings get numbers."""
-    rows = frames.frames
+    files, lines, functions, _ = zip(*frames.frames, strict=True) if frames.frames else ((),) * 4
     columns.write(
         FrameColumns,
         {
-            "file": strings.numbers([frame.file for frame in rows]),
-            "line": np.array([frame.line for frame in rows], np.int32),
-            "function": strings.numbers([frame.function for frame in rows]),
+            "file": strings.numbers(files),
+            "line": np.array(lines, np.int32),
+            "function": strings.numbers(functions),
             "kind": frames.kinds,
             "source": frames.sources,
         },

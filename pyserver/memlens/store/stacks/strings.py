@@ -127,8 +127,11 @@ class StringWriter:
 
     def numbers(self, texts: Iterable[str]) -> U32:
         """The number of each of some texts, 0 for the empty one."""
-        known, first = self._numbers, self._first
-        return np.array([known.setdefault(text, first + len(known)) for text in texts], np.uint32)
+        known, first, texts = self._numbers, self._first, list(texts)
+        # as many columns have few different texts, these are numbered first
+        for text in dict.fromkeys(texts):
+            known.setdefault(text, first + len(known))
+        return np.fromiter(map(known.__getitem__, texts), np.uint32, len(texts))
 
     def renumbered(self, texts: Mapping[int, str]) -> Callable[[Numbers], U32]:
         """Converts a reader's numbers of ``texts`` to those of the archive; unknown numbers become 0.
