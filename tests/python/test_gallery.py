@@ -336,7 +336,7 @@ def test_the_command_line_has_them(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     assert lines[1].split() == ["heap", "native", "freed", "images", "first"]
     assert lines[2].split()[:7] == ["78.2", "KiB", "96", "B", "39.1", "KiB", "2"]
-    assert lines[2].endswith(f"android.graphics.Bitmap @{made[1]} '100 \u00d7 100', ARGB_8888")
+    assert lines[2].endswith(f"android.graphics.Bitmap @{made[1]:#x} '100 \u00d7 100', ARGB_8888")
     data = json.loads(said("--json", "--order", "freed"))
     assert [row["count"] for row in data["rows"]] == [3, 3]
     assert "and 1 more: use --top" in said("--top", "1")
