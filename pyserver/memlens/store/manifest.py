@@ -172,6 +172,16 @@ def in_use(archive: Path) -> bool:
     return False
 
 
+def sizes_in(archive: Path) -> dict[str, int]:
+    """The files in an archive, including artefacts that were added later, and the bytes of each."""
+    sizes = {}
+    for entry in archive.iterdir():
+        # another process may be renaming a file at this moment
+        with contextlib.suppress(FileNotFoundError):
+            sizes[entry.name] = entry.stat().st_size
+    return sizes
+
+
 def read_manifest(archive: Path) -> Manifest:
     """Read an archive's manifest, and check it and the sizes of its files. Raises :class:`ArchiveError`."""
     try:
@@ -194,7 +204,7 @@ def read_manifest(archive: Path) -> Manifest:
                     archive=archive.name,
                 )
             )
-        sizes = {entry.name: entry.stat().st_size for entry in archive.iterdir()}
+        sizes = sizes_in(archive)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArchiveError(
             phrase(

@@ -19,6 +19,7 @@ from memlens.store.manifest import (
     in_use,
     is_archive,
     read_manifest,
+    sizes_in,
 )
 from memlens.texts import phrase
 
@@ -83,7 +84,9 @@ class Cache:
                         _remove(entry)
                 elif (entry / FILE_NAME).is_file():
                     remove_leftovers(entry)
-                    archives.append(((entry / FILE_NAME).stat().st_mtime_ns, _bytes_in(entry), entry))
+                    archives.append(
+                        ((entry / FILE_NAME).stat().st_mtime_ns, sum(sizes_in(entry).values()), entry)
+                    )
         total = sum(size for _, size, _ in archives)
         now_ns = time.time_ns()
         for used_ns, size, entry in sorted(archives, key=lambda row: row[0]):
@@ -149,16 +152,6 @@ def _remove(folder: Path) -> None:
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _bytes_in(archive: Path) -> int:
-    """The size of an archive, including artefacts that were added later."""
-    size = 0
-    for file in archive.iterdir():
-        # another process may be renaming a file at this moment
-        with contextlib.suppress(FileNotFoundError):
-            size += file.stat().st_size
-    return size
 
 
 def _rename(partial: Path, archive: Path) -> None:
