@@ -61,7 +61,7 @@ test('a file that is being read shows the stage and a percentage', async () => {
   const percent = page.locator('.screen-percent');
   await percent.waitFor({ state: 'attached' });
   await until(async () => {
-    if (/^[1-9]\d* %$/.test(await percent.innerText())) return true;
+    if (/^[1-9]\d*%$/.test(await percent.innerText())) return true;
     process.kill(reader, 'SIGCONT');
     await pause(40);
     process.kill(reader, 'SIGSTOP');
@@ -70,7 +70,7 @@ test('a file that is being read shows the stage and a percentage', async () => {
   }, 'there is a percentage');
   assert.match(await page.locator('.screen-stage').innerText(), /\w/);
   const bar = page.getByRole('progressbar');
-  assert.equal(`${await bar.getAttribute('aria-valuenow')} %`, await percent.innerText());
+  assert.equal(`${await bar.getAttribute('aria-valuenow')}%`, await percent.innerText());
   assert.deepEqual(readers(), [reader]);
   await vscode.screenshot('progress');
 });
