@@ -290,6 +290,13 @@ def closures_heap(part: int) -> bytes:
     return heap.data()
 
 
+@pytest.mark.parametrize("context", ["system / NativeContext", "system / NativeContext / https://example.com"])
+def test_a_realm_is_no_variables_of_closures(open_dump: Opened, context: str) -> None:
+    """A program's outermost function keeps the realm, which dominates nearly all in Node 26."""
+    data = closures_heap(part=4_000).replace(b"system / Context", context.encode())
+    assert "contexts" not in texts(open_dump(data, "page.heapsnapshot"))
+
+
 def test_findings_about_the_same_bytes_are_merged(open_dump: Opened) -> None:
     snapshot = open_dump(closures_heap(part=500), "page.heapsnapshot")
     assert check_figures(snapshot)

@@ -156,6 +156,18 @@ def test_a_dump_without_tracing_is_reported(tmp_path: Path) -> None:
     assert [notice.code for notice in graph.notices] == ["no-allocations"]
 
 
+def test_free_slots_of_full_dumps_are_no_objects(tmp_path: Path) -> None:
+    """``dump_all(full: true)`` lists them; their "class" is the next free slot."""
+    free = [LOST + 40 * n for n in range(1, 6)]
+    slots = [b'{"address":"%#x", "type":"NONE", "class":"%#x"}\n' % pair for pair in pairwise(free)]
+    graph = load(written(tmp_path, small() + b"".join(slots)))
+    without = load(written(tmp_path, small()))
+    assert graph.objects.ids.tolist() == without.objects.ids.tolist()
+    assert type_names(graph) == type_names(without)
+    assert graph.references.target.tolist() == without.references.target.tolist()
+    assert graph.notices == without.notices
+
+
 def test_two_objects_at_one_address(tmp_path: Path) -> None:
     data = made(
         root("vm", TEXT), *(line(TEXT, "STRING", [TEXT], value=text, file="a.rb", line=1) for text in "ab")

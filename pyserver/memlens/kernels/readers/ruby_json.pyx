@@ -209,6 +209,9 @@ cdef class Lines(Scan):
         if status > 0 and at == end and line.type.end:
             if is_key(data, line.type, "ROOT", 4):
                 status = self.keep_root(data, &line)
+            elif is_key(data, line.type, "NONE", 4):
+                # a free slot, which full dumps list: its "class" is the next free one
+                self.targets.count = targets
             elif line.has_address:
                 status = self.keep(data, &line)
             else:

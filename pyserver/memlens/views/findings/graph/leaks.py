@@ -31,6 +31,8 @@ _DELEGATES = re.compile(
     r"EventHandler|(?:Handler|Callback|Delegate)(?:<.*>)?$|(?:^|!)System\.(?:Action|Func|Predicate)(?:<.*>)?$"
 )
 """Types of delegates, by the names that they usually have; one with many targets has these in an array."""
+_REALM = "system / NativeContext"
+"""How the names of realms begin; Chrome's add their origin."""
 _MOST_CONTEXTS = 2_000
 _MOST_FUNCTIONS = 3
 _MOST_TRIED = 12
@@ -212,7 +214,8 @@ def contexts(case: GraphCase) -> Iterator[Ranked]:
     """Variables that closures keep retain 1% of what roots reach, and 32 KiB; three sets of variables at most.
 
     Of V8: what contexts retain, charged to the functions whose closures refer to them, where these have a line and
-    aren't Node.js's own. Functions whose closures keep the same contexts are one finding.
+    aren't Node.js's own. Functions whose closures keep the same contexts are one finding. The context of functions that
+    no other surrounds is the realm, in which are no variables of functions, but all builtins and the global object.
     """
     if case.info.kind != "v8":
         return
@@ -290,8 +293,9 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     is_closure[case.types_of_kind("closure")] = True
     own = is_closure[objects.type[sources]] & (objects.distance[sources] != NONE)
     sources, targets = sources[own], stored.target[references[own]].astype(np.int64)
+    realms = case.types_where(lambda name: name.startswith(_REALM))
     frames = _frames(case, sources)
-    known = frames != NONE
+    known = (frames != NONE) & ~np.isin(objects.type[targets], realms)
     sources, targets, frames = sources[known], targets[known], frames[known]
     # the nearest closure of each function comes first
     order = np.lexsort((objects.distance[sources], frames))
