@@ -290,7 +290,27 @@ def closures_heap(part: int) -> bytes:
     return heap.data()
 
 
-@pytest.mark.parametrize("context", ["system / NativeContext", "system / NativeContext / https://example.com"])
+def test_a_group_retains_what_only_its_members_hold_together(open_dump: Opened) -> None:
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)
+    board = heap.node("object", "Board", 50_000)
+    heap.edge(root, "property", "window", window)
+    for number in range(SMALL):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 4_000))
+        room = heap.node("object", "Room", 1_000)
+        heap.edge(window, "element", number, room)
+        heap.edge(room, "property", "board", board)
+    snapshot = open_dump(heap.data(), "page.heapsnapshot")
+    assert check_figures(snapshot)
+    (group,) = findings(snapshot, None, 100).findings
+    assert group.rule == "group_retains_most"
+    assert group.figure is not None
+    assert group.figure.amount == SMALL * 1_000 + 50_000
+
+
+@pytest.mark.parametrize(
+    "context", ["system / NativeContext", "system / NativeContext / https://example.com"]
+)
 def test_a_realm_is_no_variables_of_closures(open_dump: Opened, context: str) -> None:
     """A program's outermost function keeps the realm, which dominates nearly all in Node 26."""
     data = closures_heap(part=4_000).replace(b"system / Context", context.encode())

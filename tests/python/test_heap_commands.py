@@ -8,6 +8,8 @@ from tests.python.heap_files import HeapFile
 
 from memlens.cli import main
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
+
 
 def shop() -> HeapFile:
     """Orders of a class that is defined in a script, held by one list, and a closure; nothing was tracked."""
@@ -54,6 +56,23 @@ def test_lines_are_those_of_definitions(path: Path, capfd: pytest.CaptureFixture
     text = printed(capfd, "lines", path, "--top", 1, *cache).splitlines()
     assert len(text) == 2
     assert text[1].split() == ["2.93", "KiB", "1.95", "KiB", "20", "/home/me/shop.js:3", "Order"]
+
+
+def test_classes_of_java_lead_to_their_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """HPROF doesn't have lines of definitions: the file follows from the name of the class, also for its instances."""
+    dump, cache = FIXTURES / "sessions.hprof.zst", ("--cache-dir", tmp_path)
+    rows = json.loads(printed(capfd, "lines", dump, "--json", "--top", 1_000, *cache))["lines"]
+    sessions = next(row for row in rows if "Sessions$Session" in row["name"])
+    assert (sessions["file"].split("/")[-1], sessions["line"], sessions["count"]) == (
+        "Sessions.java",
+        None,
+        400,
+    )
+    text = printed(capfd, "lines", dump, "--top", 1_000, *cache)
+    assert any(line.endswith(f"{sessions['file']} {sessions['name']}") for line in text.splitlines())
+    query = "SELECT file, line, count(*) FROM objects WHERE type LIKE '%Sessions$Session' GROUP BY 1, 2"
+    (answer,) = json.loads(printed(capfd, "sql", dump, query, "--json", *cache))
+    assert list(answer.values()) == [sessions["file"], None, 400]
 
 
 def test_a_dump_without_lines_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

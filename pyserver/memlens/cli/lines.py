@@ -1,6 +1,7 @@
 """``memlens lines``: the source lines that allocated the most, and what is charged to no line.
 
-For a heap dump without stacks, the lines that define what retains most: classes and functions.
+For a heap dump without stacks, the lines that define what retains most: classes and functions; of Java's
+classes the files.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes, format_value
 from memlens.views.answers import SourceLine
-from memlens.views.graph.lines import HeapLine, largest_lines
+from memlens.views.graph.lines import HeapFile, HeapLine, largest_lines
 from memlens.views.lines.charged import (
     Charged,
     ChargedAmount,
@@ -58,7 +59,7 @@ class _Profile(Struct, frozen=True):
 
 
 class _Definitions(Struct, frozen=True):
-    lines: list[HeapLine]
+    lines: list[HeapLine | HeapFile]
 
 
 def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Profile | _Definitions:
@@ -90,7 +91,7 @@ def _print_definitions(answer: _Definitions) -> None:
     for row in answer.lines:
         say(
             f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12} {row.count:>12,}  "
-            f"{row.file}:{row.line} {row.name}"
+            f"{row.file}{'' if row.line is None else f':{row.line}'} {row.name}"
         )
 
 

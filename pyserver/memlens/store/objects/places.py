@@ -47,3 +47,13 @@ def place_frames(objects: ObjectColumns, charged: U32, chosen: npt.NDArray[Any])
         known = places["object"][at] == chosen
         found[known] = places["frame"][at[known]]
     return found
+
+
+def class_frames(objects: ObjectColumns, classes: U32) -> U32:
+    """The frame at which each of some class objects is defined, NEVER where that isn't known."""
+    places, found = objects.places, np.full(len(classes), NEVER, np.uint32)
+    if len(places):
+        at = np.minimum(first_at_least(places["object"], classes), len(places) - 1)
+        known = places["object"][at] == classes
+        found[known] = places["frame"][at[known]]
+    return found

@@ -13,7 +13,7 @@ from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.objects.moments import UNKNOWN, allocated_us
-from memlens.store.objects.places import place_frames
+from memlens.store.objects.places import class_frames, place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.database_file import Column as TreeColumn
 from memlens.store.tables.database_file import Filler, Rows, insert
@@ -128,10 +128,14 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     unknown = np.append(frames.source == INFERRED, True)
     numbers, file_of = np.unique(frames.file, return_inverse=True)
     files, file_of = Texts([*snapshot.strings.texts(numbers), None]), np.append(file_of, len(numbers))
+    classes = snapshot.types.object
+    of_type = None if classes is None else class_frames(objects, classes)
     for part in stretches(len(objects.type)):
         dominator, distance = objects.dominator[part], objects.distance[part]
         moment = allocated_us(objects, part)
         frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
+        if of_type is not None:
+            frame = np.where(frame == NEVER, of_type[objects.type[part]], frame)
         # the last one is for objects without a line
         frame = np.where(
             (frame < len(frames)) & (lines[np.minimum(frame, len(frames))] > 0), frame, len(frames)

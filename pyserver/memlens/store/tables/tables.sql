@@ -218,7 +218,7 @@ CREATE TABLE objects (
     retained_bytes INTEGER NOT NULL,        -- what would be freed with it
     dominator INTEGER,              -- the object that all paths to it pass through last; NULL where there is none
     distance INTEGER,               -- the least number of references from a root; NULL where no root reaches it
-    file TEXT,                      -- where it or its class is defined, else where it was allocated; NULL if not known
+    file TEXT,                      -- where it is defined, else allocated, else its class defined; NULL if not known
     line INTEGER,                   -- line of the file
     name_string INTEGER NOT NULL,   -- the string that its name is, 0 for none
     allocated_us INTEGER,           -- until when it was allocated, since a recording began; NULL if not known

@@ -1,12 +1,14 @@
 """What is defined on the lines of source, in objects of a heap dump: instances of a class, closures of a function."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec import Struct
 
 from memlens.model.frames import INFERRED
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.places import frames_of_types
+from memlens.views.graph.places import frames_of_types, places_of_types
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.graph.types import figures_of
 
@@ -31,10 +33,31 @@ def heap_lines(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
     return snapshot.keep("lines of definitions", lambda: _made(snapshot))
 
 
-def largest_lines(snapshot: Snapshot, limit: int) -> list[HeapLine]:
-    """At most ``limit`` definitions, those first whose objects retain most."""
-    every = [row for rows in heap_lines(snapshot).values() for row in rows]
-    return sorted(every, key=lambda row: (-row.retained_bytes, row.file, row.line))[:limit]
+class HeapFile(Struct, frozen=True):
+    """A definition of which only the file is known, by the name of its class: otherwise as :class:`HeapLine`."""
+
+    file: str
+    line: None
+    name: str
+    type: int
+    count: int
+    shallow_bytes: int
+    retained_bytes: int
+
+
+def largest_lines(snapshot: Snapshot, limit: int) -> list[HeapLine | HeapFile]:
+    """At most ``limit`` definitions, those first whose objects retain most; files alone where no line is known."""
+    lines = [row for rows in heap_lines(snapshot).values() for row in rows]
+    every: list[HeapLine | HeapFile] = [*lines, *_files(snapshot)]
+    return sorted(every, key=lambda row: (-row.retained_bytes, row.file, row.line or 0, row.name))[:limit]
+
+
+def _files(snapshot: Snapshot) -> Iterator[HeapFile]:
+    for kind, (file, line) in places_of_types(snapshot).items():
+        if line is None:
+            row = line_of_type(snapshot, kind, file, 0)
+            if row.count:
+                yield HeapFile(file, None, row.name, kind, row.count, row.shallow_bytes, row.retained_bytes)
 
 
 def line_of_type(snapshot: Snapshot, number: int, file: str, line: int) -> HeapLine:

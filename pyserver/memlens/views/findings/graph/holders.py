@@ -44,6 +44,7 @@ class _Group(NamedTuple):
     type: int
     members: Numbers
     retained: int
+    """What each of them retains, added up. Together they may retain more: what only several of them hold."""
 
 
 def accumulates(case: GraphCase) -> Iterator[Ranked]:
@@ -55,20 +56,25 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     only if half of it is in one group or in itself.
     """
     least = max(1, int(BIG_SHARE * case.whole))
-    found: list[Ranked] = []
+    objects = case.snapshot.objects
+    found: list[tuple[int, int | None, list[_Group], _Group | None]] = []
     for holder in [None, *_points(case, least)]:
         small = _small_children(case, holder, least)
         groups = _by_type(case, small)
-        own = int(case.snapshot.objects.retained[small].sum())
+        own = int(objects.retained[small].sum())
         if holder is not None and _is_named(case, holder, own, groups, least):
-            found.append(_of_object(case, holder, groups))
+            found.append((int(objects.retained[holder]), holder, groups, None))
         else:
             found += [
-                _of_group(case, holder, group)
+                (group.retained, holder, groups, group)
                 for group in groups
                 if group.retained >= least and len(group.members) > 1 and _is_a_group(case, group)
             ]
-    yield from sorted(found, key=lambda each: -each.weight)[:MOST_FOUND]
+    for _, holder, groups, group in sorted(found, key=lambda each: -each[0])[:MOST_FOUND]:
+        if group is not None:
+            yield _of_group(case, holder, group)
+        elif holder is not None:
+            yield _of_object(case, holder, groups)
 
 
 def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], least: int) -> bool:
@@ -264,13 +270,14 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     objects = case.snapshot.objects
     where = _where(case, holder, group, int(objects.retained[group.members].max()))
     names = [number for number, name in enumerate(case.type_names()) if name == case.type_names()[group.type]]
-    query = f"SELECT sum(retained_bytes) FROM objects WHERE {where}"
-    shown = figure(group.retained, query if len(names) == 1 else "")
+    query = f"SELECT retained(object) FROM objects WHERE {where}"
+    total = case.retained(group.members)
+    shown = figure(total, query if len(names) == 1 else "")
     link = _link(case, holder, group)
     sentence = phrase(
         "{objects} retain {size}, {share} of what roots reach{through}{holder}",
         objects=_contents(case, holder, group), size=measured(shown, link),
-        share=percent(group.retained, case.whole), through=mostly_through(case, group.members),
+        share=percent(total, case.whole), through=mostly_through(case, group.members),
         holder=phrase("; no single object holds them all.")
         if holder is None or _is_made_up(case, np.array([holder]))[0]
         else phrase(
@@ -288,4 +295,4 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
         case.line(member),
         objects=link,
     )
-    return Ranked(group.retained / max(case.whole, 1), finding, group.members)
+    return Ranked(total / max(case.whole, 1), finding, group.members)
