@@ -119,8 +119,8 @@ class LineRow(Struct, frozen=True, array_like=True):
     code: Annotated[Text, _is("user, library or native")]
     peak_bytes: Annotated[int, _is("live at the peak")]
     end_bytes: Annotated[int, _is("live at the end")]
-    total_bytes: Annotated[int, _is("allocated in all")]
-    count: Annotated[int, _is("allocations in all")]
+    total_bytes: Annotated[int, _is("allocated in total")]
+    count: Annotated[int, _is("allocations in total")]
 
 
 class StepRow(Struct, frozen=True, array_like=True):

@@ -46,14 +46,16 @@ def pinned(case: GraphCase) -> Iterator[Ranked]:
     sentence = phrase(
         plural(
             len(members),
-            "{n} object is pinned and retains {size} ({share} of what roots reach); the largest is {object}. {advice}",
-            "{n} objects are pinned and retain {size} ({share} of what roots reach); the largest is {object}. {advice}",
+            "{n} object is pinned and retains {size} ({share} of the reachable heap); the largest is "
+            "{object}. {advice}",
+            "{n} objects are pinned and retain {size} ({share} of the reachable heap); the largest is "
+            "{object}. {advice}",
         ),
         n=len(members), size=measured(shown, link), share=percent(total, case.whole),
         object=object_part(case, largest),
         advice=phrase(
-            "The collector can't move them, and leaves holes beside them: pin for the length of a call, or buffers "
-            "that live as long as the process."
+            "The collector can't move them, and leaves holes around them: pin for the length of a call, or "
+            "pin buffers that live as long as the process."
         ),
     )  # fmt: skip
     yield Ranked(

@@ -82,7 +82,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         for number, group in zip(firsts, most.tolist(), strict=False)
     ]
     sentence = phrase(
-        "{n} strings are copies of others, {size} ({share} of what roots reach): {texts}.",
+        "{n} strings are copies of others, {size} ({share} of the reachable heap): {texts}.",
         n=extra, size=measured(shown, chosen(where)), share=percent(total, case.whole), texts=in_a_row(texts, ", "),
     )  # fmt: skip
     link = chosen(where)
@@ -125,7 +125,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
     extra = copies[groups] > 1
     where = case.of_their_types(members[extra])
     sentence = phrase(
-        "{n} arrays have the same elements as another, {size} ({share} of what roots reach){through}.",
+        "{n} arrays have the same elements as another, {size} ({share} of the reachable heap){through}.",
         n=int((copies - 1)[copies > 1].sum()), size=measured(shown, chosen(where)),
         share=percent(total, case.whole), through=mostly_through(case, members[extra]),
     )  # fmt: skip
@@ -162,7 +162,7 @@ def images(case: GraphCase) -> Iterator[Ranked]:
     link = ObjectsLink("images")
     sentence = phrase(
         "{n} images have the same pixels as another, {size} ({share} of {whole}): {images}.",
-        whole=phrase("what roots reach and the native memory") if has_native else phrase("what roots reach"),
+        whole=phrase("the reachable heap and the native memory") if has_native else phrase("the reachable heap"),
         n=int((groups.count - 1)[groups.freed > 0].sum()), size=measured(shown, link),
         share=percent(total, whole), images=in_a_row(texts, ", "),
     )  # fmt: skip

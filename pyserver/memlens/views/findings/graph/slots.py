@@ -96,8 +96,8 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
     link = chosen(case.of_their_types(members))
     empty = int((used[chosen_ones] == 0).sum())
     sentence = phrase(
-        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of what roots "
-        "reach).{through}",
+        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of the "
+        "reachable heap).{through}",
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
         empty=phrase(" ({n} of them none)", n=empty) if empty else "",
         through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
@@ -123,12 +123,12 @@ def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
     link = chosen(case.of_their_types(members))
     empty = int((rows["used"] == 0).sum())
     sentence = phrase(
-        "{objects} have only zeros after the first quarter{empty}, {size} ({share} of what roots reach){through}. "
-        "{advice}",
+        "{objects} have only zeros after the first quarter{empty}, {size} ({share} of the reachable "
+        "heap){through}. {advice}",
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
         empty=phrase(" ({n} of them from the start)", n=empty) if empty else "",
         through=mostly_through(case, members),
-        advice=phrase("Allocate them when they are filled, no longer than what fills them."),
+        advice=phrase("Allocate them when they are filled, and no larger than their contents."),
     )  # fmt: skip
     title = phrase("Arrays of zeros")
     yield Ranked(
