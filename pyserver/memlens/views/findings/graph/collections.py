@@ -133,7 +133,7 @@ def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
 
 
 def empty_collections(case: GraphCase) -> Iterator[Ranked]:
-    """Collections without an element retain 1% of what roots reach, and 32 KiB.
+    """Collections without an element retain 1% of the reachable heap, and 32 KiB.
 
     Of the usual classes of Java and Android, whose fields say how many elements each has, and maps and sets of
     JavaScript with the smallest tables.
@@ -170,7 +170,7 @@ _ARRAY = re.compile(r"\[\]$")
 
 
 def tiny_collections(case: GraphCase) -> Iterator[Ranked]:
-    """Collections of one to four elements take 1% of what roots reach, and 32 KiB, more than arrays of these elements.
+    """Collections of one to four elements take 1% of the reachable heap, and 32 KiB, more than arrays of them.
 
     Of the usual classes of Java and Android. Their parts are their arrays, and entries of their own.
     """
@@ -266,7 +266,7 @@ def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
 
 
 def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
-    """Numbers that are objects of their own take 1% of what roots reach, and 32 KiB.
+    """Numbers that are objects of their own take 1% of the reachable heap, and 32 KiB.
 
     Java's and .NET's boxes, and V8's heap numbers.
     """

@@ -18,7 +18,7 @@ _STATICS = "System.Object[]"
 
 
 def pinned(case: GraphCase) -> Iterator[Ranked]:
-    """Objects that are pinned retain 1% of what roots reach, and 32 KiB, or there are 100 of them.
+    """Objects that are pinned retain 1% of the reachable heap, and 32 KiB, or there are 100 of them.
 
     Of .gcdump files, whose groups of roots say what is pinned ("Pinned handles", "pinning Handles", "Pinned local
     vars"); without the runtime's own arrays of static variables. What is pinned for the length of a call by other means

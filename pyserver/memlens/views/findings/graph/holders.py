@@ -47,7 +47,7 @@ class _Group(NamedTuple):
 
 
 def accumulates(case: GraphCase) -> Iterator[Ranked]:
-    """Objects and groups of objects that retain a tenth of what roots reach; five at most.
+    """Objects and groups of objects that retain a tenth of the reachable heap; five at most.
 
     An object is named where what it dominates spreads: its largest child in the dominator tree retains less than 70% of
     it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:

@@ -211,7 +211,7 @@ class _Keepers(NamedTuple):
 
 
 def contexts(case: GraphCase) -> Iterator[Ranked]:
-    """Variables that closures keep retain 1% of what roots reach, and 32 KiB; three sets of variables at most.
+    """Variables that closures keep retain 1% of the reachable heap, and 32 KiB; three sets of variables at most.
 
     Of V8: what contexts retain, charged to the functions whose closures refer to them, where these have a line and
     aren't Node.js's own. Functions whose closures keep the same contexts are one finding.

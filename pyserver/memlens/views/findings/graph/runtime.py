@@ -36,7 +36,7 @@ _NET_THREAD_LOCALS = "System.Threading.ThreadLocal"
 
 
 def class_loaders(case: GraphCase) -> Iterator[Ranked]:
-    """Three or more loaders of one class have each loaded a class of the same name, and retain 1% of what roots reach.
+    """Three or more loaders of one class have each loaded a class of the same name and retain 1% of the reachable heap.
 
     As after redeploying an application whose former loader is still held. Of dumps of Java; without those loaders
     that reflection makes for a single class.
@@ -79,7 +79,7 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
 
 
 def finalizers(case: GraphCase) -> Iterator[Ranked]:
-    """Objects that only wait for their finalizer keep 1% of what roots reach, and 32 KiB, or 100 of them wait.
+    """Objects that only wait for their finalizer keep 1% of the reachable heap, and 32 KiB, or 100 of them wait.
 
     Those that references of finalizers lead to and no root reaches without these, and those whose root is a
     finalizer's queue.
@@ -139,7 +139,7 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
 
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
-    """Variables of threads retain 1% of what roots reach, and 32 KiB. Of dumps of Java, Android, .NET and Python.
+    """Variables of threads retain 1% of the reachable heap, and 32 KiB. Of dumps of Java, Android, .NET and Python.
 
     Of Python instances of ``threading.local`` itself, not of classes that inherit from it.
     """

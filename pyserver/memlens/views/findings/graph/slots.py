@@ -38,7 +38,7 @@ def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
 
 
 def null_arrays(case: GraphCase) -> Iterator[Ranked]:
-    """Arrays that no known collection has are null in over three quarters of their slots: 1% of what roots reach, and
+    """Arrays that no known collection has are null in over three quarters of their slots: 1% of the reachable heap, and
     32 KiB.
 
     Of dumps of Java whose values are there: without them it isn't known which collections use their arrays.
@@ -108,8 +108,8 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
 
 
 def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
-    """Arrays of numbers are zero in over three quarters of their elements, all at the end: 1% of what roots reach, and
-    32 KiB.
+    """Arrays of numbers are zero in over three quarters of their elements, all at the end: 1% of the reachable heap,
+    and 32 KiB.
 
     Of dumps of Java and Android, for arrays of four elements or more; without the characters of strings.
     """
