@@ -70,7 +70,7 @@ class SnapshotRow(Struct, frozen=True):
 
 
 class FigureRow(Struct, frozen=True, array_like=True):
-    """A figure of a snapshot as a whole."""
+    """A figure of a whole snapshot."""
 
     device: Annotated[int | None, _is("the device, NULL for other models")]
     name: Annotated[Text, _is("what it is: a column of `memlens info`, or the name of a profile's value")]
