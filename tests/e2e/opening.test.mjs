@@ -125,7 +125,7 @@ test('a reader that runs out of memory is reported', async () => {
     execFileSync('prlimit', ['--pid', String(reader), `--data=${60 << 20}`]);
     process.kill(reader, 'SIGCONT');
   });
-  await page.getByText('takes more than the allowed').waitFor();
+  await page.getByText('needs more than the allowed').waitFor();
   await page.getByText('memlens.memory.limit').waitFor();
   await vscode.screenshot('reader-out-of-memory');
   await onlyTheSample();
