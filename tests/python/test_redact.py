@@ -476,3 +476,18 @@ def test_findings_of_a_redacted_dump_are_those_that_rest_on_no_value(tmp_path: P
     }  # fmt: skip
     assert resting & set(before)
     assert after == {rule: sizes for rule, sizes in before.items() if rule not in resting}
+
+
+def test_nobody_else_reads_what_is_written(tmp_path: Path) -> None:
+    """Also not by a file of the name that it has meanwhile, as another user may put it into /tmp."""
+    source = written(tmp_path, "heap.hprof", planted_hprof())
+    program = (
+        "import os, sys; from pathlib import Path; from memlens.cli import main\n"
+        "source, out, other = map(Path, sys.argv[1:])\n"
+        "other.touch(0o666); os.link(other, f'{out}.partial-{os.getpid()}')\n"
+        "sys.exit(main(['redact', str(source), str(out)]))\n"
+    )
+    out, other = tmp_path / "shared.hprof", tmp_path / "other"
+    subprocess.run([sys.executable, "-c", program, source, out, other], check=True)
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert other.read_bytes() == b""

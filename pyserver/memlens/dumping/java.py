@@ -74,12 +74,13 @@ def _refused(pid: int, said: str) -> DumpError:
 def _attached(pid: int, timeout_s: float) -> Iterator[socket.socket]:
     """A connection to the virtual machine."""
     # its own /tmp, which is another one in a container or in a service with PrivateTmp
-    folder, inner = linux.root_of(pid) / "tmp", linux.inner_pid(pid)
-    listener = folder / f".java_pid{inner}"
+    inner = linux.inner_pid(pid)
     try:
-        connection = _connected(pid, listener)
-        if connection is None:
-            connection = _woken(pid, folder / f".attach_pid{inner}", listener, timeout_s)
+        with linux.temporary_folder(pid) as folder:
+            listener = folder / f".java_pid{inner}"
+            connection = _connected(pid, listener)
+            if connection is None:
+                connection = _woken(pid, folder / f".attach_pid{inner}", listener, timeout_s)
     except PermissionError as error:
         raise out_of_reach(pid, error) from error
     with connection:
@@ -113,11 +114,15 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
             phrase("The virtual machine of process {pid} doesn't take requests", pid=str(pid)),
             advice=phrase("It has only just started; try again in a moment."),
         )
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(request, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o660))
+    # a file that is there is left over, or a link that leads to another
+    request.unlink(missing_ok=True)
+    opened = os.open(request, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o660)
     try:
-        # HotSpot takes the request only from its own user
-        os.chown(request, linux.user_of(pid), linux.group_of(pid))
+        try:
+            # HotSpot takes the request only from its own user
+            os.fchown(opened, linux.user_of(pid), linux.group_of(pid))
+        finally:
+            os.close(opened)
         os.kill(pid, signal.SIGQUIT)
         deadline = time.monotonic() + timeout_s
         while (connection := _connected(pid, listener)) is None:
