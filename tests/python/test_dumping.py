@@ -229,6 +229,10 @@ def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
     assert types_in(out)["Service$Session"] == 300
     assert not Path(f"/tmp/.attach_pid{process.pid}").exists()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["service.hprof", "stderr.txt"]
+    deep = tmp_path.joinpath(*["d" * 200] * 5)
+    deep.mkdir(parents=True)
+    assert "no path of more than 1,024 bytes" in refused(process.pid, deep / "x.hprof")
+    assert list(deep.iterdir()) == []
     closed = start("java", "-XX:+DisableAttachMechanism", "-cp", java, "Service")
     assert "DisableAttachMechanism" in refused(closed.pid, tmp_path / "x.hprof")
     assert "Only Python's" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")

@@ -24,6 +24,8 @@ from memlens.texts import phrase
 _NO_ATTACH = "-XX:+DisableAttachMechanism"
 _CREATED = "Heap dump file created"
 _ANSWER_BYTES = 1 << 16
+_LONGEST_ARGUMENT = 1024
+"""In bytes, ``AttachOperation::arg_length_max`` of OpenJDK."""
 
 
 def write(
@@ -46,12 +48,22 @@ def write(
         )
     if sys.platform == "linux":
         with _attached(pid, timeout_s) as connection, place.written_by(pid, file) as path:
+            _check_length(path)
             seen = linux.root_of(pid) / path.lstrip("/")
             said = _asked(connection, pid, ("dumpheap", path, "-live" if live else "-all", ""), seen, report)
     else:
         said = _by_jcmd(pid, file, live=live, report=report)
     if _CREATED not in said or not file.exists():
         raise _refused(pid, said)
+
+
+def _check_length(path: str) -> None:
+    """Raise :class:`DumpError` for a path at which the virtual machine hangs up without a word."""
+    if len(os.fsencode(path)) > _LONGEST_ARGUMENT:
+        raise DumpError(
+            phrase("A virtual machine takes no path of more than {n} bytes", n=_LONGEST_ARGUMENT),
+            advice=phrase("Choose another file."),
+        )
 
 
 def _refused(pid: int, said: str) -> DumpError:
