@@ -87,7 +87,7 @@ test('a dump that is cancelled leaves nothing, and the program runs on', async (
   await take(program, 'second.heapsnapshot');
   await vscode.runCommand('Notifications: Show Notifications');
   const said = vscode.page.locator('.notification-list-item', {
-    hasText: 'stands still while its heap dump',
+    hasText: 'pauses while its heap dump',
   });
   await said.waitFor();
   await until(() => readdirSync(vscode.folder).some((name) => name.includes('partial')));

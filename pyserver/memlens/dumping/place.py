@@ -37,7 +37,7 @@ def writing(out: Path, pid: int) -> Iterator[Path]:
     The folder has a short life: whoever is still writing when it is removed can't leave a file behind.
     """
     folder = partial_file(out, os.getpid())
-    advice = phrase("Make room on it, or write the file elsewhere.")
+    advice = phrase("Free some space on it, or write the file elsewhere.")
     with room_in(out.parent, out.name, advice=advice):
         folder.mkdir(mode=0o700)
         try:
@@ -60,7 +60,7 @@ def written_by(pid: int, file: Path) -> Iterator[str]:
         yield str(file)
         return
     folder = Path("/tmp", f"memlens-{os.getpid()}-{file.parent.stat().st_ino}")  # noqa: S108 - of the other process
-    advice = phrase("It is the disk of a container; make room on it.")
+    advice = phrase("It is the disk of a container; free some space on it.")
     with room_in(folder.parent, file.name, advice=advice), linux.temporary_folder(pid) as temporary:
         inside = temporary / folder.name
         inside.mkdir(mode=0o700)

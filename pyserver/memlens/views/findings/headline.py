@@ -138,12 +138,12 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     first = phrase(
         plural(
             info.reachable_objects,
-            "{size} in {n} object that roots reach{apart}.",
-            "{size} in {n} objects that roots reach{apart}.",
+            "{size} in {n} reachable object{apart}.",
+            "{size} in {n} reachable objects{apart}.",
         ),
         size=amount(whole),
         n=info.reachable_objects,
-        apart=phrase("; another {size} that none reaches", size=format_bytes(apart)) if apart > 0 else "",
+        apart=phrase("; another {size} is unreachable", size=format_bytes(apart)) if apart > 0 else "",
     )
     found = ranked(case.snapshot, None)
     holding = next((each for each in found if _says_holding(each.finding)), None)
