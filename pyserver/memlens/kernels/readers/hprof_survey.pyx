@@ -16,7 +16,7 @@ from memlens.kernels.base.addresses cimport (
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE, RUN_NO_MEMORY, RUN_OK,
-    TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_INT, TYPE_OBJECT, WHOLE, FrameRow, Load, Record, Records, Segment,
+    TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_OBJECT, WHOLE, FrameRow, Load, Record, Records, Segment,
     TextPlace, id_at, read_record, type_bytes,
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at
