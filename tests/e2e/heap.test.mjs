@@ -298,7 +298,7 @@ test('it is legible in every theme, and in a small window', async () => {
   // the details are below and leave the tables a few rows; the paths take their place
   const row = view.locator('[id=pane-types] .grid-row', { hasText: /^global/ });
   await row.first().click();
-  await view.locator('.heap-details .hint', { hasText: /Without all of them 8\.\d+ MiB/ }).waitFor();
+  await view.locator('.heap-details .hint', { hasText: /Without all of them, 8\.\d+ MiB/ }).waitFor();
   await row.first().click({ trial: true });
   await vscode.screenshot('heap-small');
   await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
