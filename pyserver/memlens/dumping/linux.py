@@ -1,5 +1,6 @@
 """What Linux says of its processes: proc(5)."""
 
+import contextlib
 import os
 import socket
 import struct
@@ -132,6 +133,23 @@ def user_name(user: int) -> str:
 def root_of(pid: int) -> Path:
     """Return the folder that is / for a process, which is another one in a container."""
     return PROC / str(pid) / "root"
+
+
+@contextlib.contextmanager
+def temporary_folder(pid: int) -> Iterator[Path]:
+    """The folder that is /tmp for a process, by a path that leads nowhere else meanwhile.
+
+    In a container it may be a link, which would be followed to a folder of this machine. Raises :class:`DumpError`.
+    """
+    flags = os.O_PATH | os.O_DIRECTORY
+    try:
+        opened = os.open(root_of(pid) / "tmp", flags if sees(pid, Path("/")) else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        raise out_of_reach(pid, error) from error
+    try:
+        yield PROC / "self/fd" / str(opened)
+    finally:
+        os.close(opened)
 
 
 def sees(pid: int, folder: Path) -> bool:
