@@ -195,7 +195,7 @@ export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
         parts: [
           <span class="heap-way" title={visible(path.join(' › '))}>
             <bdi class="muted">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
-            <bdi class="code">{visible(shortType(own))}</bdi>
+            <bdi class="code heap-own">{visible(shortType(own))}</bdi>
           </span>,
         ],
         copied: path.join(' › '),

@@ -159,17 +159,15 @@ export function typeAndModule(type: string): readonly [own: string, module: stri
 
 export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
   const [own, module] = typeAndModule(type);
+  const short = shortType(own);
+  const inPackage = own.slice(0, Math.max(own.indexOf(short), 0));
   return {
     parts: [
-      <>
-        <TypeName type={type} text={own} />
-        {module !== '' && (
-          <span class="muted">
-            {' '}
-            <bdi>{visible(`(${module})`)}</bdi>
-          </span>
-        )}
-      </>,
+      <span class="heap-way" title={visible(type)}>
+        {inPackage !== '' && <bdi class="code muted">{shorten(inPackage, MOST_TYPE)}</bdi>}
+        <bdi class="code heap-own">{shorten(own.slice(inPackage.length), MOST_TYPE)}</bdi>
+        {module !== '' && <bdi class="muted heap-module">{visible(` (${module})`)}</bdi>}
+      </span>,
       badge === '' ? '' : <Badge text={badge} />,
     ],
     copied: type,
