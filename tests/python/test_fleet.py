@@ -482,7 +482,7 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
                         started[0].kill()
                 _, errors = again.communicate()
             assert again.returncode == 1
-            assert errors == "memlens: The scheduler went away. Check its address, and that it runs.\n"
+            assert errors == "memlens: The scheduler went away. Check its address and that it is running.\n"
         finally:
             for process in started:
                 # a worker that is asked to end waits for its scheduler

@@ -45,7 +45,9 @@ def writing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """
     check_target(target)
     partial = partial_file(target, os.getpid())
-    with room_in(target.parent, target.name, advice=phrase("Make room on it, or write the file elsewhere.")):
+    with room_in(
+        target.parent, target.name, advice=phrase("Free some space on it, or write the file elsewhere.")
+    ):
         try:
             mode = 0o600 if private else 0o666
             with open(partial, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:

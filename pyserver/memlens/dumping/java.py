@@ -61,7 +61,7 @@ def _refused(pid: int, said: str) -> DumpError:
             "The virtual machine writes the file itself: choose a folder that its user can enter, such as /tmp."
         )
     elif "No space left" in said:
-        advice = phrase("Make room on it, or write the file elsewhere.")
+        advice = phrase("Free some space on it, or write the file elsewhere.")
     else:
         advice = phrase("Try `jcmd {pid} GC.heap_dump FILE`.", pid=str(pid))
     return DumpError(
@@ -99,7 +99,7 @@ def _connected(pid: int, listener: Path) -> socket.socket | None:
     if peer != pid:
         connection.close()
         raise DumpError(
-            phrase("At {file} another process answers ({pid})", file=listener, pid=str(peer)),
+            phrase("Another process ({pid}) answers at {file}", file=listener, pid=str(peer)),
             advice=phrase("Remove that file, and try again."),
         )
     return connection
@@ -110,7 +110,7 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
     if not linux.catches(pid, signal.SIGQUIT):
         # the signal would end it
         raise DumpError(
-            phrase("The virtual machine of process {pid} doesn't take requests", pid=str(pid)),
+            phrase("The virtual machine of process {pid} doesn't accept requests", pid=str(pid)),
             advice=phrase("It has only just started; try again in a moment."),
         )
     with contextlib.suppress(FileExistsError):
@@ -127,7 +127,7 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
                 raise no_answer(
                     pid,
                     timeout_s,
-                    phrase("It may be too busy, or may not take requests; allow more time by --timeout."),
+                    phrase("It may be busy, or may not accept requests; allow more time with --timeout."),
                 )
             time.sleep(POLL_S)
         return connection
@@ -167,7 +167,7 @@ def _by_jcmd(pid: int, file: Path, *, live: bool, report: Callable[[int], None])
         jcmd = shutil.which("jcmd", path=str(Path(home, "bin")))
     if jcmd is None:
         raise DumpError(
-            phrase("There is no jcmd, which takes dumps of Java on this system"),
-            advice=phrase("Put the folder bin of a JDK on the PATH, or set JAVA_HOME."),
+            phrase("jcmd, which takes heap dumps of Java on this system, was not found"),
+            advice=phrase("Put a JDK's bin folder on the PATH, or set JAVA_HOME."),
         )
     return run([jcmd, str(pid), "GC.heap_dump", *([] if live else ["-all"]), str(file)], file, report).text

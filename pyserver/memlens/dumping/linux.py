@@ -36,11 +36,11 @@ def check(pid: int) -> None:
     except OSError as error:
         raise DumpError(
             phrase("There is no process {pid}", pid=number),
-            advice=phrase("`memlens dump` without a number lists those that can be dumped."),
+            advice=phrase("`memlens dump` without a process id lists those that can be dumped."),
         ) from error
     if state == "Z":
         raise DumpError(
-            phrase("Process {pid} has ended, and only waits for its parent to notice", pid=number),
+            phrase("Process {pid} has ended, and is waiting for its parent to notice", pid=number),
             advice=phrase("Try another process."),
         )
     owner = user_of(pid)
@@ -52,7 +52,7 @@ def check(pid: int) -> None:
     if state in "Tt":
         raise DumpError(
             phrase("Process {pid} is stopped, and can't answer", pid=number),
-            advice=phrase("Let it go on (kill -CONT {pid}, or in its debugger) and try again.", pid=number),
+            advice=phrase("Resume it (kill -CONT {pid}, or in its debugger) and try again.", pid=number),
         )
 
 

@@ -119,7 +119,7 @@ def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Ins
 
 
 def _busy(pid: int, timeout_s: float) -> DumpError:
-    advice = phrase("Its main thread may be in a long call; allow more time by --timeout.")
+    advice = phrase("Its main thread may be in a long call; allow more time with --timeout.")
     return no_answer(pid, timeout_s, advice)
 
 
@@ -133,7 +133,7 @@ def _open(pid: int, arguments: tuple[str, ...]) -> None:
     if sys.platform == "linux":
         if not linux.shares_network(pid):
             raise DumpError(
-                phrase("Process {pid} has a network of its own, as in a container", pid=str(pid)),
+                phrase("Process {pid} has its own network, as in a container", pid=str(pid)),
                 advice=phrase(
                     "Run `memlens dump` there: nsenter -t {pid} -n memlens dump {pid} OUT", pid=str(pid)
                 ),

@@ -34,7 +34,7 @@ def writing(out: Path, pid: int) -> Iterator[Path]:
     The folder has a short life: whoever is still writing when it is removed can't leave a file behind.
     """
     folder = partial_file(out, os.getpid())
-    advice = phrase("Make room on it, or write the file elsewhere.")
+    advice = phrase("Free some space on it, or write the file elsewhere.")
     with room_in(out.parent, out.name, advice=advice):
         folder.mkdir(mode=0o700)
         try:
@@ -59,7 +59,9 @@ def written_by(pid: int, file: Path) -> Iterator[str]:
     root = linux.root_of(pid)
     folder = Path("/tmp", f"memlens-{os.getpid()}-{file.parent.stat().st_ino}")  # noqa: S108 - of the other process
     inside = root / folder.relative_to("/")
-    with room_in(folder.parent, file.name, advice=phrase("It is the disk of a container; make room on it.")):
+    with room_in(
+        folder.parent, file.name, advice=phrase("It is the disk of a container; free some space on it.")
+    ):
         inside.mkdir(mode=0o700)
         try:
             _give(inside, pid)

@@ -67,7 +67,7 @@ class SchedulerError(MemlensError):
     """The given scheduler can't be reached, or disconnected."""
 
     code = "scheduler"
-    advice = phrase("Check its address, and that it runs.")
+    advice = phrase("Check its address and that it is running.")
 
 
 class Finished(NamedTuple):
@@ -302,7 +302,7 @@ def _scratch() -> Iterator[str]:
 def _named(scheduler: str) -> Iterator[Any]:
     if "@" in scheduler:
         raise SchedulerError(
-            phrase("The scheduler's address has a user or a password in it, which Dask doesn't take")
+            phrase("The scheduler's address has a user or a password in it, which Dask doesn't accept")
         )
     with needed("distributed"):
         import distributed

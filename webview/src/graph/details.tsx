@@ -50,7 +50,7 @@ export function ObjectDetails({
           [t('Shallow'), bytes(row.shallow_bytes), exactBytes(row.shallow_bytes)],
           ...nativeFigures(row),
           [
-            t('Of the dump'),
+            t('Share of the dump'),
             share(row.retained_bytes, context.info.shallow_bytes),
             t('Retained, of all bytes'),
           ],
@@ -230,7 +230,7 @@ export function GroupDetails({
             : ([[t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)]] as const)),
           ...nativeFigures(node),
           [
-            t('Of the dump'),
+            t('Share of the dump'),
             share(node.retained_bytes, context.info.shallow_bytes),
             t('Retained, of all bytes'),
           ],
@@ -316,7 +316,7 @@ function Together({ kind, context }: { readonly kind: number; readonly context: 
     <p class="hint" role="status">
       {found ? (
         t(
-          'Without all of them {0} in {1} would be freed.',
+          'Without all of them, {0} in {1} would be freed.',
           bytesAndNative(found.retained_bytes, found.native_retained_bytes),
           objectsText(found.objects),
         )

@@ -143,12 +143,12 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     first = phrase(
         plural(
             info.reachable_objects,
-            "{size} in {n} object that roots reach{apart}.",
-            "{size} in {n} objects that roots reach{apart}.",
+            "{size} in {n} reachable object{apart}.",
+            "{size} in {n} reachable objects{apart}.",
         ),
         size=amount(whole),
         n=info.reachable_objects,
-        apart=phrase("; another {size} that none reaches", size=format_bytes(apart)) if apart > 0 else "",
+        apart=phrase("; another {size} is unreachable", size=format_bytes(apart)) if apart > 0 else "",
     )
     found = ranked(case.snapshot, None)
     holding = next((each for each in found if _says_holding(each.finding)), None)
@@ -199,10 +199,10 @@ def _unreachable(case: GraphCase, apart: int) -> Text | None:
     return phrase(
         plural(
             len(members),
-            "{objects} retains {size} ({share}) of what no root reaches: garbage that the next collection frees, or "
-            "held by roots that the file lacks.",
-            "{objects} retain {size} ({share}) of what no root reaches: garbage that the next collection frees, or "
-            "held by roots that the file lacks.",
+            "{objects} retains {size} ({share}) of what is unreachable: garbage that the next collection frees, or "
+            "objects held by roots that the file lacks.",
+            "{objects} retain {size} ({share}) of what is unreachable: garbage that the next collection frees, or "
+            "objects held by roots that the file lacks.",
         ),
         objects=name, size=measured(shown), share=percent(total, apart),
     )  # fmt: skip
@@ -225,8 +225,8 @@ def _largest_types(case: GraphCase) -> Text | None:
         )
     if not parts:
         return None
-    own = _own_types(case)
-    if own is None:
+    most = _own_types(case)
+    if most is None:
         return phrase(
             "No object of the program retains a tenth; the largest types are {types}.",
             types=in_a_row(parts, "; "),
@@ -234,7 +234,7 @@ def _largest_types(case: GraphCase) -> Text | None:
     return phrase(
         "No object of the program retains a tenth; the largest types are {types}. Of the program's own types, {own} "
         "retain most.",
-        types=in_a_row(parts, "; "), own=own,
+        types=in_a_row(parts, "; "), own=most,
     )  # fmt: skip
 
 

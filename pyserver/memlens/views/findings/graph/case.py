@@ -61,7 +61,7 @@ class GraphCase:
 
     @property
     def least(self) -> int:
-        """Bytes from which a rule says something: 1% of what roots reach, and 32 KiB."""
+        """Bytes from which a rule says something: 1% of the reachable heap, and 32 KiB."""
         return max(LEAST_BYTES, int(LEAST_SHARE * self.whole))
 
     def type_names(self) -> list[str]:

@@ -47,7 +47,7 @@ class _Group(NamedTuple):
 
 
 def accumulates(case: GraphCase) -> Iterator[Ranked]:
-    """Objects and groups of objects that retain a tenth of what roots reach; five at most.
+    """Objects and groups of objects that retain a tenth of the reachable heap; five at most.
 
     An object is named where what it dominates spreads: its largest child in the dominator tree retains less than 70% of
     it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:
@@ -173,7 +173,7 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
     line = line or case.allocated_at(np.array([holder]))
     held = held_by(case, holder)
     sentence = phrase(
-        "{object} retains {size}, {share} of what roots reach{contents}.{holder}",
+        "{object} retains {size}, {share} of the reachable heap{contents}.{holder}",
         object=object_part(case, holder), size=measured(shown, link), share=percent(total, case.whole),
         contents=contents, holder=phrase(" Held by {holder}.", holder=held) if held else "",
     )  # fmt: skip
@@ -283,13 +283,13 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     shown = figure(group.retained, query if len(names) == 1 else "")
     link = _link(case, holder, group)
     sentence = phrase(
-        "{objects} retain {size}, {share} of what roots reach{through}{holder}",
+        "{objects} retain {size}, {share} of the reachable heap{through}{holder}",
         objects=_contents(case, holder, group), size=measured(shown, link),
         share=percent(group.retained, case.whole), through=mostly_through(case, group.members),
         holder=phrase("; no single object holds them all.")
         if holder is None or _is_made_up(case, np.array([holder]))[0]
         else phrase(
-            ". Their last common holder is {object}{held}.",
+            ". Their nearest common holder is {object}{held}.",
             object=object_part(case, holder), held=and_held(held_by(case, holder)),
         ),
     )  # fmt: skip
