@@ -193,10 +193,10 @@ export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
       const [above, own] = [path.slice(0, -1), path.at(-1) ?? ''];
       const cell: Cell = {
         parts: [
-          <bdi class="muted" title={visible(path.join(' › '))}>
-            {visible(above.map((each) => `${shortType(each)} › `).join(''))}
-          </bdi>,
-          <bdi class="code">{visible(shortType(own))}</bdi>,
+          <span class="heap-way" title={visible(path.join(' › '))}>
+            <bdi class="muted">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
+            <bdi class="code heap-own">{visible(shortType(own))}</bdi>
+          </span>,
         ],
         copied: path.join(' › '),
       };

@@ -23,6 +23,8 @@ import { References } from './references';
 import { Waiting } from './waiting';
 import { bytesAndNative, idText, objectsText, ownName, referencesText, shortType } from './words';
 
+/** A value that isn't broken between lines. */
+const NUMBER = /^-?[\d.]+(e[+-]?\d+)?$/i;
 const PAGE = 100;
 
 export function ObjectDetails({
@@ -87,7 +89,7 @@ export function ObjectDetails({
                 <dt key={`t${index}`} title={kind}>
                   <bdi class="heap-reference">{visible(shorten(field, 80))}</bdi>
                 </dt>
-                <dd key={`d${index}`}>
+                <dd key={`d${index}`} class={NUMBER.test(value) ? 'number' : ''}>
                   <bdi class="code">{visible(shorten(value, 300))}</bdi>
                 </dd>
               </>

@@ -160,19 +160,20 @@ function Parts({
   readonly rows: readonly ShareRow[];
   readonly whole: number;
 }): VNode {
+  const shown = withBytes(rows).slice(0, MOST_PARTS);
+  // that all is of one kind says nothing
+  if (shown.length < 2) return <></>;
   return (
     <ul class="heap-parts" aria-label={label}>
-      {withBytes(rows)
-        .slice(0, MOST_PARTS)
-        .map(({ name, objects, shallow_bytes: shallow }) => (
-          <li
-            key={name}
-            class="heap-part"
-            title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
-          >
-            {visible(`${name} ${share(shallow, whole)}`)}
-          </li>
-        ))}
+      {shown.map(({ name, objects, shallow_bytes: shallow }) => (
+        <li
+          key={name}
+          class="heap-part"
+          title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
+        >
+          {visible(`${name} ${share(shallow, whole)}`)}
+        </li>
+      ))}
     </ul>
   );
 }

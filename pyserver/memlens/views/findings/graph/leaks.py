@@ -12,6 +12,7 @@ from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import plain_name
 from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
+    REALM,
     GraphCase,
     and_held,
     figure,
@@ -292,6 +293,11 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     is_closure[case.types_of_kind("closure")] = True
     own = is_closure[objects.type[sources]] & (objects.distance[sources] != NONE)
     sources, targets = sources[own], stored.target[references[own]].astype(np.int64)
+    # that of a function without variables around it is the realm's own, which has everything that is global
+    is_realm = np.zeros(len(case.type_names()), np.bool_)
+    is_realm[case.types_where(lambda name: name.startswith(REALM))] = True
+    own = ~is_realm[objects.type[targets]]
+    sources, targets = sources[own], targets[own]
     frames = _frames(case, sources)
     known = frames != NONE
     sources, targets, frames = sources[known], targets[known], frames[known]
