@@ -257,10 +257,10 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
     assert bus.line.line == 12
     assert re.sub(r" @[0-9]+", "", bus.text) == (
         "Array retains 180 KiB, 11% of the reachable heap, most of it in 60 Function (bus.js:12, with 60 system / "
-        "Context). Held by Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them made "
-        "at bus.js:12, and they retain 180 KiB (11% of the reachable heap). Remove those that are done. 60 closures "
-        "onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of what roots "
-        "reach), as body."
+        "Context). Held by Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them "
+        "created at bus.js:12, and they retain 180 KiB (11% of the reachable heap). Remove those that are done. "
+        "60 closures onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of the "
+        "reachable heap), as body."
     )
 
 

@@ -258,4 +258,4 @@ def test_a_file_that_changed_or_went_is_not_read(opened: Opened, tmp_path: Path)
         _said(image(snapshot, number)) == "made.hprof was changed since it was read: its pixels aren't shown"
     )
     path.unlink()
-    assert f"The pixels are in {path}, which isn't there" in _said(image(snapshot, number))
+    assert f"The pixels are in {path}, which no longer exists" in _said(image(snapshot, number))
