@@ -32,8 +32,9 @@ test('a command that comes before a heap dump’s view is there is carried out b
   new App(api, root).start();
   receive({ type: 'opened', info: INFO, state: null });
   receive({ type: 'command', command: 'pane.dominators' });
-  assert.equal(root.dataset['state'], 'loading');
-  for (let turns = 0; root.dataset['state'] === 'loading' && turns < 500; turns++)
+  const state = (): string | undefined => root.dataset['state'];
+  assert.equal(state(), 'loading');
+  for (let turns = 0; state() === 'loading' && turns < 500; turns++)
     await new Promise((done) => setTimeout(done, 10));
   await drawn();
   const shown = root.querySelector('.dock [role=tab][aria-selected=true]');

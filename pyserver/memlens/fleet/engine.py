@@ -103,11 +103,14 @@ class Engine:
 
     @property
     def slots(self) -> int:
-        """How many files are read at once, as last counted."""
+        """How many files are read at once, as last counted. Raises :class:`SchedulerError`."""
         now = time.monotonic()
         if not self._slots or now - self._counted_at >= _COUNT_S:
             self._counted_at = now
-            self._slots = len(self._client.nthreads())
+            try:
+                self._slots = len(self._client.nthreads())
+            except OSError as error:  # as which Dask's closed connections count
+                raise SchedulerError(phrase("The scheduler went away")) from error
         return self._slots
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished | None]:
