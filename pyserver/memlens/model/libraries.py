@@ -19,8 +19,9 @@ import functools
 import posixpath
 import re
 import sys
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
+
+from msgspec import Struct
 
 from memlens.result_cache import remembered
 
@@ -35,8 +36,7 @@ GO, RUST, CPP, C, SYSTEM, DEBUGGER, DATABRICKS, AZURE_ML = (
 Where = Literal["path", "cut", "name", "function", "module"]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True, dict=True):
     """A frame that matches ``pattern`` belongs to ``library``, in which the pattern's group replaces ``{package}``.
 
     Patterns are compiled on first use, since a file needs few of them.
