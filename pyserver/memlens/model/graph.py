@@ -416,7 +416,7 @@ def _fits(column: Column | None, kind: Any, items: int, below: int | None) -> bo
 def _are_named(references: References, kinds: Sequence[ReferenceKind], texts: int) -> bool:
     """Return whether all references of kinds that are named by texts have valid numbers; checked in chunks."""
     by_text = np.array([kind.naming == "text" for kind in kinds])
-    for start in range(0, len(references), _STRETCH_ROWS):
+    for start in range(0, len(references) if by_text.any() else 0, _STRETCH_ROWS):
         part = slice(start, start + _STRETCH_ROWS)
         # few numbers are as large as that, those of elements
         large = np.flatnonzero(references.name[part] >= texts)

@@ -135,8 +135,12 @@ def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
     columns.write(ReferenceColumns, {"name": references.name})
     # the names aren't needed any more, and sources take as much memory
     source, references.name = references.name, np.empty(0, np.uint32)
-    turned = _Referrers(np.empty_like(references.start), source, np.empty_like(references.kind))
-    referrers.referrers(references.start, references.target, references.kind, *turned)
+    # of one kind all are alike, whichever way they are turned
+    is_mixed = len(graph.reference_kinds) > 1
+    kind = np.empty_like(references.kind) if is_mixed else references.kind
+    turned = _Referrers(np.empty_like(references.start), source, kind)
+    of_kind = references.kind if is_mixed else references.kind[:0]
+    referrers.referrers(references.start, references.target, of_kind, *turned)
     return turned
 
 
