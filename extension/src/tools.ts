@@ -74,14 +74,14 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     }
     // The server also takes what models write in place of true.
     if (input.values !== undefined && input.values !== null && input.values !== false) {
-      title = vscode.l10n.t('Send what objects of {0} contain?', file);
-      say(vscode.l10n.t('Texts of strings and values of fields are sent to the language model.'));
+      title = vscode.l10n.t('Send the contents of objects in {0}?', file);
+      say(vscode.l10n.t('Texts of strings and values of fields will be sent to the language model.'));
     }
     if (typeof input.query === 'string' && input.query !== '') {
       title = vscode.l10n.t('Query {0}?', file);
       say(
         vscode.l10n.t(
-          'The rows of this query are sent to the language model. They may have texts of the program.',
+          'The rows of this query will be sent to the language model. They may contain texts of the program.',
         ),
         input.query,
       );

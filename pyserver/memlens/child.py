@@ -64,7 +64,7 @@ def explain(work: Text, status: int, errors: str, *, oom_killed: bool) -> Proble
     stderr, and ``oom_killed`` whether Linux ended a process for lack of memory meanwhile.
     """
     if "MemoryError" in errors or (status == -signal.SIGABRT and "bad_alloc" in errors):
-        return _out_of_memory(phrase("The {work} took more memory than this machine could give", work=work))
+        return _out_of_memory(phrase("The {work} needed more memory than this machine has", work=work))
     if sys.platform != "win32" and status == -signal.SIGKILL:
         if oom_killed:
             return _out_of_memory(phrase("The system ended the {work} because memory ran out", work=work))

@@ -189,6 +189,7 @@ class _Writer:
         self._classes: dict[int, _Class] = {}
         self._learnt: dict[int, list[str]] = {}
         self._asked: dict[int, int] = {}
+        self._runs_code: dict[int, dict[str, bool]] = {}
         self._seen: set[int] = set()
         self._waiting: list[Any] = []
         self._held: list[Any] = []
@@ -510,18 +511,43 @@ class _Writer:
         names = []
         for each in referents:
             name = by_id.get(id(each), "")
-            if not name:
-                name = (
-                    "__class__"
-                    if each is kind
-                    else "__dict__"
-                    if type(each) is dict and known.has_dict
-                    else ""
-                )
-                if issubclass(kind, _WITH_OWN_DICT) and type(each) is dict:
-                    name = "__dict__"
+            if not name and each is kind:
+                name = "__class__"
+            elif not name and type(each) is dict and self._is_own_dict(item, kind, known, each):
+                name = "__dict__"
             names.append(self._text(name) if name else 0)
         return names
+
+    def _is_own_dict(self, item: Any, kind: type, known: _Class, candidate: dict[Any, Any]) -> bool:
+        """Whether a dictionary is the one with the object's attributes, and not one that the object has as data.
+
+        Asking for the former would create it where there is none.
+        """
+        if issubclass(kind, types.ModuleType):
+            return candidate is _MODULE_DICT(item)
+        if issubclass(kind, type):
+            return any(each is candidate for each in gc.get_referents(_CLASS_DICT(item)))
+        if not known.has_dict or kind is types.FunctionType:
+            return known.has_dict
+        is_known = not candidate
+        runs_code = self._runs_code.setdefault(id(kind), {})
+        for name, value in dict.items(candidate):
+            if type(name) is not str:
+                continue
+            is_code = runs_code.get(name)
+            if is_code is None:
+                is_code = _is_descriptor(kind, name)
+            try:
+                if not is_code and _GET(item, name) is not value:
+                    return False
+            except AttributeError:
+                return False
+            # not before: the keys of data are many
+            runs_code[name] = is_code
+            if is_code:
+                continue
+            is_known = True
+        return is_known or _own_dict(item, kind) is candidate
 
     def _attributes(self, item: Any, kind: type, referents: list[Any], by_id: dict[int, str]) -> None:
         """Name the attributes of an instance whose values are stored in the object itself.

@@ -6,6 +6,7 @@ even if Memlens itself runs on another Python.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -26,7 +27,7 @@ try:
 except BaseException as error:
     answer = {"error": f"{type(error).__name__}: {error}"}
 try:
-    with open(status + ".partial", "w", encoding="utf-8") as file:
+    with open(status + ".partial", "x", encoding="utf-8") as file:
         json.dump(answer, file)
     os.replace(status + ".partial", status)
 except OSError:
@@ -75,10 +76,24 @@ def remote_heap(process_id: int, path: Path, *, texts: bool = True, timeout_s: f
         except (OSError, RuntimeError, ValueError) as error:
             raise RemoteDumpError(
                 f"Process {process_id} can't be reached: {error}",
-                "It must run the same version of Python, 3.14 or later, and you must be allowed to trace it "
-                f"(ptrace{_restricted()}).",
+                "It must run the same version of Python, 3.14 or later, and you must be allowed to trace it"
+                f"{_restricted()}.",
             ) from error
-        return _answer(process_id, status, timeout_s)
+        try:
+            return _answer(process_id, status, timeout_s)
+        except BaseException:
+            _forget(process_id)
+            raise
+
+
+def _forget(process_id: int) -> None:
+    """Have a process that didn't answer run nothing, in place of the script that is removed.
+
+    Else it looked for that later, and ran what another user had put in its place.
+    """
+    # unless it has ended
+    with contextlib.suppress(OSError, RuntimeError, ValueError):
+        sys.remote_exec(process_id, os.devnull)  # type: ignore[attr-defined,unused-ignore]
 
 
 def _restricted() -> str:

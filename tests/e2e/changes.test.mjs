@@ -128,13 +128,25 @@ const damageArchives = (damage) => {
     for (const name of readdirSync(archive)) if (name !== 'manifest.json') damage(path.join(archive, name));
 };
 
-test('an archive that is truncated while it is shown is rebuilt automatically', async () => {
+const readers = () => vscode.processes('memlens ingest');
+
+test('an archive that is truncated while it is shown is rebuilt automatically, and what was chosen meanwhile is done', async () => {
+  const axis = await view.axis();
   await readAgain(async () => {
-    damageArchives((column) => truncateSync(column, 0));
-    // The next request that isn't cached detects it.
-    await vscode.runCommand('Memlens: Switch between Time and Events');
-    await view.press('+');
+    let reader;
+    await vscode.runCommandAfter('Memlens: Switch between Time and Events', async () => {
+      damageArchives((column) => truncateSync(column, 0));
+      // The next request that isn't cached detects it, whoever makes it.
+      await view.frame.evaluate(() => {
+        for (let times = 0; times < 4; times++)
+          document.body.dispatchEvent(new window.KeyboardEvent('keydown', { key: '+', bubbles: true }));
+      });
+      [reader] = await until(() => readers().length > 0 && readers(), 'the file is read again');
+      process.kill(reader, 'SIGSTOP');
+    });
+    process.kill(reader, 'SIGCONT');
   });
+  assert.notEqual(await view.axis(), axis);
   await answers();
 });
 

@@ -27,7 +27,7 @@ before(async () => {
   });
 });
 after(async () => {
-  for (const program of running) program.kill();
+  for (const program of running) program.kill('SIGKILL');
   await vscode?.close();
 });
 
@@ -85,17 +85,21 @@ test('a dump that is cancelled leaves nothing, and the program runs on', async (
   const program = await start(600_000);
   const before = readdirSync(vscode.folder);
   await take(program, 'second.heapsnapshot');
+  const begun = () => readdirSync(vscode.folder).some((name) => name.includes('partial'));
+  await until(begun, 'the dump has begun');
+  // it can't be finished before it is cancelled
+  program.kill('SIGSTOP');
   await vscode.runCommand('Notifications: Show Notifications');
   const said = vscode.page.locator('.notification-list-item', {
-    hasText: 'stands still while its heap dump',
+    hasText: 'pauses while its heap dump',
   });
   await said.waitFor();
-  await until(() => readdirSync(vscode.folder).some((name) => name.includes('partial')));
   await vscode.screenshot('dump-progress');
   await said.hover();
   await said.locator('.monaco-button', { hasText: 'Cancel' }).click();
+  program.kill('SIGCONT');
   await said.waitFor({ state: 'hidden' });
-  await until(() => !readdirSync(vscode.folder).some((name) => name.includes('partial')));
+  await until(() => !begun(), 'nothing is left of it');
   assert.deepEqual(readdirSync(vscode.folder), before);
   assert.ok(!existsSync(path.join(vscode.folder, 'second.heapsnapshot')));
   assert.equal(program.exitCode, null);

@@ -129,7 +129,7 @@ test('a button in the title shows what the lines allocated, only where there is 
 test('the figures can be totals, and can be hidden', async () => {
   await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
   const { total_bytes: total } = expected.get(22);
-  await besideIs((lines) => lines[22]?.text === `${short(total)} in all`, 'totals after lines');
+  await besideIs((lines) => lines[22]?.text === `${short(total)} in total`, 'totals after lines');
   vscode.writeSettings({ 'memlens.lines.totals': false });
   await besideIs((lines) => lines[22]?.bar && !lines[22].text, 'bars alone');
   vscode.writeSettings({ 'memlens.lines.totals': true });

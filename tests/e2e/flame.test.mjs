@@ -186,9 +186,9 @@ test('the tree has the same figures as text; Enter opens the line', async () => 
   const named = (file) =>
     until(async () => (await place.innerText()).split(':')[0] === file, `it is ${file}`);
   await named(path.posix.basename(line.file));
-  await view.flame('Whole paths');
+  await view.flame('Full paths');
   await named(line.file);
-  await view.flame('Whole paths');
+  await view.flame('Full paths');
   await named(path.posix.basename(line.file));
   await wanted.first().click();
   await view.press('Enter');

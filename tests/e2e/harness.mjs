@@ -163,6 +163,13 @@ class VSCode {
     return this.#palette.run(title);
   }
 
+  /** Opens the palette, does something once a command is selected in it, and runs that command then. */
+  async runCommandAfter(title, act) {
+    await this.#palette.select(title);
+    await act();
+    await this.#palette.accept();
+  }
+
   /** The titles that the palette offers for some words. */
   offered(words) {
     return this.#palette.offered(words);

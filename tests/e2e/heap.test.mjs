@@ -107,7 +107,7 @@ test('a box leads to why its objects are alive, and to the line of their class',
   await chain.waitFor();
   await view.settled();
   assert.match(await chain.innerText(), /sessions →.*Map @.*table →.*Session @/s);
-  assert.match(await chain.locator('li').last().innerText(), /cut frees \d/);
+  assert.match(await chain.locator('li').last().innerText(), /freed if cut: \d/);
   await vscode.screenshot('heap-object');
   // what would hold it without the store? by the keys, as the menu of the link has it, too
   const link = chain.locator('li', { hasText: 'sessions →' });
@@ -298,7 +298,7 @@ test('it is legible in every theme, and in a small window', async () => {
   // the details are below and leave the tables a few rows; the paths take their place
   const row = view.locator('[id=pane-types] .grid-row', { hasText: /^global/ });
   await row.first().click();
-  await view.locator('.heap-details .hint', { hasText: /Without all of them 8\.\d+ MiB/ }).waitFor();
+  await view.locator('.heap-details .hint', { hasText: /Without all of them, 8\.\d+ MiB/ }).waitFor();
   await row.first().click({ trial: true });
   await vscode.screenshot('heap-small');
   await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();

@@ -9,6 +9,7 @@ import { installCodeServer } from '../../scripts/lib/code-server.mjs';
 import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
 import { CommandLine } from './command-line.mjs';
 import { fleetEnvironment } from './store.mjs';
+import { TIMEOUT_MS } from './waiting.mjs';
 
 export const CHROMIUM_FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
@@ -96,7 +97,7 @@ class Host {
         if (error.code !== 'ESRCH') throw error; // it has ended in the meantime
       }
     }
-    const until = Date.now() + 10_000;
+    const until = Date.now() + TIMEOUT_MS;
     while (this.processes('-m memlens').length > 0) {
       if (Date.now() > until) throw new Error(`still there: ${this.processes('-m memlens').join(', ')}`);
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -32,6 +32,7 @@ after(() => vscode?.close());
 
 const tiles = () => view.locator('[id=pane-images] .tile');
 const drawn = async () => {
+  await view.settled();
   await until(
     () =>
       tiles().evaluateAll(
@@ -66,6 +67,7 @@ test('a click shows the object, and those that are equal to it', async () => {
   await drawn();
   await tiles().first().click();
   await view.locator('.heap-details canvas').waitFor();
+  await view.settled();
   const equal = view.locator('.heap-details section[aria-label="With the same pixels (9)"] li');
   assert.equal(await equal.count(), 9);
   assert.equal(await tiles().first().getAttribute('aria-selected'), 'true');

@@ -32,7 +32,7 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-const holdHeight = () => vscode.runCommand('Memlens: Hold the Timeline’s Height');
+const holdHeight = () => vscode.runCommand('Memlens: Keep the Timeline’s Height');
 
 const press = (key) => view.press(key);
 const fit = async () => assert.deepEqual(await view.moved(() => press('0')), all);

@@ -22,6 +22,8 @@ const WORKBENCH_NOISE = [
   /Aborted onWillSaveTextDocument-event/,
   // The workbench's own, when the window is reloaded while it reads a workspace's settings.
   /Unable to read file 'vscode-remote:.*\.vscode\/\w+\.json' \(Canceled: Canceled\)/,
+  // The workbench's own, when the window is reloaded while it writes what it keeps of these settings.
+  /Unable to write file 'vscode-remote:.*\/CachedConfigurations\/.*\.json' \(Canceled: Canceled\)/,
   // The workbench's own, when the window is reloaded while it writes its log.
   /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
 ];

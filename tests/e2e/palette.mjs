@@ -48,6 +48,14 @@ export class Palette {
 
   /** Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. */
   async run(title) {
+    await this.select(title);
+    const commands = await commandsIn(this.page);
+    await this.accept();
+    if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
+  }
+
+  /** Opens the palette and moves to a command. */
+  async select(title) {
     // A longer title with the same words may be listed above it.
     const row = this.page.locator(ROWS, {
       has: this.page.locator('.label-name').getByText(title, { exact: true }),
@@ -64,7 +72,10 @@ export class Palette {
       if (rows === 50) throw new Error(`The palette has no way to "${title}".`);
       await this.page.keyboard.press('ArrowDown');
     }
-    const commands = await commandsIn(this.page);
+  }
+
+  /** Runs the command that is selected. */
+  async accept() {
     await this.page.keyboard.press('Enter');
     // The command itself may use the same widget, as VS Code's dialogs for files do.
     await this.page.waitForFunction(
@@ -73,7 +84,6 @@ export class Palette {
           .querySelector('.quick-input-widget:not([style*="display: none"]) input')
           ?.value.startsWith('>'),
     );
-    if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
   }
 
   /** Waits until a view has received a command; `before` has those that each had already received. */

@@ -73,7 +73,7 @@ export class Store {
   }
 
   async close() {
-    this.#process.kill();
+    this.#process.kill('SIGKILL');
     await once(this.#process, 'close');
   }
 }

@@ -98,7 +98,7 @@ test('a query is asked about with its text, and can be cancelled', async () => {
 
 test('what objects contain is sent only after a question of its own', async () => {
   const dialog = vscode.page.locator('.monaco-dialog-box', {
-    hasText: 'Send what objects of train.pickle contain?',
+    hasText: 'Send the contents of objects in train.pickle?',
   });
   // Models also write true as text.
   for (const values of [true, 'true']) {

@@ -128,7 +128,7 @@ export class SnapshotView {
 
   /** Shows a flame graph in another form: icicle, flame, table, functions. */
   async flameForm(form, row = '.flame-toolbar') {
-    await this.locator(`${row} select[aria-label=Form]`).selectOption(form);
+    await this.locator(`${row} select[aria-label=Layout]`).selectOption(form);
   }
 
   /**

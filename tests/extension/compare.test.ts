@@ -60,9 +60,10 @@ function opening(path: string): FakeServer['requests'][number] {
 const others = (messages: ToWebviewMessage[]): (OtherSnapshot | null)[] =>
   messages.flatMap((message) => (message.type === 'other' ? [message.other] : []));
 
-/** Files of made-up names have no dates, and looking for those takes its time. */
+/** Until the other snapshot is open: the dates of the files are looked for first, which takes its time. */
 async function dated(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  while (!others(panel.posted).some((other) => other?.is === 'open'))
+    await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 beforeEach(() => {

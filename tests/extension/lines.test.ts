@@ -30,7 +30,7 @@ function heatLine(line: number, peak: number, more: Partial<HeatLine> = {}): Hea
 function fileHeat(title: string, lines: HeatLine[]): FileHeat {
   return {
     ...{ snapshot: title, title, path: `/${title}`, file: 'a.py', note: '', attribution: 'mine' },
-    ...{ peak: { words: 'live at peak', unit: 'bytes' }, total: { words: 'in all', unit: 'bytes' } },
+    ...{ peak: { words: 'live at peak', unit: 'bytes' }, total: { words: 'in total', unit: 'bytes' } },
     ...{ most_live_at_peak_bytes: 64 * MIB, most_total_bytes: 128 * MIB, lines },
   };
 }
@@ -74,9 +74,9 @@ describe('figures of lines', () => {
     assert.deepEqual(
       hotLines(files, 'total').map(({ line, text }) => [line, text]),
       [
-        [3, '2 MiB in all'],
-        [4, '1 MiB in all'],
-        [5, '128 MiB in all, all of it in calls'],
+        [3, '2 MiB in total'],
+        [4, '1 MiB in total'],
+        [5, '128 MiB in total, all of it in calls'],
       ],
     );
     const [line] = hotLines([fileHeat('a.pickle', [library])], 'peak');

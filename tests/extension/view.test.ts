@@ -128,6 +128,49 @@ describe('a view', () => {
     assert.deepEqual(panel.taken(), [message]);
   });
 
+  it('carries out a command that its page offered, even if the file is being read again by now', async () => {
+    const view = await openView();
+    panel.received.fire({ type: 'commands', commands: ['toggleAxis'] });
+    const command = { type: 'command', command: 'toggleAxis' } as const;
+    server.damaged.fire({ snapshot: 's1', message: 'Damaged.', again: true });
+    assert.deepEqual(view.commands, []);
+    view.send(command);
+    panel.taken();
+    server.last('memlens/open').resolve({ ...OPENED, snapshot: 's2' });
+    await settle();
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: null }, command]);
+    // a tab is shown again, and its page is being made
+    panel.hide();
+    panel.show();
+    view.send(command);
+    panel.received.fire({ type: 'ready' });
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: null }, command]);
+  });
+
+  it('carries out no command for which nothing is shown: the file could not be read again, or the tab is hidden', async () => {
+    const view = await openView();
+    panel.received.fire({ type: 'commands', commands: ['toggleAxis'] });
+    const command = { type: 'command', command: 'toggleAxis' } as const;
+    server.started.fire();
+    view.send(command);
+    server.last('memlens/open').reject(responseError(-32803, PROBLEM));
+    await settle();
+    view.send(command);
+    panel.received.fire({ type: 'retry' });
+    server.last('memlens/open').resolve(OPENED);
+    await settle();
+    assert.equal(panel.taken().at(-1)?.type, 'opened');
+    panel.received.fire({ type: 'commands', commands: ['toggleAxis'] });
+    server.started.fire();
+    view.send(command);
+    panel.hide();
+    server.last('memlens/open').resolve(OPENED);
+    await settle();
+    panel.show();
+    panel.received.fire({ type: 'ready' });
+    assert.equal(panel.taken().at(-1)?.type, 'opened');
+  });
+
   it('closes its snapshot with its tab', async () => {
     const view = await openView();
     panel.dispose();

@@ -216,7 +216,7 @@ def test_the_server_asks_once_which_version_is_meant(
     gone = type_of(server, snapshot, "com.acme.cache.Gone")
     assert (gone["found"], gone["candidates"]) == (None, [])
     assert str(libraries) in gone["looked_for"]
-    assert "archives of source (*-sources.jar, src.zip) in " in gone["looked_for"]
+    assert "source archives (*-sources.jar, src.zip) in " in gone["looked_for"]
     assert type_of(server, snapshot, "int[]")["looked_for"] == ""
     with pytest.raises(RpcError):
         server.request("memlens/archivedText", {**place, "member": "../secret"})

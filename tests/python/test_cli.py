@@ -144,7 +144,7 @@ def test_memory_attributed_to_no_line(tmp_path: Path) -> None:
     assert [line.rpartition("   ")[2].strip() for line in words[4:]] == [
         "charged to", "lines of your own code", "lines of libraries, as no frame is your own code",
         "no line: no Python frame with a known line", "no line: no stack recorded",
-        "no line: allocated before recording, without a stack", "in all",
+        "no line: allocated before recording, without a stack", "in total",
     ]  # fmt: skip
     anyone = json.loads(memlens("lines", path, "--json", "--any-code").stdout)
     assert anyone["attribution"] == "any"
@@ -173,7 +173,7 @@ def test_lines(sample: Path) -> None:
     assert "self by my code" in words[0]
     assert words[4] == ""
     assert [line.partition("  charged to")[1] or line.split()[-1] for line in words[5:]] == [
-        "  charged to", "code", "all",
+        "  charged to", "code", "total",
     ]  # fmt: skip
     by_any = lines_of(sample, "--any-code")
     assert {(row["file"], row["line"]): row["self_total_bytes"] for row in by_any} == {

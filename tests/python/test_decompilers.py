@@ -198,7 +198,7 @@ def test_another_java_and_another_decompiler_are_tried(tmp_path: Path, classes: 
 def test_what_is_missing_is_said(tmp_path: Path, classes: Path) -> None:
     nothing = Tools(None, None, None)
     said = refusal(classes, nothing)
-    assert "JAVA_HOME and PATH nor by the setting java.jdt.ls.java.home" in said
+    assert "JAVA_HOME, the PATH or the setting java.jdt.ls.java.home" in said
     said = refusal(classes, nothing._replace(java_home=tmp_path / "no-jdk"))
     assert "JAVA_HOME" in said
     with pytest.raises(DecompilerError, match=r"Gone\.class"):

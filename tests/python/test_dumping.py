@@ -19,7 +19,9 @@ from tests.python.command_line import memlens
 from tests.python.graph_reading import load, type_names
 from tests.python.test_python_heap import NEWER, WAITING
 
-from memlens.dumping import linux, processes
+from memlens.dumping import java as hotspot
+from memlens.dumping import linux, place, processes
+from memlens.dumping.errors import DumpError
 from memlens.dumping.runtimes import Kind, Runtime, by_libraries, title
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -128,6 +130,25 @@ def test_a_dump_of_node(tmp_path: Path, node: Start) -> None:
 
 
 @needs_node
+def test_an_inspector_that_does_not_answer_is_closed_later(tmp_path: Path, start: Start) -> None:
+    """It was opened for the dump, and whoever reaches it can make the program run anything."""
+    program = tmp_path / "blocked.js"
+    program.write_text(
+        "const inspector = require('inspector'), { execSync } = require('child_process');"
+        "let isFirst = true;"
+        "setInterval(() => { if (isFirst && inspector.url()) { isFirst = false; execSync('sleep 3'); } }, 1);"
+        "console.log('ready');"
+    )
+    process = start("node", f"--inspect-port={free_port()}", program)
+    assert "did not answer within 0.5 s" in refused(process.pid, tmp_path / "out", "--timeout", 0.5)
+    deadline = time.monotonic() + 30
+    while listens(process):
+        assert time.monotonic() < deadline, "the inspector is still open"
+        time.sleep(0.1)
+    assert process.poll() is None
+
+
+@needs_node
 def test_an_inspector_that_was_open_stays_open(tmp_path: Path, node: Start) -> None:
     process = node("--inspect")
     before = listens(process)
@@ -187,7 +208,7 @@ def test_a_process_that_a_signal_would_end_gets_none(tmp_path: Path, node: Start
         assert "has ended" in refused(zombie, tmp_path / "x")
     finally:
         os.waitpid(zombie, 0)
-    assert "There is no process" in refused(zombie, tmp_path / "x")
+    assert "You have no process" in refused(zombie, tmp_path / "x")
     assert "There is no folder" in refused(process.pid, tmp_path / "nowhere" / "x")
     assert not (tmp_path / "x").exists()
 
@@ -208,9 +229,41 @@ def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
     assert types_in(out)["Service$Session"] == 300
     assert not Path(f"/tmp/.attach_pid{process.pid}").exists()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["service.hprof", "stderr.txt"]
+    deep = tmp_path.joinpath(*["d" * 200] * 5)
+    deep.mkdir(parents=True)
+    assert "no path of more than 1,024 bytes" in refused(process.pid, deep / "x.hprof")
+    assert list(deep.iterdir()) == []
     closed = start("java", "-XX:+DisableAttachMechanism", "-cp", java, "Service")
     assert "DisableAttachMechanism" in refused(closed.pid, tmp_path / "x.hprof")
     assert "Only Python's" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")
+
+
+def test_links_of_another_user_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root dumps processes of others, who may have put links where it writes, and where they were to write."""
+    own, out, root = tmp_path / "own", tmp_path / "out.hprof", tmp_path / "root"
+    own.write_text("root's")
+    own.chmod(0o644)
+    before = own.stat()
+    with pytest.raises(DumpError, match="something else"), place.writing(out, os.getpid()) as file:
+        file.symlink_to(own)
+    with pytest.raises(DumpError, match="something else"), place.writing(out, os.getpid()) as file:
+        os.link(own, file)
+    (root / "tmp").parent.mkdir()
+    (root / "tmp").symlink_to(tmp_path)
+    (tmp_path / "request").symlink_to(own)
+    with monkeypatch.context() as patched:
+        patched.setattr(linux, "root_of", lambda _: root)
+        with pytest.raises(DumpError, match="can't be reached"), place.written_by(os.getpid(), out):
+            pytest.fail("a folder of this machine was taken for one of the container")
+    if os.geteuid() == 0:
+        for name, answer in (("user_of", 65534), ("group_of", 65534), ("catches", True), ("is_alive", False)):
+            monkeypatch.setattr(linux, name, lambda *_, answer=answer: answer)
+        monkeypatch.setattr(os, "kill", lambda *_: None)
+        with pytest.raises(DumpError, match="ended"):
+            hotspot._woken(os.getpid(), tmp_path / "request", tmp_path / "listener", 1)
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name != "request") == ["own", "root"]
+    after = own.stat()
+    assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
 
 
 @needs_java

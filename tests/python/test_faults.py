@@ -137,7 +137,7 @@ def test_a_file_that_needs_more_memory_than_it_may_take_is_reported_so(tmp_path:
         [*command, "--memory-limit", str(60 << 20), str(big)], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
-    assert f"Reading {big} takes more than the allowed 60 MiB" in ended.stderr
+    assert f"Reading {big} needs more than the allowed 60 MiB" in ended.stderr
     assert "memlens.memory.limit" in ended.stderr
     assert not list((tmp_path / "cache").rglob("*.partial-*"))
 

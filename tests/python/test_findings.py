@@ -412,8 +412,8 @@ def test_reserved_memory(opened: Opened, tmp_path: Path) -> None:
     snapshot = Run().snapshot(opened, tmp_path, segments=[*split, *idle])
     (fragmented,) = of_rule(snapshot, "fragmentation")
     assert fragmented.text.startswith(
-        "240 MiB of 500 MiB reserved (48%) is free but fragmented when the snapshot is taken; blocks of model.py:7 lie "
-        "in 3 of 3 such segments, beside 240 MiB of it."
+        "240 MiB of 500 MiB reserved (48%) is free but fragmented when the snapshot is taken; 3 of 3 such segments, "
+        "with 240 MiB of it, also hold blocks of model.py:7."
     )
     (unused,) = of_rule(snapshot, "idle_segments")
     assert unused.figure.amount == 200 * MIB

@@ -14,6 +14,7 @@ from tests.python.gcdump_files import Node, gcdump
 from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, LONG, OBJECT, SHORT, Dump
+from tests.python.ruby_files import line, made, root
 from tests.python.said import assert_words_are_templates
 
 from memlens import ingest
@@ -179,7 +180,7 @@ def test_a_real_leak(tmp_path: Path) -> None:
     )
     assert found["retains_most"].line is not None
     assert found["retains_most"].line.line == 4
-    assert "10,000 listeners of “tick”, most of them made at leak.js:9" in found["listeners"].text
+    assert "10,000 listeners of “tick”, most of them created at leak.js:9" in found["listeners"].text
     assert "“Mozilla/5.0 (X11; Linux)” 10,000 times" in found["duplicate_strings"].text
     assert found["contexts"].line is not None
     assert found["contexts"].line.line == 9
@@ -241,13 +242,13 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
         assert found == {}
         return
     assert found["retains_most"] == (
-        "Cache retains 469 KiB, 27% of what roots reach, most of it in 200 Session. Held by Window.cache."
+        "Cache retains 469 KiB, 27% of the reachable heap, most of it in 200 Session. Held by Window.cache."
     )
     assert found["duplicate_strings"] == (
-        "199 strings are copies of others, 77.7 KiB (5% of what roots reach): “the same text” 200 times."
+        "199 strings are copies of others, 77.7 KiB (5% of the reachable heap): “the same text” 200 times."
     )
     assert found["detached_nodes"] == (
-        "1 detached DOM node kept with 87.9 KiB (5% of what roots reach); the largest tree is below HTMLDivElement, "
+        "1 detached DOM node retains 87.9 KiB (5% of the reachable heap); the largest tree is below HTMLDivElement, "
         "held by Window.kept."
     )
     # an array of listeners, the listeners and the variables that they keep are one problem
@@ -256,12 +257,42 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
     assert bus.line is not None
     assert bus.line.line == 12
     assert re.sub(r" @[0-9]+", "", bus.text) == (
-        "Array retains 180 KiB, 11% of what roots reach, most of it in 60 Function (bus.js:12, with 60 system / "
-        "Context). Held by Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them made "
-        "at bus.js:12, and they retain 180 KiB (11% of what roots reach). Remove those that are done. 60 closures "
-        "onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of what roots "
-        "reach), as body."
+        "Array retains 180 KiB, 11% of the reachable heap, most of it in 60 Function (bus.js:12, with 60 system / "
+        "Context). Held by Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them "
+        "created at bus.js:12, and they retain 180 KiB (11% of the reachable heap). Remove those that are done. "
+        "60 closures onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of the "
+        "reachable heap), as body."
     )
+
+
+def test_what_is_global_is_not_kept_by_a_closure(open_dump: Opened) -> None:
+    """A function without variables around it refers to its realm, which retains everything."""
+    heap = HeapFile()
+    top, realm = heap.node("synthetic", ""), heap.node("object", "system / NativeContext", 1_000)
+    window = heap.node("object", "Window / https://example.com", 1_000)
+    heap.edge(top, "property", "realm", realm)
+    heap.edge(realm, "property", "window", window)
+    closure, shared, script = (
+        heap.node(*each, 8) for each in (("closure", "f"), ("code", "f"), ("hidden", "/a.js"))
+    )
+    heap.edge(window, "property", "f", closure)
+    for source, name, target in (
+        (closure, "context", realm),
+        (closure, "shared", shared),
+        (shared, "script", script),
+    ):
+        heap.edge(source, "internal", name, target)
+    heap.locations.append((closure, 7, 11, 0))
+    table = heap.node("object", "Table", 1_000)
+    heap.edge(window, "property", "orders", table)
+    for number in range(SMALL):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 2_000))
+        heap.edge(table, "element", number, heap.node("object", "Order", 1_000))
+    found = texts(open_dump(heap.data(), "page.heapsnapshot"))
+    assert found == {
+        "retains_most": "Table retains 196 KiB, 33% of the reachable heap, most of it in 200 Order. "
+        "Held by Window.orders."
+    }
 
 
 def closures_heap(part: int) -> bytes:
@@ -296,9 +327,9 @@ def test_findings_about_the_same_bytes_are_merged(open_dump: Opened) -> None:
     assert check_filters(snapshot)
     (one,) = findings(snapshot, None, 100).findings
     assert re.sub(r" @\d+", "", one.text) == (
-        "Table retains 392 KiB, 76% of what roots reach, most of it in 200 Session. Held by "
+        "Table retains 392 KiB, 76% of the reachable heap, most of it in 200 Session. Held by "
         "Window.open.context.sessions. The same bytes: 3 closures, open (store.js:1), close (store.js:11) and report "
-        "(store.js:21), keep variables of the functions around them, which retain 416 KiB (81% of what roots reach), "
+        "(store.js:21), keep variables of the functions around them, which retain 416 KiB (81% of the reachable heap), "
         "as sessions, log."
     )
     assert [name.rule for name in one.names] == ["retains_most", "contexts"]
@@ -426,10 +457,78 @@ JAVA_TEXTS = {
     "null_arrays": "402 Object[] use less than a quarter of their slots (400 of them none); the others take",
     "boxed_numbers": "3,200 numbers are objects of their own (Integer)",
     "thread_locals": "Variables of threads retain",
-    "listeners": "Bus keeps in its field listeners",
+    "listeners": "Bus keeps ",
     "class_loaders": "3 Loader have loaded classes of the same names",
     "finalizers": "400 objects wait for their finalizers (400 byte[]) and keep",
 }
+
+
+def test_what_a_local_variable_holds(open_dump: Opened) -> None:
+    program = Program()
+    dump = program.dump
+    thread = program.add(program.klass("java/lang/Thread", ("name", OBJECT)), "P", program.text("main"))
+    orders = program.list_of(*(program.blob(1_000) for _ in range(200)))
+    shop = program.add(program.klass("com/example/Shop", ("orders", OBJECT)), "P", orders)
+    for number, method in enumerate(("main", "wait")):
+        texts_of_frame = dump.name(method), dump.name("()V"), dump.name("Shop.java")
+        dump.record(0x04, dump.pack("PPPPIi", 70 + number, *texts_of_frame, dump.serials, 7))
+    dump.record(0x05, dump.pack("IIIPP", 12, 4, 2, 71, 70))
+    dump.add(0x08, "PII", thread, 4, 12)
+    dump.add(0x03, "PII", shop, 4, 1)
+    found = texts(open_dump(program.data(), "shop.hprof"))
+    assert found["retains_most"].endswith(
+        "Held by a local variable of Shop.main (Shop.java:7) in thread main, through orders."
+    )
+
+
+@pytest.mark.parametrize("lost", [100, 300])
+def test_a_dump_that_is_mostly_garbage(open_dump: Opened, lost: int) -> None:
+    """Of which more is out of roots' reach than within it."""
+    program = Program()
+    program.keep("KEPT", program.list_of(*(program.blob(1_000) for _ in range(200))))
+    buffers = program.klass("com/example/Buffers", ("all", OBJECT))
+    program.add(buffers, "P", program.list_of(*(program.blob(1_000) for _ in range(lost))))
+    snapshot = open_dump(program.data(), "main.hprof")
+    assert check_figures(snapshot)
+    said = [each.text for each in headline(snapshot, None).sentences]
+    assert "KiB is unreachable" in said[0]
+    assert len(said) == (3 if lost > 200 else 2)
+    if lost > 200:
+        assert re.match(r"1 Buffers retains \d+ KiB \(100%\) of what is unreachable: garbage that", said[1])
+
+
+def test_a_leak_of_ruby_leads_to_the_line_that_allocates(open_dump: Opened) -> None:
+    """Of Ruby's dumps references have no names: what holds is said by types, a class by its name."""
+    numbers = range(0x7F00_0000_0000, 0x7F00_0100_0000, 0x40)
+    of_object, of_outbox, of_array, of_message, outbox, sent, *messages = numbers[: 6 + SMALL]
+    kinds = {of_object: "Object", of_outbox: "Outbox", of_array: "Array", of_message: "Message"}
+    classes = [
+        line(address, "CLASS", [outbox], name=name) for address, name in kinds.items() if name == "Object"
+    ]
+    classes += [line(address, "CLASS", name=name) for address, name in kinds.items() if name != "Object"]
+    rows = [
+        line(outbox, "OBJECT", [sent], **{"class": of_outbox}, file="mail.rb", line=30),
+        line(sent, "ARRAY", messages, **{"class": of_array}, length=SMALL, file="mail.rb", line=12),
+        *(
+            line(
+                each,
+                "OBJECT",
+                **{"class": of_message},
+                memsize=1_000,
+                file="mail.rb",
+                line=33 if number else 2,
+            )
+            for number, each in enumerate(messages)
+        ),
+    ]
+    snapshot = open_dump(made(root("vm", *kinds), *classes, *rows), "mail.json")
+    found = texts(snapshot)
+    assert found["retains_most"].endswith(
+        "most of it in 200 Message (allocated at mail.rb:33). Held by Object > Outbox."
+    )
+    (first, *_) = findings(snapshot, None, 100).findings
+    assert first.line is not None
+    assert (first.line.file, first.line.line) == ("mail.rb", 33)
 
 
 @pytest.mark.parametrize("size", [4, 5])
@@ -576,7 +675,7 @@ def test_rules_for_dotnet(open_dump: Opened, has: bool) -> None:
     assert own & set(found) == (own if has else set())
     if has:
         assert found["pinned"].startswith(
-            "120 objects are pinned and retain 58.6 KiB (2% of what roots reach)"
+            "120 objects are pinned and retain 58.6 KiB (2% of the reachable heap)"
         )
         assert found["free_blocks"].startswith("120 free blocks between objects take 2.29 MiB (")
         assert found["listeners"].startswith("Action<Order> has 120 listeners, and they retain ")
@@ -634,7 +733,7 @@ def test_a_chain_is_named_by_its_first_object(open_dump: Opened) -> None:
         last, name = item, "next"
     found = texts(open_dump(heap.data(), "list.heapsnapshot"))
     assert found["retains_most"] == (
-        "Item retains 293 KiB, 75% of what roots reach, a chain of Item. Held by Window.queue."
+        "Item retains 293 KiB, 75% of the reachable heap, a chain of Item. Held by Window.queue."
     )
 
 

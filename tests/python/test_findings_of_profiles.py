@@ -21,7 +21,7 @@ TYPES: dict[str, ValueType] = {
     kind.name: kind
     for kind in (
         ValueType("total_count", "count", "total", Text("Allocations made")),
-        ValueType("total_bytes", "bytes", "total", Text("Allocated in all")),
+        ValueType("total_bytes", "bytes", "total", Text("Allocated in total")),
         ValueType("peak_bytes", "bytes", "peak", Text("Live at the peak")),
         ValueType("leaked_count", "count", "end", Text("Leaked allocations")),
         ValueType("leaked_bytes", "bytes", "end", Text("Leaked: live at the end")),
@@ -160,7 +160,7 @@ def test_temporary_and_small_allocations(made: Make, kind: int, many: bool) -> N
         == [
             (
                 "app.cpp:1 (work) made 400,000 allocations of 24 B on average, 44% of all that were ever made. An "
-                "arena, a pool or one array of values would save the allocator's work and its overhead for each."
+                "arena, a pool or a single array of values would avoid the allocator's work and its overhead for each."
             )
         ]
         * expected

@@ -33,6 +33,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import wait_until, write_snapshot
 
 from memlens.fleet.database import FILE_NAME, Database, open_fleet
+from memlens.fleet.engine import Engine, SchedulerError
 from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, columns_of
 
 pytestmark = pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see the head of this file")
@@ -482,7 +483,7 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
                         started[0].kill()
                 _, errors = again.communicate()
             assert again.returncode == 1
-            assert errors == "memlens: The scheduler went away. Check its address, and that it runs.\n"
+            assert errors == "memlens: The scheduler went away. Check its address and that it is running.\n"
         finally:
             for process in started:
                 # a worker that is asked to end waits for its scheduler
@@ -493,6 +494,23 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
     assert lines[-1]["ok"] == 5
     workers = {line["worker"].split(" ")[1].partition(":")[0] for line in by_name(lines).values()}
     assert workers == {"10.77.0.1", "10.77.0.2"}
+
+
+class _Gone:
+    """Dask's client at the moment at which its scheduler ends: it is asked before it has noticed."""
+
+    status = "running"
+
+    def subscribe_topic(self, *_: object) -> None:
+        pass
+
+    def nthreads(self) -> dict[str, int]:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+
+def test_a_scheduler_that_ends_while_it_is_asked() -> None:
+    with pytest.raises(SchedulerError, match="The scheduler went away"):
+        next(Engine(_Gone(), lambda _event: None).run(iter(())))
 
 
 def test_invalid_places_and_options_are_refused(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_interrupted(job: Path, tmp_path: Path) -> None:
 
     finished, errors = interrupted(tmp_path, *command, after=3)
     assert errors == (
-        f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.\n"
+        f"memlens: Interrupted. Finished summaries are in {out}; the same command continues from there.\n"
     )
     # a file may be finished whose line wasn't printed any more
     with closing(open_fleet(out)) as connection:

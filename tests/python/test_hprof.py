@@ -105,7 +105,7 @@ def test_stacks_that_allocated_objects() -> None:
     stacks = graph.frames
     lengths = np.diff(stacks.starts.astype(np.int64))[graph.objects.stack]
     assert int((lengths > 0).sum()) > 100
-    with pytest.raises(BadRequestError, match=r"2 dumps, numbered from 1, so there is no number 3"):
+    with pytest.raises(BadRequestError, match=r"2 dumps, numbered from 1: there is no dump 3"):
         load(path, 2)
 
 

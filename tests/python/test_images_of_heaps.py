@@ -143,7 +143,7 @@ def test_buffered_images_of_java(
     path = tmp_path / "made.hprof"
     path.write_bytes(dump.end())
     assert decoded(_answer(opened, path, made)) == (3, 2, expected)
-    assert "aren't in one array of the image's own" in _said(_answer(opened, path, part))
+    assert "aren't in a single array of the image" in _said(_answer(opened, path, part))
 
 
 def _png_head(width: int, height: int) -> bytes:
@@ -187,9 +187,9 @@ def test_files_that_the_dumper_added(opened: Opened, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        (b"", "no whole PNG, JPEG or WebP file"),
-        (b"<svg onload=alert(1)>" * 9, "no whole PNG, JPEG or WebP file"),
-        (b"\xff\xd8" + b"\xff\xe0\0\0" * 40, "no whole PNG, JPEG or WebP file"),
+        (b"", "not a whole PNG, JPEG or WebP file"),
+        (b"<svg onload=alert(1)>" * 9, "not a whole PNG, JPEG or WebP file"),
+        (b"\xff\xd8" + b"\xff\xe0\0\0" * 40, "not a whole PNG, JPEG or WebP file"),
         (_png_head(1 << 31, 1 << 31), "too large to be drawn: 2,147,483,648"),
         (_jpeg_head(65535, 65535), "too large to be drawn: 65,535"),
         *((each, "too large to be drawn: 16,000") for each in _webp_heads(16_000, 16_000)),
@@ -258,4 +258,4 @@ def test_a_file_that_changed_or_went_is_not_read(opened: Opened, tmp_path: Path)
         _said(image(snapshot, number)) == "made.hprof was changed since it was read: its pixels aren't shown"
     )
     path.unlink()
-    assert f"The pixels are in {path}, which isn't there" in _said(image(snapshot, number))
+    assert f"The pixels are in {path}, which no longer exists" in _said(image(snapshot, number))

@@ -89,7 +89,7 @@ def test_sizes_that_cannot_be_are_left_out_and_counted(size: int, tmp_path: Path
     graph = load(path)
     assert graph.natives["bytes"].tolist() == [12]
     assert [each.message for each in graph.notices if each.code == "impossible-natives"] == [
-        "Sizes of native memory that can't be, which are left out: 1."
+        "Native memory left out because its size is impossible: 1."
     ]
 
 

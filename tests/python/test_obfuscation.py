@@ -88,7 +88,7 @@ def test_names_are_those_of_the_source(name: str, tmp_path: Path) -> None:
     assert defined[ids.index(0x30)] == "com/shop/Sessions.kt"
     assert defined[ids.index(0x60)] == "com/shop/Cart.java"
     assert [str(notice.message) for notice in graph.notices if notice.code == "mapping-file"] == [
-        f"Names of classes, fields and methods that the build had shortened are those of {tmp_path / name}."
+        f"Shortened names of classes, fields and methods are restored from {tmp_path / name}."
     ]
 
 

@@ -231,7 +231,7 @@ def test_groups_add_up_and_their_filters_match_them(made: tuple[Profile, list[li
     for kind in others:
         with pytest.raises(BadRequestError, match="can't be grouped"):
             groups(snapshot, Branch(of, [kind]), "bytes", 0, 10, descending=True)
-    with pytest.raises(BadRequestError, match="no single allocations"):
+    with pytest.raises(BadRequestError, match="no individual allocations"):
         members(snapshot, Branch(of, []), "size", 0, 10, descending=True)
 
 

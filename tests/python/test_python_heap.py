@@ -19,6 +19,7 @@ import memlens
 from memlens import dump
 from memlens.cli import main
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.remote_dump import RemoteDumpError, remote_heap
 
 LIBRARY = Path(memlens.__file__).parents[1]
 NEWER = os.environ.get("MEMLENS_TEST_PYTHON314") or shutil.which("python3.14") or ""
@@ -363,3 +364,15 @@ def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
     draw = random.Random(15)
     outcomes = [outcome(tmp_path / "damaged.heap", damaged(small(), draw)) for _ in range(400)]
     assert 20 < sum(each == "" for each in outcomes) < 380
+
+
+def test_a_process_that_answers_too_late_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its script is removed, and what another user put in its place would be run."""
+    asked: list[tuple[int, str]] = []
+    monkeypatch.setattr(sys, "remote_exec", lambda *given: asked.append(given), raising=False)
+    with pytest.raises(RemoteDumpError, match=r"did not write its heap within 0.1 s"):
+        remote_heap(os.getpid(), tmp_path / "x.heap", timeout_s=0.1)
+    assert [path == os.devnull for _, path in asked] == [False, True]
+    assert not Path(asked[0][1]).exists()

@@ -35,15 +35,28 @@ from memlens.units import format_bytes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
 OWN = (
-    "import sys, memlens.dump\n"
+    "import functools, sys, memlens.dump\n"
     "class Session:\n"
     "    def __init__(self, owner): self.owner = owner\n"
+    "    @functools.cached_property\n"
+    "    def notes(self): return {sys.argv[2] + str(id(self)): 1}\n"
     "class Bag: pass\n"
     "bag = Bag()\n"
     "vars(bag)['materialised'] = [sys.argv[2]]\n"
+    "@functools.cache\n"
+    "def found(owner): return [owner]\n"
+    "found(sys.argv[2] + 'looked up')\n"
+    # more than are asked for the names of their attributes
+    "bags = [Bag() for _ in range(12)]\n"
+    "for number, each in enumerate(bags): setattr(each, f'late{number}', {sys.argv[2] + str(number): number})\n"
+    "noted = [Session(number) for number in range(12)]\n"
+    "for each in noted: each.notes\n"
     "sessions = {sys.argv[2] + 'key': Session(sys.argv[2].encode()), 12345678901234567890: 1.2345678901234567}\n"
     "memlens.dump.heap(sys.argv[1])\n"
 )
+
+TOKEN = "0xd1ce5ec7e7"
+"""A content that looks like an address."""
 
 Make = Callable[[Path], Path]
 
@@ -70,6 +83,13 @@ def planted_hprof(version: str = "1.0.2", id_bytes: int = 8) -> bytes:
     dump.instance(0x20_0700, holder, "q", longs[0])
     dump.instance(0x20_0740, holder, "qPqqqq", longs[0], 0x20_0100, longs[1], *longs)
     dump.instance(0x20_0780, 0x66_6666, "3q", *longs)
+    # a thread whose class has a name of its own, and a program's field that is called as one of threads is
+    worker = dump.klass(0x20_0560, "com/example/Worker", 0x10_00E0, [("name", OBJECT)])
+    dump.instance(0x20_0800, 0x10_0040, "PbI", 0x20_0000, 0, 0)
+    dump.instance(0x20_0840, worker, "PPI", 0x20_0800, 0x10_1040, 5)
+    dump.add(0x08, "PII", 0x20_0840, 9, 0)
+    poll = dump.klass(0x20_0580, "com/example/Poll", 0x10_0000, [("threadStatus", INT)] * 2)
+    dump.instance(0x20_0880, poll, "ii", *struct.unpack(">2i", ascii_bytes[:8]))
     dump.record(0x1A, ascii_bytes)
     return dump.end()
 
@@ -109,6 +129,7 @@ def planted_ruby() -> bytes:
         ruby_files.line(0x7F00_1000_0000, "STRING", [], value=SECRET, bytesize=27, file="app/user.rb", line=3),
         ruby_files.line(0x7F00_1000_0028, "SYMBOL", [0x7F00_1000_0000], value=f'"{SECRET}\\'),
         ruby_files.line(0x7F00_1000_0050, "OBJECT", [], future={"kind": SECRET, "more": [SECRET]}),
+        ruby_files.line(0x7F00_1000_0078, "STRING", [], value=TOKEN, bytesize=18),
     ) + f'{{"address":"0x1", "type":"CLASS", "name":"a "{SECRET}"}}\n'.encode()  # fmt: skip
 
 
@@ -143,14 +164,16 @@ def test_no_content_is_left_and_all_else_is_equal(case: str, tmp_path: Path) -> 
     assert after.settings["removed"] == VALUES
     assert [notice.code for notice in after.notices].count("values-removed") == 1
     assert not any(SECRET[:8] in text for text in names_of(after, after.objects.name.tolist()))
-    assert not [form for form in encodings_of(SECRET) if form in redacted(path)[0]]
+    again = redacted(path)[0]
+    assert not [form for form in (*encodings_of(SECRET), TOKEN.encode()) if form in again]
 
 
 def test_names_of_threads_stay(tmp_path: Path) -> None:
-    """Also in their strings, which are those of no other object."""
+    """Also in their strings, which are those of no other object, and not what a thread's own class calls a name."""
     path = written(tmp_path, "planted.hprof", planted_hprof())
     after = written_anew(path, tmp_path)
-    assert "日本 😀" in {after.texts[detail] for detail in after.roots["detail"].tolist()}
+    assert names_of(load(path), load(path).threads.rows["name"].tolist()) == ["日本 😀", "日本 😀"]
+    assert names_of(after, after.threads.rows["name"].tolist()) == ["日本 😀", "日本 😀"]
     string = after.objects.ids.tolist().index(0x10_0000 + 0x1040)
     assert after.texts[int(after.objects.name[string])] == "日本 😀"
 
@@ -213,7 +236,7 @@ def test_v8_numbers_texts_in_place_of_their_contents(tmp_path: Path) -> None:
     named = {text for text, kind in zip(texts, kinds, strict=True) if kind == "native"}
     assert "<div>" in named
     assert {text.split(" removed ")[0] for text in named if " removed " in text} == {"<input", "Detached <a"}
-    assert "7 / part of key (Key @9) -> value (removed @11) pair in WeakMap (table @13)" in data
+    assert "7 / part of key (removed @9) -> value (removed @11) pair in WeakMap (table @13)" in data
     assert "8 / part of key (removed) -> value (removed @11) pair in WeakMap (table @13)" in data
 
 
@@ -453,3 +476,18 @@ def test_findings_of_a_redacted_dump_are_those_that_rest_on_no_value(tmp_path: P
     }  # fmt: skip
     assert resting & set(before)
     assert after == {rule: sizes for rule, sizes in before.items() if rule not in resting}
+
+
+def test_nobody_else_reads_what_is_written(tmp_path: Path) -> None:
+    """Also not by a file of the name that it has meanwhile, as another user may put it into /tmp."""
+    source = written(tmp_path, "heap.hprof", planted_hprof())
+    program = (
+        "import os, sys; from pathlib import Path; from memlens.cli import main\n"
+        "source, out, other = map(Path, sys.argv[1:])\n"
+        "other.touch(0o666); os.link(other, f'{out}.partial-{os.getpid()}')\n"
+        "sys.exit(main(['redact', str(source), str(out)]))\n"
+    )
+    out, other = tmp_path / "shared.hprof", tmp_path / "other"
+    subprocess.run([sys.executable, "-c", program, source, out, other], check=True)
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert other.read_bytes() == b""

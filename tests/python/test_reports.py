@@ -215,7 +215,7 @@ def test_a_heap_dump_is_drawn_as_its_dominators(dump: Path) -> None:
     assert drawn[0] == drawn[1] > 2
     assert drawn[2] > 2
     for arguments, reason in (
-        (["--filter", "type:a"], "Dominators are drawn whole"),
+        (["--filter", "type:a"], "Dominators are drawn unfiltered"),
         (["--of", "flame"], "no allocation stacks"),
         (["--of", "timeline"], "a picture over time"),
     ):

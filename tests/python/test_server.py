@@ -211,7 +211,7 @@ def test_requests_about_missing_things_fail_with_a_problem(server: LspClient, tm
             "samples/words.pb.gz",
             "memlens/mapLocate",
             {"allocation": 0, "axis": "event"},
-            "A profile has no single allocations, which are needed for the memory map",
+            "A profile has no individual allocations, which are needed for the memory map",
         ),
         (
             "samples/words.pb.gz",
@@ -223,7 +223,7 @@ def test_requests_about_missing_things_fail_with_a_problem(server: LspClient, tm
             "samples/words.pb.gz",
             "memlens/stack",
             {"allocation": 0},
-            "A profile has no single allocations, which are needed for the stack of an allocation",
+            "A profile has no individual allocations, which are needed for the stack of an allocation",
         ),
         (
             "samples/train.pickle",

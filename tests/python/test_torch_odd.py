@@ -257,13 +257,16 @@ def allocations_meant(data: Data) -> dict[int, list[Alloc]]:
 def others_read(timeline: Timeline) -> dict[str, Any]:
     """Segments, blocks, annotations and other data that the oracle doesn't read."""
     tables, texts = timeline.tables, timeline.strings
-    segments, blocks = tables["segments"], tables["blocks"]
+
+    def rows(table: str, *names: str) -> list[tuple[Any, ...]]:
+        return list(zip(*(tables[table][name].tolist() for name in names), strict=True))
+
     return {
-        "segments": sorted(zip(*(segments[name].tolist() for name in ("device", "address", "total")), strict=True)),
-        "blocks": sorted(zip(*(blocks[name].tolist() for name in ("address", "size", "requested")), strict=True)),
+        "segments": sorted(rows("segments", "device", "address", "total")),
+        "blocks": sorted(rows("blocks", "address", "size", "requested")),
         "annotations": [
-            (row["device"], texts[row["stage"]], texts[row["name"]], row["time_us"])
-            for row in ({name: each[name].item() for name in each.dtype.names or ()} for each in tables["annotations"])
+            (device, texts[stage], texts[name], time_us)
+            for device, stage, name, time_us in rows("annotations", "device", "stage", "name", "time_us")
         ],
         "ooms": sum(int(np.count_nonzero(device.events.action == 7)) for device in timeline.devices),
         "reserved": [device.reserved_at_end for device in timeline.devices if len(device.allocations)],

@@ -250,7 +250,7 @@ def test_a_single_notice_has_the_number_without_a_stack(
         which = f", {f'{freed} of them ' if made else 'all of them ' if freed > 1 else ''}allocated before recording"
         expected.append(
             f"{bare} of {bare + 1} allocations {has} no stack in the file"
-            f"{which + ' (at most their frees are in the file)' if freed else ''}."
+            f"{which + ' (the file has at most their frees)' if freed else ''}."
         )
     assert messages(opened(path)) == expected
 

@@ -31,7 +31,7 @@ import { restoreGraph } from '../../webview/src/graph/state';
 import { threadsPane } from '../../webview/src/graph/threads';
 import { typesPane } from '../../webview/src/graph/types';
 import { whyPane } from '../../webview/src/graph/why';
-import { typeAndModule } from '../../webview/src/graph/words';
+import { factsOf, typeAndModule } from '../../webview/src/graph/words';
 import { EVERYTHING } from '../../webview/src/shell/context';
 import type { Pane } from '../../webview/src/shell/pane';
 
@@ -176,6 +176,26 @@ test('a table without rows says so, and dominators are words of any language', a
     dominatorsPane(contextWith({ 'memlens/heapDominated': { rows: [lost], total: 2 } })),
   );
   assert.equal(host.querySelectorAll('.grid-row').length, 2, 'one, and one more to be fetched');
+});
+
+test('the facts name the format as its makers do, and what is of one kind has no list of kinds', async () => {
+  for (const [kind, name] of [
+    ['v8', 'V8'],
+    ['hprof', 'HPROF'],
+    ['gcdump', '.gcdump'],
+  ] as const)
+    assert.ok(
+      factsOf({ ...INFO, kind, references: 1, roots: 1, threads: 0, count_multiplier: 1 }).includes(name),
+    );
+  for (const names of [['κ'], ['κ', 'λ']]) {
+    const kinds = names.map((name) => ({ name, objects: 2, shallow_bytes: MIB }));
+    const { api } = contextWith({ 'memlens/heapOverview': { ...OVERVIEW, kinds } });
+    const overview = new Overview(api, { choose: never, failed: never }, 0);
+    const host = document.body.appendChild(document.createElement('div'));
+    render(<overview.View />, host);
+    await drawn();
+    assert.equal(host.querySelectorAll('.heap-parts li').length, names.length === 1 ? 0 : 2);
+  }
 });
 
 test('a type’s assembly or class loader is named by its last part', () => {

@@ -68,7 +68,7 @@ test('places are named by address, segment, pool and stream', () => {
     /Device 3: memory map, 3 lanes of segments, 1 group of private pools apart/,
   );
   const unknown = { ...LANES.groups[0]!, known: false };
-  assert.equal(groupName(unknown), 'In no segment that the file names');
+  assert.equal(groupName(unknown), 'In no segment of the file');
   assert.match(
     shownLanes({ ...LANES, groups: [unknown] }, { name: plain('Pinned host memory') }),
     /names no segments/,

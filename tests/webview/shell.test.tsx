@@ -292,6 +292,44 @@ function server(
   };
 }
 
+test('an object in the summary is shown by a click, and its source opened by Ctrl+click', async () => {
+  const host = root();
+  const objects = { kind: 'object', number: 8, sql: '' } as const;
+  const held = sentence('{object} holds 2 GiB.', { object: part('Cache @5', { line: LINE, objects }) });
+  const about = { ...finding('Large'), sentence: held, text: held.text, evidence: null, objects };
+  const summary = new Summary(
+    server(false, { ...HEADLINE, rule: 'heap', sentences: [held] }, [about]),
+    [],
+    never,
+  );
+  const done: unknown[] = [];
+  render(
+    <Headline
+      summary={summary}
+      actions={{
+        open: (line) => done.push(line.line),
+        showObjects: ({ number }) => done.push(['object', number]),
+        ...{ show: never, copy: never },
+      }}
+      next={NEXT}
+    />,
+    host,
+  );
+  summary.turnTo(0);
+  summary.find();
+  await drawn();
+  const link = one(host, '.headline-text .link');
+  link.click();
+  link.dispatchEvent(new MouseEvent('click', { bubbles: true, ctrlKey: true }));
+  assert.deepEqual(done, [['object', 8], 39]);
+  assert.match(link.title, /Ctrl\+click.*model\.py:39/);
+  // which therefore has a link of its own beside the finding
+  const links = [...host.querySelectorAll<HTMLElement>('.headline-finding .link')].map(
+    (each) => each.textContent,
+  );
+  assert.deepEqual(links.slice(0, 3), ['Cache @5', 'model.py:39', 'Show']);
+});
+
 test('the summary links lines and evidence, copies as text, and counts the warnings', async () => {
   const host = root();
   const api = server();

@@ -82,7 +82,8 @@ export class App {
         else this.early.push(message);
         return;
       case 'command':
-        this.command(message.command);
+        if (this.view === null && this.root.dataset['state'] === 'loading') this.early.push(message);
+        else this.command(message.command);
         return;
       default:
         if (this.view) this.view.receive(message);

@@ -20,7 +20,7 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
         defaultUri: vscode.Uri.joinPath(folder(), nameOfDump(process, new Date())),
       });
       if (target === undefined) return;
-      const title = vscode.l10n.t('{0} stands still while its heap dump is written', process.name);
+      const title = vscode.l10n.t('{0} pauses while its heap dump is written', process.name);
       const done = await showWork(server, title, (view, token) =>
         server.request('memlens/dump', { pid: process.pid, out: target.fsPath, view }, token),
       );
@@ -36,7 +36,7 @@ async function choose(server: Server): Promise<ProcessRow | undefined> {
   if (processes.length === 0) {
     void vscode.window.showInformationMessage(
       vscode.l10n.t(
-        'No process of yours can be dumped: none runs on Java, Node.js, .NET, or Python 3.14 and later.',
+        'None of your processes can be dumped: none runs Java, Node.js, .NET, or Python 3.14 or later.',
       ),
     );
     return undefined;
@@ -55,7 +55,7 @@ async function choose(server: Server): Promise<ProcessRow | undefined> {
     })),
     {
       title: vscode.l10n.t('Take Heap Dump'),
-      placeHolder: vscode.l10n.t('The process pauses; Node.js also needs several times its heap.'),
+      placeHolder: vscode.l10n.t('The process pauses meanwhile; Node.js also needs several times its heap.'),
       matchOnDescription: true,
       matchOnDetail: true,
     },

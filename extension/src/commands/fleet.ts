@@ -63,7 +63,7 @@ async function summarise(folder: string, context: vscode.ExtensionContext, log: 
   const out = `${folder}.fleet`;
   const read = vscode.l10n.t('Read All');
   const detail = vscode.l10n.t(
-    'A process for each core reads every snapshot below it; the summaries are written to {0}.',
+    'One process per core reads every snapshot below it; the summaries are written to {0}.',
     out,
   );
   const question = vscode.l10n.t('{0} has no summaries yet. Read all of its snapshots?', name);

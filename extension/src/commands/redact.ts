@@ -41,7 +41,7 @@ async function askForNames(name: string): Promise<boolean | undefined> {
     },
     {
       label: vscode.l10n.t('Replace Names'),
-      detail: vscode.l10n.t('Your own get others; a mapping file for you alone leads back.'),
+      detail: vscode.l10n.t('Your own names are replaced; a mapping file, for you alone, leads back.'),
       rename: true,
     },
   ];
@@ -61,7 +61,7 @@ async function offer(
           'The dump was saved without its values. Names of classes, fields, functions, threads and files are still in it.',
         )
       : vscode.l10n.t(
-          'The dump was saved without its values and names. {0} leads back to the names: keep it to yourself.',
+          'The dump was saved without its values and names. {0} leads back to the names: keep it private.',
           path.basename(mapping),
         );
   if ((await vscode.window.showInformationMessage(`${said} ${note}`.trim(), open)) === open)

@@ -177,6 +177,7 @@ export class SnapshotView extends Disposable {
         } else {
           this.#pageReady = false;
           this.#requests.cancelAll();
+          this.#dropCommands();
         }
       }),
     );
@@ -198,10 +199,13 @@ export class SnapshotView extends Disposable {
     return this.#status.is === 'open' ? this.#status.result.snapshot : null;
   }
 
-  /** Send `message` as soon as the page shows the snapshot; commands are dropped until then. */
+  /**
+   * Send `message` as soon as the page shows the snapshot. A command that was chosen while the page offered it is
+   * carried out even if the file is being read again by now; before the first opening, there are none.
+   */
   send(message: ToWebviewMessage): void {
     if (this.#pageReady && this.#status.is === 'open') this.#post(message);
-    else if (message.type !== 'command') this.#queued.push(message);
+    else if (message.type !== 'command' || this.#commands.length > 0) this.#queued.push(message);
   }
 
   /** The model of the snapshot, while it is open. */
@@ -453,8 +457,17 @@ export class SnapshotView extends Disposable {
     this.#status = status;
     if (status.is === 'open') this.#files.own.follow(this.uri, status.result.snapshot);
     else this.#files.own.stop();
+    if (status.is === 'failed') {
+      this.#commands = [];
+      this.#dropCommands();
+    }
     this.#moved.fire();
     this.#postStatus();
+  }
+
+  /** Forget the commands that wait for a picture that isn't going to be seen. */
+  #dropCommands(): void {
+    this.#queued = this.#queued.filter(({ type }) => type !== 'command');
   }
 
   #postStatus(): void {

@@ -401,7 +401,7 @@ function missingPython(extensionPath: string): MissingPython {
     };
   }
   const advice = vscode.l10n.t(
-    'Run "Memlens: Install Python…", or set memlens.interpreter to one. "Memlens: Show Log" lists those that were refused, and why.',
+    'Run "Memlens: Install Python…", or set memlens.interpreter to one. "Memlens: Show Log" lists those that were rejected, and why.',
   );
   return { wanted: vscode.l10n.t('Python 3.11 to 3.14'), advice, command: undefined };
 }

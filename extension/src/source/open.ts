@@ -55,7 +55,11 @@ export class SourceOpener {
     beside: boolean,
   ): Promise<void> {
     const params = { snapshot: view.snapshot ?? '', object, type: kind };
-    let source = await this.server.request('memlens/objectSource', params);
+    // all folders of a workspace may be looked through
+    let source = await vscode.window.withProgress(
+      { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Memlens: looking for the source…') },
+      () => this.server.request('memlens/objectSource', params),
+    );
     const { file, candidates, type } = source;
     if (source.path === null && candidates.length > 0) {
       const chosen = await this.#choose(file === '' ? type : file, candidates);

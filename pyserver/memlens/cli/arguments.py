@@ -92,9 +92,9 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     ingest.add_argument("--memory-limit", type=_positive, metavar="BYTES", default=0,
                         help="the memory that may be used (Linux only; default no limit)")  # fmt: skip
     ingest.add_argument("--dump", type=_positive, metavar="NUMBER",
-                        help="of a file with several heap dumps, the one to read (default: the last)")  # fmt: skip
+                        help="which heap dump to read from a file with several (default: the last)")  # fmt: skip
     ingest.add_argument("--no-findings", action="store_true",
-                        help="leave the findings of a large heap dump to the first question for them")  # fmt: skip
+                        help="compute a large heap dump's findings only when they are first asked for")  # fmt: skip
     ingest.add_argument("--memray-python", metavar="PATH", default="",
                         help="a Python that has memray (default: that of MEMLENS_MEMRAY_PYTHON)")  # fmt: skip
     ingest.add_argument("--source-folder", type=Path, metavar="DIR", action="append",
@@ -109,7 +109,7 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     oom = command("oom", "Explain a snapshot's out-of-memory events.")
     lines = command("lines", "Print the source lines that allocated the most, those of your own code first.")
     stack = command("stack", "Print an allocation and its stack.")
-    findings = command("findings", "Say what fills the memory, by whose lines, and what is worth a look.")
+    findings = command("findings", "Print what fills the memory, by whose lines, and what is worth a look.")
     bookmarks = command("bookmarks", "Print the bookmarks that were set in a trace, with their notes.")
     reports = [info, findings, oom, lines, stack, bookmarks]
     for report in reports:
@@ -135,12 +135,12 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         "threads", "Print a heap dump's threads: their frames, and what the variables of each retain."
     )
     images = command(
-        "images", "Print the images of a heap dump, those with the same pixels as one, the largest first."
+        "images", "Print the images of a heap dump, the largest first; those with the same pixels as one row."
     )
     for report in (types, one, paths, threads, images):
         report.add_argument("file", type=Path)
     images.add_argument("--order", choices=("bytes", "freed"), default="bytes",
-                        help="freed: those first of which one in place of all would free most")  # fmt: skip
+                        help="freed: first those of which keeping only one would free the most")  # fmt: skip
     images.add_argument(
         "--filter", default="", metavar="TEXT",
         help="print only the images that match this filter, as in the view: 'held-by:Cache'",
@@ -167,10 +167,12 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     for report in (one, paths):
         report.add_argument(
             "object", type=_object_id, metavar="ID",
-            help="the object's id or address in the file, as 5143, @5143 or 0x7f00",
+            help="the object's id or address in the file, such as 5143, @5143 or 0x7f00",
         )  # fmt: skip
         report.add_argument(
-            "--by-number", action="store_true", help="ID is the object's number in the file, from 0, instead"
+            "--by-number",
+            action="store_true",
+            help="take ID as the object's number in the file, counted from 0",
         )
     paths.add_argument(
         "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
@@ -191,7 +193,7 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
 def _dump(command: AddCommand) -> None:
     dump = command(
         "dump",
-        "Write the heap of a running process into a file: Java, Node.js, .NET, Python. Without PID, list the processes "
+        "Write the heap of a running process to a file: Java, Node.js, .NET or Python. Without PID, list the processes "
         "that can be dumped.",
     )
     dump.add_argument("pid", type=_positive, metavar="PID", nargs="?")
@@ -199,7 +201,7 @@ def _dump(command: AddCommand) -> None:
     dump.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
     dump.add_argument("--no-texts", action="store_true",
                       help="Python only: leave out the text of strings and numbers")  # fmt: skip
-    dump.add_argument("--all", action="store_true", help="Java only: also what nothing refers to any more")
+    dump.add_argument("--all", action="store_true", help="Java only: include unreachable objects (garbage)")
     dump.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
                       help="how long to wait for the process to answer (default: 60)")  # fmt: skip
     dump.add_argument("--json", action="store_true", help="print JSON")
@@ -207,7 +209,7 @@ def _dump(command: AddCommand) -> None:
 
 
 def _redact(command: AddCommand) -> None:
-    redact = command("redact", "Write a heap dump anew without its values, to give to others.")
+    redact = command("redact", "Write a copy of a heap dump without its values, to share it.")
     redact.add_argument("file", type=Path)
     redact.add_argument("out", type=Path, metavar="OUT",
                         help="the file to write; compressed if its name ends in .gz or .zst")  # fmt: skip
@@ -215,7 +217,7 @@ def _redact(command: AddCommand) -> None:
                         help="remove only what may be text: strings, bytes, characters, and arrays of int")  # fmt: skip
     redact.add_argument("--rename", action="store_true",
                         help="Java and Android: also replace names of your classes, their fields, methods and files, "
-                             "and of threads; a mapping.txt beside OUT, for you alone, leads back")  # fmt: skip
+                             "and of threads; a mapping.txt beside OUT, which you keep, maps back")  # fmt: skip
     redact.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
     redact.add_argument("--json", action="store_true", help="print JSON")
     _long_work(redact)
@@ -227,7 +229,7 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare.add_argument("after", type=Path)
     # with a default, since argparse calls what may be left out required without one
     compare.add_argument(
-        "more", type=Path, nargs="*", default=[], help="heap dumps only: further ones, as a series"
+        "more", type=Path, nargs="*", default=[], help="heap dumps only: further dumps, compared as a series"
     )
     compare.add_argument(
         "--device",
@@ -244,7 +246,7 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     compare.add_argument(
         "--by", choices=("line", "function", "file", "stack", "type"),
-        help="what rows are (default: types for heap dumps, else lines; of a heap dump lines are those that allocated)",
+        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those that allocated)",
     )  # fmt: skip
     compare.add_argument(
         "--inclusive",
@@ -279,16 +281,16 @@ def _steps(command: AddCommand) -> argparse.ArgumentParser:
 def _flame(command: AddCommand) -> argparse.ArgumentParser:
     flame = command(
         "flame",
-        "Print where memory was allocated as a tree of calls, or as folded stacks; of a heap dump "
-        "without stacks, what dominates what, by type.",
+        "Print where memory was allocated as a call tree, or as folded stacks; for a heap dump "
+        "without stacks, the dominator tree by type.",
     )
     flame.add_argument("file", type=Path)
     flame.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     flame.add_argument(
         "--value", metavar="V",
-        help="of a trace: live or peak, the bytes live at the peak (the default); total, the bytes of all allocations; "
-        "count, their number; leaked, the bytes live at the end. Of a profile: one of its values, by its name in "
-        "`memlens info` or as live, peak, total, count, temporary or leaked",
+        help="for a trace: live or peak, the bytes live at the peak (the default); total, the bytes of all "
+        "allocations; count, their number; leaked, the bytes live at the end. For a profile: one of its values, by "
+        "its name in `memlens info` or as live, peak, total, count, temporary or leaked",
     )  # fmt: skip
     flame.add_argument(
         "--bottom-up",
@@ -314,10 +316,12 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
 
 def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands that make SQL tables, query them, and write files for other tools."""
-    tables = command("tables", "Make the tables for SQL in an archive, ahead of the first query.")
+    tables = command("tables", "Make an archive's tables for SQL ahead of the first query.")
     tables.add_argument("--part", choices=PARTS, action="append",
                         help="make only this table, or with `base` all others; may be repeated")  # fmt: skip
-    examine = command("examine", "Make the findings in a heap dump's archive, ahead of the first question.")
+    examine = command(
+        "examine", "Make the findings of a heap dump's archive before they are first asked for."
+    )
     for each in (tables, examine):
         each.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
         _long_work(each)
@@ -355,7 +359,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
 
 def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands that make a page or a picture for people."""
-    report = command("report", "Make one HTML page of a snapshot: findings, pictures and tables.")
+    report = command("report", "Write a snapshot's findings, pictures and tables as one HTML page.")
     picture = command("picture", "Draw a snapshot's timeline, flame graph or dominators as SVG.")
     for each in (report, picture):
         each.add_argument("file", type=Path)
@@ -368,16 +372,16 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
                          help="what to draw (default: a trace's timeline, a profile's flame graph, a heap dump's "
                               "dominators)")  # fmt: skip
     picture.add_argument("--by", choices=("line", "function", "module", "category", "file", "size"), default="line",
-                         help="what the timeline's areas are (default line)")  # fmt: skip
-    picture.add_argument("--value", metavar="V", help="of a flame graph: as in `memlens flame`")
+                         help="what the timeline's areas show (default line)")  # fmt: skip
+    picture.add_argument("--value", metavar="V", help="for a flame graph: as in `memlens flame`")
     picture.add_argument(
         "--diff",
         type=Path,
         metavar="AFTER",
-        help="draw the difference flame graph of the file and this one, which is after it",
+        help="draw the difference flame graph of FILE (before) and this one (after)",
     )
-    picture.add_argument("--bottom-up", action="store_true", help="of a flame graph: as in `memlens flame`")
-    picture.add_argument("--by-line", action="store_true", help="of a flame graph: as in `memlens flame`")
+    picture.add_argument("--bottom-up", action="store_true", help="for a flame graph: as in `memlens flame`")
+    picture.add_argument("--by-line", action="store_true", help="for a flame graph: as in `memlens flame`")
     picture.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     picture.add_argument("--theme", choices=("light", "dark", "both"), default="both",
                          help="both (the default) follows what the reader's system prefers")  # fmt: skip

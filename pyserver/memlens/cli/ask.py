@@ -43,7 +43,7 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
     except OSError as error:
         raise FileError(
             phrase("{file} can't be opened: {reason}", file=file, reason=reason(error)),
-            advice=phrase("Name a file; what a pipe has must be written to one first.")
+            advice=phrase("Give a file; write a pipe's output to a file first.")
             if error.errno == errno.EINVAL
             else None,
         ) from error

@@ -60,7 +60,7 @@ def _print(answer: HeapComparison, kind: str) -> None:
         say(f"new: {counted(after.only_objects or 0, 'object')}, {format_bytes(after.only_bytes)}")
         say(f"gone: {counted(before.only_objects or 0, 'object')}, {format_bytes(before.only_bytes)}")
     else:
-        say("matched by type: ids of objects don't last in these dumps")
+        say("matched by type: object ids aren't stable between these dumps")
     say(f"{'retained':>12} {'difference':>12} {'count':>10} {'difference':>11}  type")
     for row in answer.types:
         native = (row.after_native_retained_bytes or 0) - (row.before_native_retained_bytes or 0)

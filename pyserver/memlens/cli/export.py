@@ -57,7 +57,7 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, 
             return _allocations(snapshot, snapshot.info, options), title
         case ProfileInfo() | GraphInfo():
             if options.at != "peak":
-                raise BadRequestError(phrase("A profile is written as a whole: --at is for traces"))
+                raise BadRequestError(phrase("A profile is exported whole: --at is for traces"))
             merged = options.speedscope is not None
             return of_profile(snapshot, options.filter, merged=merged), name
         case _:

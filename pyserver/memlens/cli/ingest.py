@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
             raise
         raise OutOfMemoryError(
             phrase(
-                "Reading {file} takes more than the allowed {limit}",
+                "Reading {file} needs more than the allowed {limit}",
                 file=options.file,
                 limit=format_bytes(options.memory_limit),
             )

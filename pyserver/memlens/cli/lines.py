@@ -109,7 +109,7 @@ def _print_timeline(options: argparse.Namespace, answer: _Timeline) -> None:
     for each in answer.charged:
         words = _words(each.to, attribution_of(options), "no Python frame with a known line")
         say(f"{_figures(each)} {'':>10}  {words}")
-    say(f"{_figures(answer.total)} {'':>10}  in all")
+    say(f"{_figures(answer.total)} {'':>10}  in total")
 
 
 def _figures(sums: ChargedFigures) -> str:
@@ -143,7 +143,7 @@ def _print_profile(options: argparse.Namespace, profile: ProfileInfo, answer: _P
     for each in answer.charged:
         words = _words(each.to, attribution_of(options), "no frame with a known line")
         say(f"{'':>12} {format_value(each.amount, value.unit):>12}  {words}")
-    say(f"{'':>12} {format_value(answer.total, value.unit):>12}  in all")
+    say(f"{'':>12} {format_value(answer.total, value.unit):>12}  in total")
     for warning in profile.warnings:
         # without this, a line that needed a pool would seem to be the one that keeps the memory
         if warning.code == "pools":

@@ -52,9 +52,7 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
     say(f"{words(row, kind)}{place(row)}")
     for flag in row.flags:
         say(flag)
-    reached = (
-        "no root reaches it" if row.distance is None else f"{counted(row.distance, 'reference')} from a root"
-    )
+    reached = "unreachable" if row.distance is None else f"{counted(row.distance, 'reference')} from a root"
     say(f"{format_bytes(row.shallow_bytes)} shallow, {format_bytes(row.retained_bytes)} retained, {reached}")
     if row.native_retained_bytes:
         say(

@@ -45,10 +45,14 @@ def writing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """
     check_target(target)
     partial = partial_file(target, os.getpid())
-    with room_in(target.parent, target.name, advice=phrase("Make room on it, or write the file elsewhere.")):
+    with room_in(
+        target.parent, target.name, advice=phrase("Free some space on it, or write the file elsewhere.")
+    ):
         try:
+            # one of that name is left over, or somebody else's who waits for what is written to it
+            partial.unlink(missing_ok=True)
             mode = 0o600 if private else 0o666
-            with open(partial, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
+            with open(partial, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
                 yield file
             partial.replace(target)
         finally:

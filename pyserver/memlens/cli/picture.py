@@ -45,9 +45,7 @@ def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
     if of == "timeline":
         trace = timeline_of(info, "events", phrase("a picture over time"))
         if options.value is not None:
-            raise BadRequestError(
-                phrase("A timeline shows the bytes that are live: --value is for flame graphs")
-            )
+            raise BadRequestError(phrase("A timeline shows live bytes: --value is for flame graphs"))
         device = trace.default_device if options.device is None else options.device
         return timeline(snapshot, Part(device, filter=options.filter, by=GroupedBy(options.by)))
     if of in ("dominators", "sunburst"):
@@ -77,10 +75,10 @@ def _dominators(snapshot: Snapshot, options: argparse.Namespace, of: str) -> Svg
     if options.filter or options.value is not None or options.bottom_up or options.by_line:
         raise BadRequestError(
             phrase(
-                "Dominators are drawn whole, by what they retain: --filter, --value, --bottom-up and --by-line are "
-                "for other pictures"
+                "Dominators are drawn unfiltered, by retained size: --filter, --value, --bottom-up and "
+                "--by-line are for other pictures"
             ),
-            advice=phrase("The allocations of a heap dump with stacks are drawn by --of flame."),
+            advice=phrase("Use --of flame to draw the allocations of a heap dump that has stacks."),
         )
     draw = flame if of == "dominators" else sunburst
     return draw(

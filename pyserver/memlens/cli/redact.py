@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         say(f"{options.out}: {format_bytes(written)}")
         if leads_back is not None:
-            say(f"{leads_back}: leads back to the names, so keep it to yourself")
+            say(f"{leads_back}: leads back to the names, so keep it private")
         if broken is not None:
             say(f"note: {broken}", error=True)
     return 0

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if answer.inferred_module is not None:
         say(f"module: {answer.inferred_module} (inferred)")
     if answer.frames:
-        say(f"same stack: {counted(same.count, 'allocation')}, {format_bytes(same.total_bytes)} in all, "
+        say(f"same stack: {counted(same.count, 'allocation')}, {format_bytes(same.total_bytes)} in total, "
               f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
     label = allocation.label
     if label is not None and label.source == "inferred":

@@ -16,7 +16,7 @@ def write(pid: int, file: Path, *, timeout_s: float, report: Callable[[int], Non
     tool = shutil.which(_TOOL) or shutil.which(_TOOL, path=str(Path.home() / ".dotnet" / "tools"))
     if tool is None:
         raise DumpError(
-            phrase("Dumps of .NET are taken by dotnet-gcdump, which isn't here"),
+            phrase(".NET heap dumps are taken by dotnet-gcdump, which isn't installed here"),
             advice=phrase("Install it: dotnet tool install --global dotnet-gcdump"),
         )
     # it adds this ending to files without it

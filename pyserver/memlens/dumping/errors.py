@@ -31,6 +31,6 @@ def out_of_reach(process_id: int, error: OSError) -> DumpError:
     return DumpError(
         phrase("Process {pid} can't be reached: {reason}", pid=str(process_id), reason=reason(error)),
         advice=phrase(
-            "It runs in a container or with other rights; run `memlens dump` as root, or inside it."
+            "It runs in a container or as another user; run `memlens dump` as root, or inside the container."
         ),
     )

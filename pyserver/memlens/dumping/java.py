@@ -24,6 +24,8 @@ from memlens.texts import phrase
 _NO_ATTACH = "-XX:+DisableAttachMechanism"
 _CREATED = "Heap dump file created"
 _ANSWER_BYTES = 1 << 16
+_LONGEST_ARGUMENT = 1024
+"""In bytes, ``AttachOperation::arg_length_max`` of OpenJDK."""
 
 
 def write(
@@ -46,12 +48,22 @@ def write(
         )
     if sys.platform == "linux":
         with _attached(pid, timeout_s) as connection, place.written_by(pid, file) as path:
+            _check_length(path)
             seen = linux.root_of(pid) / path.lstrip("/")
             said = _asked(connection, pid, ("dumpheap", path, "-live" if live else "-all", ""), seen, report)
     else:
         said = _by_jcmd(pid, file, live=live, report=report)
     if _CREATED not in said or not file.exists():
         raise _refused(pid, said)
+
+
+def _check_length(path: str) -> None:
+    """Raise :class:`DumpError` for a path at which the virtual machine hangs up without a word."""
+    if len(os.fsencode(path)) > _LONGEST_ARGUMENT:
+        raise DumpError(
+            phrase("A virtual machine takes no path of more than {n} bytes", n=_LONGEST_ARGUMENT),
+            advice=phrase("Choose another file."),
+        )
 
 
 def _refused(pid: int, said: str) -> DumpError:
@@ -61,7 +73,7 @@ def _refused(pid: int, said: str) -> DumpError:
             "The virtual machine writes the file itself: choose a folder that its user can enter, such as /tmp."
         )
     elif "No space left" in said:
-        advice = phrase("Make room on it, or write the file elsewhere.")
+        advice = phrase("Free some space on it, or write the file elsewhere.")
     else:
         advice = phrase("Try `jcmd {pid} GC.heap_dump FILE`.", pid=str(pid))
     return DumpError(
@@ -74,12 +86,13 @@ def _refused(pid: int, said: str) -> DumpError:
 def _attached(pid: int, timeout_s: float) -> Iterator[socket.socket]:
     """A connection to the virtual machine."""
     # its own /tmp, which is another one in a container or in a service with PrivateTmp
-    folder, inner = linux.root_of(pid) / "tmp", linux.inner_pid(pid)
-    listener = folder / f".java_pid{inner}"
+    inner = linux.inner_pid(pid)
     try:
-        connection = _connected(pid, listener)
-        if connection is None:
-            connection = _woken(pid, folder / f".attach_pid{inner}", listener, timeout_s)
+        with linux.temporary_folder(pid) as folder:
+            listener = folder / f".java_pid{inner}"
+            connection = _connected(pid, listener)
+            if connection is None:
+                connection = _woken(pid, folder / f".attach_pid{inner}", listener, timeout_s)
     except PermissionError as error:
         raise out_of_reach(pid, error) from error
     with connection:
@@ -99,7 +112,7 @@ def _connected(pid: int, listener: Path) -> socket.socket | None:
     if peer != pid:
         connection.close()
         raise DumpError(
-            phrase("At {file} another process answers ({pid})", file=listener, pid=str(peer)),
+            phrase("Another process ({pid}) answers at {file}", file=listener, pid=str(peer)),
             advice=phrase("Remove that file, and try again."),
         )
     return connection
@@ -110,14 +123,18 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
     if not linux.catches(pid, signal.SIGQUIT):
         # the signal would end it
         raise DumpError(
-            phrase("The virtual machine of process {pid} doesn't take requests", pid=str(pid)),
+            phrase("The virtual machine of process {pid} doesn't accept requests", pid=str(pid)),
             advice=phrase("It has only just started; try again in a moment."),
         )
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(request, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o660))
+    # a file that is there is left over, or a link that leads to another
+    request.unlink(missing_ok=True)
+    opened = os.open(request, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o660)
     try:
-        # HotSpot takes the request only from its own user
-        os.chown(request, linux.user_of(pid), linux.group_of(pid))
+        try:
+            # HotSpot takes the request only from its own user
+            os.fchown(opened, linux.user_of(pid), linux.group_of(pid))
+        finally:
+            os.close(opened)
         os.kill(pid, signal.SIGQUIT)
         deadline = time.monotonic() + timeout_s
         while (connection := _connected(pid, listener)) is None:
@@ -127,7 +144,7 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
                 raise no_answer(
                     pid,
                     timeout_s,
-                    phrase("It may be too busy, or may not take requests; allow more time by --timeout."),
+                    phrase("It may be busy, or may not accept requests; allow more time with --timeout."),
                 )
             time.sleep(POLL_S)
         return connection
@@ -167,7 +184,7 @@ def _by_jcmd(pid: int, file: Path, *, live: bool, report: Callable[[int], None])
         jcmd = shutil.which("jcmd", path=str(Path(home, "bin")))
     if jcmd is None:
         raise DumpError(
-            phrase("There is no jcmd, which takes dumps of Java on this system"),
-            advice=phrase("Put the folder bin of a JDK on the PATH, or set JAVA_HOME."),
+            phrase("jcmd, which takes heap dumps of Java on this system, was not found"),
+            advice=phrase("Put a JDK's bin folder on the PATH, or set JAVA_HOME."),
         )
     return run([jcmd, str(pid), "GC.heap_dump", *([] if live else ["-all"]), str(file)], file, report).text

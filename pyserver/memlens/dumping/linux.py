@@ -1,5 +1,6 @@
 """What Linux says of its processes: proc(5)."""
 
+import contextlib
 import os
 import socket
 import struct
@@ -36,11 +37,11 @@ def check(pid: int) -> None:
     except OSError as error:
         raise DumpError(
             phrase("There is no process {pid}", pid=number),
-            advice=phrase("`memlens dump` without a number lists those that can be dumped."),
+            advice=phrase("`memlens dump` without a process id lists those that can be dumped."),
         ) from error
     if state == "Z":
         raise DumpError(
-            phrase("Process {pid} has ended, and only waits for its parent to notice", pid=number),
+            phrase("Process {pid} has ended, and is waiting for its parent to notice", pid=number),
             advice=phrase("Try another process."),
         )
     owner = user_of(pid)
@@ -52,7 +53,7 @@ def check(pid: int) -> None:
     if state in "Tt":
         raise DumpError(
             phrase("Process {pid} is stopped, and can't answer", pid=number),
-            advice=phrase("Let it go on (kill -CONT {pid}, or in its debugger) and try again.", pid=number),
+            advice=phrase("Resume it (kill -CONT {pid}, or in its debugger) and try again.", pid=number),
         )
 
 
@@ -132,6 +133,23 @@ def user_name(user: int) -> str:
 def root_of(pid: int) -> Path:
     """Return the folder that is / for a process, which is another one in a container."""
     return PROC / str(pid) / "root"
+
+
+@contextlib.contextmanager
+def temporary_folder(pid: int) -> Iterator[Path]:
+    """The folder that is /tmp for a process, by a path that leads nowhere else meanwhile.
+
+    In a container it may be a link, which would be followed to a folder of this machine. Raises :class:`DumpError`.
+    """
+    flags = os.O_PATH | os.O_DIRECTORY
+    try:
+        opened = os.open(root_of(pid) / "tmp", flags if sees(pid, Path("/")) else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        raise out_of_reach(pid, error) from error
+    try:
+        yield PROC / "self/fd" / str(opened)
+    finally:
+        os.close(opened)
 
 
 def sees(pid: int, folder: Path) -> bool:

@@ -20,6 +20,9 @@ from memlens.dumping.inspector import Address, Inspector, InspectorError, sessio
 from memlens.texts import phrase
 
 _POLL_S = 0.1
+_LATE_S = 2.0
+"""How long after it was asked for an inspector is waited for that is no longer needed."""
+
 _DEFAULT_PORT = 9229
 _PORT_OPTION = re.compile(r"--(?:inspect|inspect-brk|inspect-wait|inspect-port|debug-port)=(?:.*:)?(\d+)")
 _ANY_PORT = 0
@@ -81,24 +84,51 @@ def _inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterat
             yield inspector
             return
     _open(pid, arguments)
-    deadline = time.monotonic() + timeout_s
-    while True:
-        opened = _listening(pid)
-        # on Linux what it has begun to listen at, elsewhere where it should
-        new = _candidates(opened, ports) if opened is None or before is None else sorted(opened - before)
-        with _found(pid, new, timeout_s) as inspector:
-            if inspector is not None:
-                try:
-                    yield inspector
-                finally:
-                    # also after Ctrl+C: the process closes it once it has finished the snapshot
-                    with contextlib.suppress(InspectorError):
-                        inspector.value(_CLOSE, 0 if sys.exc_info()[0] else timeout_s)
-                return
-        if not _is_alive(pid):
-            raise ended(pid)
-        if time.monotonic() > deadline:
-            raise _not_opened(pid, ports, timeout_s)
+    deadline, is_found = time.monotonic() + timeout_s, False
+    try:
+        while True:
+            with _found(pid, _opened(pid, before, ports), timeout_s) as inspector:
+                if inspector is not None:
+                    is_found = True
+                    try:
+                        yield inspector
+                    finally:
+                        # also after Ctrl+C: the process closes it once it has finished the snapshot
+                        with contextlib.suppress(InspectorError):
+                            inspector.value(_CLOSE, 0 if sys.exc_info()[0] else timeout_s)
+                    return
+            _wait(pid, ports, deadline, timeout_s)
+    except BaseException:
+        if not is_found:
+            _close_later(pid, before, ports)
+        raise
+
+
+def _wait(pid: int, ports: set[int], deadline: float, timeout_s: float) -> None:
+    """Wait a little for the inspector. Raises :class:`DumpError` if it won't be opened, or not before the deadline."""
+    if not _is_alive(pid):
+        raise ended(pid)
+    if time.monotonic() > deadline:
+        raise _not_opened(pid, ports, timeout_s)
+    time.sleep(_POLL_S)
+
+
+def _opened(pid: int, before: set[Address] | None, ports: set[int]) -> list[Address]:
+    """Where the inspector may have been opened: on Linux what the process has begun to listen at."""
+    now = _listening(pid)
+    return _candidates(now, ports) if now is None or before is None else sorted(now - before)
+
+
+def _close_later(pid: int, before: set[Address] | None, ports: set[int]) -> None:
+    """Have the process close its inspector when it comes to it: whoever reaches that can make it run anything."""
+    guarded = f"process.pid === {_inner_pid(pid)} && ({_CLOSE})"
+    deadline = time.monotonic() + _LATE_S
+    while _is_alive(pid) and time.monotonic() < deadline:
+        for address in _opened(pid, before, ports):
+            with session(address) as inspector, contextlib.suppress(InspectorError):
+                if inspector is not None:
+                    inspector.value(guarded, _POLL_S)
+                    return
         time.sleep(_POLL_S)
 
 
@@ -119,7 +149,7 @@ def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Ins
 
 
 def _busy(pid: int, timeout_s: float) -> DumpError:
-    advice = phrase("Its main thread may be in a long call; allow more time by --timeout.")
+    advice = phrase("Its main thread may be in a long call; allow more time with --timeout.")
     return no_answer(pid, timeout_s, advice)
 
 
@@ -133,7 +163,7 @@ def _open(pid: int, arguments: tuple[str, ...]) -> None:
     if sys.platform == "linux":
         if not linux.shares_network(pid):
             raise DumpError(
-                phrase("Process {pid} has a network of its own, as in a container", pid=str(pid)),
+                phrase("Process {pid} has its own network, as in a container", pid=str(pid)),
                 advice=phrase(
                     "Run `memlens dump` there: nsenter -t {pid} -n memlens dump {pid} OUT", pid=str(pid)
                 ),
@@ -153,9 +183,11 @@ def _open(pid: int, arguments: tuple[str, ...]) -> None:
 def _not_opened(pid: int, ports: set[int], timeout_s: float) -> DumpError:
     taken = next((port for port in sorted(ports) if _is_taken(port)), None)
     if taken is None:
-        return no_answer(
-            pid, timeout_s, phrase("The program may handle SIGUSR1 itself; start it with --inspect.")
+        advice = phrase(
+            "The program may handle SIGUSR1 itself; start it with --inspect. If it is only busy it opens its "
+            "inspector later, for all users of this machine: restart it where that matters."
         )
+        return no_answer(pid, timeout_s, advice)
     return DumpError(
         phrase(
             "Process {pid} can't open its inspector: another program uses port {port}",

@@ -1,13 +1,16 @@
 """Where a dump is written until it is whole: a folder beside its place that only its owner can look into."""
 
 import contextlib
+import errno
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from memlens.dumping import linux
+from memlens.dumping.errors import DumpError
 from memlens.errors import BadRequestError
 from memlens.store.files.disk import make_private, partial_file, room_in
 from memlens.texts import phrase
@@ -34,7 +37,7 @@ def writing(out: Path, pid: int) -> Iterator[Path]:
     The folder has a short life: whoever is still writing when it is removed can't leave a file behind.
     """
     folder = partial_file(out, os.getpid())
-    advice = phrase("Make room on it, or write the file elsewhere.")
+    advice = phrase("Free some space on it, or write the file elsewhere.")
     with room_in(out.parent, out.name, advice=advice):
         folder.mkdir(mode=0o700)
         try:
@@ -56,16 +59,16 @@ def written_by(pid: int, file: Path) -> Iterator[str]:
     if sys.platform != "linux" or linux.sees(pid, file.parent):
         yield str(file)
         return
-    root = linux.root_of(pid)
     folder = Path("/tmp", f"memlens-{os.getpid()}-{file.parent.stat().st_ino}")  # noqa: S108 - of the other process
-    inside = root / folder.relative_to("/")
-    with room_in(folder.parent, file.name, advice=phrase("It is the disk of a container; make room on it.")):
+    advice = phrase("It is the disk of a container; free some space on it.")
+    with room_in(folder.parent, file.name, advice=advice), linux.temporary_folder(pid) as temporary:
+        inside = temporary / folder.name
         inside.mkdir(mode=0o700)
         try:
             _give(inside, pid)
             yield str(folder / file.name)
-            if (inside / file.name).exists():
-                with (inside / file.name).open("rb") as source, file.open("xb") as target:
+            if (inside / file.name).is_file():
+                with open(_regular(inside / file.name), "rb") as source, file.open("xb") as target:
                     shutil.copyfileobj(source, target, _CHUNK_BYTES)
         finally:
             shutil.rmtree(inside, ignore_errors=True)
@@ -79,6 +82,29 @@ def _give(folder: Path, pid: int) -> None:
 
 def _own(file: Path) -> None:
     """Make a file that a process has written private to this user."""
-    if sys.platform != "win32" and file.stat().st_uid != os.geteuid():
-        os.chown(file, os.geteuid(), os.getegid())
-    make_private(file)
+    if sys.platform == "win32":
+        make_private(file)
+        return
+    opened = _regular(file)
+    try:
+        if os.fstat(opened).st_uid != os.geteuid():
+            os.fchown(opened, os.geteuid(), os.getegid())
+        os.fchmod(opened, 0o600)
+    finally:
+        os.close(opened)
+
+
+def _regular(file: Path) -> int:
+    """Open a file in a folder of another user's, who may have put a link to a third one's in its place."""
+    opened = -1
+    try:
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        found = os.fstat(opened)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            return opened
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    if opened >= 0:
+        os.close(opened)
+    raise DumpError(phrase("The process has put something else in the place of its heap dump"))

@@ -59,8 +59,8 @@ def process(pid: int) -> Process:
     found = next((each for each in _all(pid) if each.pid == pid), None)
     if found is None:
         raise DumpError(
-            phrase("There is no process {pid} of yours", pid=str(pid)),
-            advice=phrase("`memlens dump` without a number lists those that can be dumped."),
+            phrase("You have no process {pid}", pid=str(pid)),
+            advice=phrase("`memlens dump` without a process id lists those that can be dumped."),
         )
     return found
 
@@ -108,5 +108,5 @@ def _said(command: list[str]) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         raise DumpError(
             phrase("The processes of this machine can't be listed: {reason}", reason=str(error)),
-            advice=phrase("Give the number of the process to `memlens dump`."),
+            advice=phrase("Give `memlens dump` the process id."),
         ) from error

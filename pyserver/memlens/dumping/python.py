@@ -26,7 +26,9 @@ def write(
     if sys.platform == "linux" and not own and minor is not None and minor >= FIRST_PYTHON:
         if not linux.sees(pid, Path("/")):
             raise DumpError(
-                phrase("Process {pid} runs in a container, on a Python that isn't here", pid=str(pid)),
+                phrase(
+                    "Process {pid} runs in a container, on a Python that isn't installed here", pid=str(pid)
+                ),
                 advice=phrase("Run python3.{minor} -m memlens.remote_dump PID OUT there.", minor=str(minor)),
             )
         return _by(linux.program(pid), pid, file, texts=texts, timeout_s=timeout_s, report=report)

@@ -50,7 +50,7 @@ def take(pid: int, out: Path, options: Options, report: Callable[[int, float | N
     if not options.texts and kind not in (Kind.PYTHON, None):
         raise BadRequestError(
             phrase("Only Python's dumps are written without texts"),
-            advice=phrase("`memlens redact` writes any dump anew without its values."),
+            advice=phrase("`memlens redact` writes any dump again without its values."),
         )
     if not options.live and kind is not Kind.JAVA:
         raise BadRequestError(phrase("Only Java's dumps are written with garbage"))
@@ -87,19 +87,22 @@ def _unknown(found: Process) -> DumpError:
     if found.runtime is None:
         return DumpError(
             phrase(
-                "Process {pid} ({name}) runs on nothing whose heap can be dumped",
+                "Process {pid} ({name}) runs on no runtime whose heap can be dumped",
                 pid=str(found.pid),
                 name=found.name,
             ),
             advice=phrase(
-                "Memlens dumps Java, Node.js, .NET, and Python 3.14 and later; docs/recording.md is about others."
+                "Memlens can dump Java, Node.js, .NET, and Python 3.14 and later; see docs/recording.md for "
+                "others."
             ),
         )
     advice = {
-        Kind.RUBY: phrase("ObjectSpace.dump_all writes it, in the program or by rbtrace: see docs/ruby.md."),
-        Kind.OPENJ9: phrase("It writes no HPROF files; run the program on HotSpot."),
+        Kind.RUBY: phrase(
+            "Write it with ObjectSpace.dump_all, in the program or through rbtrace: see docs/ruby.md."
+        ),
+        Kind.OPENJ9: phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
     }
     return DumpError(
-        phrase("Heaps of {runtime} can't be dumped from outside", runtime=NAMES[found.runtime.kind]),
+        phrase("{runtime} heaps can't be dumped from outside", runtime=NAMES[found.runtime.kind]),
         advice=advice[found.runtime.kind],
     )

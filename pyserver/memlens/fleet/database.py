@@ -37,7 +37,7 @@ _COMMIT_S = 0.5
 _SQL_TYPES = {"integer": "INTEGER", "real": "REAL", "text": "TEXT", "boolean": "INTEGER"}
 
 
-_ELSEWHERE = phrase("Choose another folder by --out.")
+_ELSEWHERE = phrase("Choose another folder with --out.")
 _AGAIN = phrase("Make the summaries again, in another folder.")
 
 

@@ -67,7 +67,7 @@ class SchedulerError(MemlensError):
     """The given scheduler can't be reached, or disconnected."""
 
     code = "scheduler"
-    advice = phrase("Check its address, and that it runs.")
+    advice = phrase("Check its address and that it is running.")
 
 
 class Finished(NamedTuple):
@@ -103,11 +103,14 @@ class Engine:
 
     @property
     def slots(self) -> int:
-        """How many files are read at once, as last counted."""
+        """How many files are read at once, as last counted. Raises :class:`SchedulerError`."""
         now = time.monotonic()
         if not self._slots or now - self._counted_at >= _COUNT_S:
             self._counted_at = now
-            self._slots = len(self._client.nthreads())
+            try:
+                self._slots = len(self._client.nthreads())
+            except OSError as error:  # as which Dask's closed connections count
+                raise SchedulerError(phrase("The scheduler went away")) from error
         return self._slots
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished | None]:
@@ -302,7 +305,7 @@ def _scratch() -> Iterator[str]:
 def _named(scheduler: str) -> Iterator[Any]:
     if "@" in scheduler:
         raise SchedulerError(
-            phrase("The scheduler's address has a user or a password in it, which Dask doesn't take")
+            phrase("The scheduler's address has a user or a password in it, which Dask doesn't accept")
         )
     with needed("distributed"):
         import distributed

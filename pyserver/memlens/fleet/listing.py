@@ -88,7 +88,7 @@ def _unlisted(path: str, message: Text) -> dict[str, Any]:
     problem = Problem(
         "system",
         message,
-        phrase("Check where it leads, and its permissions."),
+        phrase("Check where the link leads and its permissions."),
     )
     return {"name": path, "type": _UNLISTED, "problem": problem}
 

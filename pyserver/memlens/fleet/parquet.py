@@ -40,7 +40,7 @@ def _write(database: Database, table: str) -> Path:
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(partial.unlink, missing_ok=True)
         cleanup.enter_context(
-            room_in(database.folder, target.name, advice=phrase("Choose another folder by --out."))
+            room_in(database.folder, target.name, advice=phrase("Choose another folder with --out."))
         )
         with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
             while batch := list(itertools.islice(rows, _ROWS)):

@@ -53,7 +53,7 @@ class StoreError(MemlensError):
 
     code = "store"
     advice = phrase(
-        "Check the address, and the credentials that fsspec finds (its configuration or the environment)."
+        "Check the address and the credentials that fsspec finds (in its configuration or the environment)."
     )
 
 
@@ -100,7 +100,7 @@ def place_of(named: str) -> Place:
     place = _place(named)
     if not _is_utf8(place.path):
         raise BadRequestError(
-            phrase("The name of {path} is not UTF-8, and summaries need one that is", path=shown(place.path)),
+            phrase("The name of {path} is not UTF-8; the names of summaries must be", path=shown(place.path)),
             advice=phrase("Rename it, or use a link to it."),
         )
     return place
@@ -111,7 +111,7 @@ def _check_url(scheme: str, rest: str) -> None:
         raise BadRequestError(
             phrase("{scheme}:// is not a kind of store that Memlens reads", scheme=shown(scheme)),
             advice=phrase(
-                "Name a folder, a glob, or a URL of {stores}.",
+                "Give a folder, a glob, or a URL of {stores}.",
                 stores=", ".join(f"{each}://" for each in STORES),
             ),
         )
@@ -236,7 +236,7 @@ def fetch(
     copy = folder / place.path.rpartition("/")[2]
     with (
         opened(place) as store,
-        room_in(folder, phrase("a snapshot"), advice=phrase("Give the workers more room for files.")),
+        room_in(folder, phrase("a snapshot"), advice=phrase("Give the workers more disk space.")),
     ):
         store.invalidate_cache()
         with (

@@ -125,7 +125,9 @@ def run(options: Options, listener: Listener) -> Result:
     if not files:
         is_glob = root_of(place) is not None
         advice = phrase(
-            "A glob has to name files: FOLDER/** are all below a folder." if is_glob else "Check the place."
+            "A glob must match files: FOLDER/** is everything below a folder."
+            if is_glob
+            else "Check the folder or URL."
         )
         raise BadRequestError(phrase("There are no files at {place}", place=options.place), advice=advice)
     with written(options.out, _absolute(place)) as database:

@@ -70,7 +70,7 @@ class SnapshotRow(Struct, frozen=True):
 
 
 class FigureRow(Struct, frozen=True, array_like=True):
-    """A figure of a snapshot as a whole."""
+    """A figure of a whole snapshot."""
 
     device: Annotated[int | None, _is("the device, NULL for other models")]
     name: Annotated[Text, _is("what it is: a column of `memlens info`, or the name of a profile's value")]
@@ -119,8 +119,8 @@ class LineRow(Struct, frozen=True, array_like=True):
     code: Annotated[Text, _is("user, library or native")]
     peak_bytes: Annotated[int, _is("live at the peak")]
     end_bytes: Annotated[int, _is("live at the end")]
-    total_bytes: Annotated[int, _is("allocated in all")]
-    count: Annotated[int, _is("allocations in all")]
+    total_bytes: Annotated[int, _is("allocated in total")]
+    count: Annotated[int, _is("allocations in total")]
 
 
 class StepRow(Struct, frozen=True, array_like=True):

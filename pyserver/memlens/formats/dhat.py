@@ -152,7 +152,7 @@ def _shortened(header: _Header) -> _Header:
 
 
 def _in_all(verb: str) -> Text:
-    return phrase("Allocated in all") if verb == "Allocated" else phrase("{verb} in all", verb=verb)
+    return phrase("Allocated in total") if verb == "Allocated" else phrase("{verb} in total", verb=verb)
 
 
 def _done(header: _Header) -> Text:

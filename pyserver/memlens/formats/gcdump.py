@@ -200,17 +200,19 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
     notices = []
     if cut:
         said = phrase(
-            "The dump is truncated: {n} objects at its end are unknown, and what was sampled isn't known.",
+            "The dump is truncated: {n} objects at its end are unknown, and so is how they were sampled.",
             n=nodes.broken,
         )
         if not nodes.broken:
-            said = phrase("The dump is truncated: objects have no address, and what was sampled isn't known.")
+            said = phrase(
+                "The dump is truncated: objects have no addresses, and how they were sampled is unknown."
+            )
         notices.append(Notice("cut-file", said))
     elif nodes.broken:
         notices.append(
             Notice(
                 "broken-nodes",
-                phrase("Nodes whose record is damaged, which are shown as empty: {n}.", n=nodes.broken),
+                phrase("Damaged nodes, shown as empty: {n}.", n=nodes.broken),
             )
         )
     notices += counted_notices(dangling=nodes.dangling)
@@ -223,8 +225,9 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
         notices.append(Notice("other-total", said))
     if _sane(dump.count_multiplier) > 1 or _multipliers(dump) is not None:
         said = phrase(
-            "Sampled: an object of the file stands for {n} of the program on average, more or fewer by its type. "
-            "Counts and sizes are those of the file's objects, unless they are marked as estimates.",
+            "Sampled: each object in the file stands for {n} in the program on average, more or fewer "
+            "depending on its type. Counts and sizes are those of the objects in the file unless marked as "
+            "estimates.",
             n=f"{_sane(dump.count_multiplier):.3g}",
         )
         notices.append(Notice("sampled", said))

@@ -111,7 +111,7 @@ class FileReader:
             return None
         if tag not in (_BEGIN, _BEGIN_PRIVATE):
             raise DamagedSnapshotError(
-                phrase("The dump has {tag} where an object begins", tag=tag), offset=self.at - 1
+                phrase("The dump has {tag} where an object should begin", tag=tag), offset=self.at - 1
             )
         start = self.at
         tag = self.take(1)[0]
@@ -161,7 +161,7 @@ def _read_head(reader: FileReader, dump: GcDump) -> None:
     reader.take(len(MAGIC))
     begun = reader.begin()
     if begun is None or begun.name != "GCHeapDump":
-        raise NotASnapshotError(phrase("The file is of PerfView's kind, but no heap dump"))
+        raise NotASnapshotError(phrase("The file is in PerfView's format, but is not a heap dump"))
     dump.version = begun.version
     if dump.version < OLDEST:
         raise NotASnapshotError(
@@ -175,7 +175,8 @@ def _read_head(reader: FileReader, dump: GcDump) -> None:
     dump.total_bytes, dump.root, types = reader.unpack("qii")
     if not 0 <= types <= (len(reader.data) - reader.at) // _TYPE_BYTES:
         raise DamagedSnapshotError(
-            phrase("The dump has {types} types, for which it is too short", types=types), offset=reader.at - 4
+            phrase("The dump claims {types} types but is too short to hold them", types=types),
+            offset=reader.at - 4,
         )
     for _ in range(types):
         dump.names.append(reader.text() or "")
@@ -185,7 +186,9 @@ def _read_head(reader: FileReader, dump: GcDump) -> None:
     dump.table = reader.at
     if not 0 < dump.node_count <= (len(reader.data) - reader.at) // 4 or not types:
         raise DamagedSnapshotError(
-            phrase("The dump has {node_count} nodes, for which it is too short", node_count=dump.node_count),
+            phrase(
+                "The dump claims {node_count} nodes but is too short to hold them", node_count=dump.node_count
+            ),
             offset=reader.at - 4,
         )
     reader.at += 4 * dump.node_count

@@ -12,22 +12,24 @@ def counted_notices(**counts: int) -> list[Notice]:
 def _said(name: str, n: int) -> Text:
     match name:
         case "bad_lines":
-            return phrase("Lines that are not objects, which are left out: {n}.", n=n)
+            return phrase("Lines left out because they are not objects: {n}.", n=n)
         case "dangling":
-            return phrase("References to objects that are not in the file, which are left out: {n}.", n=n)
+            return phrase("References left out because their objects are not in the file: {n}.", n=n)
         case "duplicate_ids":
-            return phrase("Objects with the address of an earlier one: {n}. References lead to it.", n=n)
+            return phrase(
+                "Objects at the address of an earlier one: {n}. References lead to the earlier one.", n=n
+            )
         case "short_instances":
             return phrase("Objects that are shorter than their class's fields: {n}.", n=n)
         case "unknown_classes":
             return phrase("Objects whose class is not in the file: {n}.", n=n)
         case "shortened_texts":
-            return phrase("Strings that are shown without their end: {n}.", n=n)
+            return phrase("Strings shown without their end: {n}.", n=n)
         case "impossible_natives":
-            return phrase("Sizes of native memory that can't be, which are left out: {n}.", n=n)
+            return phrase("Native memory left out because its size is impossible: {n}.", n=n)
         case "shared_stacks":
             return phrase(
-                "Threads that have the same long stack as others, whose frames are left out: {n}.", n=n
+                "Threads whose frames are left out because others have the same long stack: {n}.", n=n
             )
         case _:
             raise ValueError(name)

@@ -52,7 +52,7 @@ LIVE = [
 ]
 _TOTAL = [
     ValueType("alloc_objects", "count", "total", phrase("Allocations made")),
-    ValueType("alloc_space", "bytes", "total", phrase("Allocated in all")),
+    ValueType("alloc_space", "bytes", "total", phrase("Allocated in total")),
 ]
 _GROWTH = [
     ValueType("objects", "count", "other", phrase("Times that the heap grew")),
@@ -61,7 +61,7 @@ _GROWTH = [
 
 ERRORS = {
     kernel.SYNTAX: phrase("A line doesn't belong in a heap profile"),
-    kernel.BAD_NUMBER: phrase("A number is larger than any in a heap profile"),
+    kernel.BAD_NUMBER: phrase("A number is too large for a heap profile"),
     kernel.TOO_DEEP: phrase("A stack is far deeper than any that recorders write"),
 }
 

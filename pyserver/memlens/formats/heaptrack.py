@@ -51,7 +51,7 @@ VALUES = [
     ValueType("peak_count", "count", "peak", phrase("Live allocations at the peak")),
     ValueType("leaked_bytes", "bytes", "end", phrase("Leaked: live at the end")),
     ValueType("leaked_count", "count", "end", phrase("Leaked allocations")),
-    ValueType("total_bytes", "bytes", "total", phrase("Allocated in all")),
+    ValueType("total_bytes", "bytes", "total", phrase("Allocated in total")),
     ValueType("total_count", "count", "total", phrase("Calls to allocation functions")),
     ValueType("temporary_count", "count", "temporary", phrase("Temporary allocations")),
 ]

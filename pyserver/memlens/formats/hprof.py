@@ -195,8 +195,8 @@ def _chosen(dump: int | None, count: int, *, cut: bool) -> int:
             phrase(
                 plural(
                     count,
-                    "The file has {n} dump, numbered from 1, so there is no number {dump}",
-                    "The file has {n} dumps, numbered from 1, so there is no number {dump}",
+                    "The file has {n} dump, numbered from 1: there is no dump {dump}",
+                    "The file has {n} dumps, numbered from 1: there is no dump {dump}",
                 ),
                 n=count,
                 dump=dump + 1,
@@ -309,8 +309,8 @@ def _notices(references: hprof_references.References) -> list[Notice]:
         notices.append(Notice("several-dumps", said))
     if not objects.declares_sizes:
         said = phrase(
-            "The sizes of objects are inferred from their fields, with references of {n} bytes{compressed} and objects "
-            "aligned to {alignment}, as Eclipse MAT has it: the file doesn't have them.",
+            "The sizes of objects are inferred from their fields, with references of {n} bytes{compressed} "
+            "and objects aligned to {alignment}, as in Eclipse MAT: the file has no sizes.",
             n=objects.oop_bytes,
             compressed=phrase(" (compressed)") if objects.compressed else "",
             alignment=format_bytes(objects.alignment),

@@ -63,8 +63,8 @@ VALUES = [
         phrase("Temporary: freed before the next allocation of the thread"),
     ),
     ValueType("temporary_allocations", "count", "temporary", phrase("Temporary allocations")),
-    ValueType("total_bytes", "bytes", "total", phrase("Allocated in all")),
-    ValueType("total_allocations", "count", "total", phrase("Allocations in all")),
+    ValueType("total_bytes", "bytes", "total", phrase("Allocated in total")),
+    ValueType("total_allocations", "count", "total", phrase("Allocations in total")),
 ]
 """Two values of each kind: bytes and count."""
 
@@ -233,7 +233,7 @@ def _decoded(stream: IO[bytes] | None) -> Iterator[list[Any]]:
             yield decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedSnapshotError(
-                phrase("What memray's reader printed can't be read: {reason}", reason=str(error))
+                phrase("The output of memray's reader can't be read: {reason}", reason=str(error))
             ) from error
 
 
@@ -278,8 +278,8 @@ class _Records:
             case ["missing"]:
                 raise MemrayNeededError(
                     phrase(
-                        "Reading a capture takes memray itself, which {python} doesn't have. This one was recorded by "
-                        "memray {needs} (file format {version})",
+                        "Reading a capture needs memray itself, which {python} doesn't have. This one was "
+                        "recorded by memray {needs} (file format {version})",
                         python=python,
                         needs=header.needs,
                         version=header.version,
@@ -307,7 +307,9 @@ class _Records:
             case ["done"]:
                 pass
             case _ if not self._takes_place(row) and not self._takes_figures(row):
-                raise DamagedSnapshotError(phrase("memray's reader printed what no capture contains"))
+                raise DamagedSnapshotError(
+                    phrase("memray's reader printed something that no capture contains")
+                )
 
     def _takes_place(self, row: list[Any]) -> bool:
         match row:
@@ -466,10 +468,10 @@ class _Records:
         # the totals are written into the header when the recording ends; aggregated captures have none
         if not header.allocations and not header.aggregated:
             add("killed", phrase(
-                "The recording didn't come to its end: the process was killed; what it did last may be missing."
+                "The recording is incomplete: the process was killed, and what it did last may be missing."
             ))  # fmt: skip
         if self.broken:
-            said = phrase("The capture is damaged, what follows is missing: {error}", error=self.broken)
+            said = phrase("The capture is damaged; the rest is missing: {error}", error=self.broken)
             add("broken", said)
         if header.aggregated:
             add("aggregated", phrase(
@@ -478,15 +480,15 @@ class _Records:
             ))  # fmt: skip
         elif not self.whole:
             add("large", phrase(
-                "The capture has more than {n} allocations and frees, so temporary allocations and what each stack "
-                "allocated in all are left out, and the curves have few points. memray's own reports have them: "
-                "python -m memray flamegraph --temporary-allocations, and --temporal.",
+                "The capture has more than {n} allocations and frees, so temporary allocations and what each "
+                "stack allocated in total are left out, and the curves have few points. memray's own reports "
+                "have them: python -m memray flamegraph --temporary-allocations, and --temporal.",
                 n=_MOST_WHOLE,
             ))  # fmt: skip
         elif not self.values[KINDS.index("total")] and self.count and not self.broken:
             add("not-counted", phrase(
-                "The capture has more than {n} allocations and frees, so what each stack allocated in all is left out; "
-                "python -m memray stats has the sums.",
+                "The capture has more than {n} allocations and frees, so what each stack allocated in total "
+                "is left out; python -m memray stats has the sums.",
                 n=_MOST_COUNTED,
             ))  # fmt: skip
         if self.reused_bytes:

@@ -69,8 +69,8 @@ class Arenas:
         known = [amount for amount in amounts if amount is not None]
         blamed = (
             phrase(
-                " Rows under '{rows}', {amounts}, have the size of such pools: their lines needed a new one, and "
-                "perhaps keep nothing of it.",
+                " Rows under '{rows}', {amounts}, are as large as such pools: their lines needed a new pool, "
+                "and may keep nothing in it.",
                 rows=POSSIBLE_ARENA.function,
                 amounts=known[0] if len(known) == 1 else phrase("{a} and {b}", a=known[0], b=known[1]),
             )

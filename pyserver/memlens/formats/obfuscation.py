@@ -136,7 +136,7 @@ class Mapping:
         if self.path is None:
             return []
         said = phrase(
-            "Names of classes, fields and methods that the build had shortened are those of {path}.",
+            "Shortened names of classes, fields and methods are restored from {path}.",
             path=str(self.path),
         )
         return [Notice("mapping-file", said)]

@@ -53,7 +53,7 @@ BASE = "pprof::base"
 
 _KNOWN: dict[str, tuple[ValueMeaning, Text]] = {
     "alloc_objects": ("total", phrase("Allocations made")),
-    "alloc_space": ("total", phrase("Allocated in all")),
+    "alloc_space": ("total", phrase("Allocated in total")),
     "inuse_objects": ("live", phrase("Allocations in use")),
     "inuse_space": ("live", phrase("In use")),
     # Google's tools write these for a heap profile that has only one of the two

@@ -96,7 +96,8 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
     columns = linked.columns
     places = np.zeros(int((columns["place"] != NONE).sum()), PLACE_DTYPE)
     places["object"] = np.flatnonzero(columns["place"] != NONE)
-    places["frame"] = number_of[columns["place"][places["object"]]] if len(places) else 0
+    numbers = columns["place"][places["object"]]
+    places["frame"] = number_of[numbers] if len(places) else 0
     return Graph(
         KIND,
         Objects(linked.type_of, columns["shallow"], columns["address"], columns["name"], columns["stack"]),

@@ -77,7 +77,9 @@ def _notice(removed: Removed, *, comparable: bool) -> Notice:
     else:
         what = phrase("The contents of strings were removed from this dump, and most arrays of numbers.")
     if comparable:
-        which = phrase("Equal strings are still equal, by the numbers that stand in their place.")
+        which = phrase("Equal strings can still be recognized by the numbers that replace them.")
     else:
-        which = phrase("Findings that rest on them are left out, as duplicate strings and empty collections.")
+        which = phrase(
+            "Findings that need them, such as duplicate strings and empty collections, are left out."
+        )
     return Notice("values-removed", phrase("{what} {which}", what=what, which=which))

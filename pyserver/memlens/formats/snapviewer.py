@@ -81,7 +81,7 @@ class DamagedArchiveError(MemlensError):
     """A SnapViewer archive that is damaged or inconsistent."""
 
     code = "damaged"
-    advice = phrase("Convert the snapshot again, or open the snapshot itself.")
+    advice = phrase("Convert the snapshot again, or open the original snapshot.")
 
 
 class _Entry(Struct):
@@ -445,8 +445,8 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
         Notice(
             "snapviewer",
             phrase(
-                "A SnapViewer archive has sizes, stacks, and the order of allocations and frees. Times, addresses, "
-                "streams, segments, requests of frees, out-of-memory events and the device's number are not in it: "
+                "A SnapViewer archive has sizes, stacks, and the order of allocations and frees. It has no "
+                "times, addresses, streams, segments, free requests, out-of-memory events or device number: "
                 "the axis counts allocations and frees, and the device is shown as 0."
             ),
         )
@@ -455,8 +455,9 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
     allocations = phrase(plural(before, "{n} allocation", "{n} allocations"), n=before)
     if before and not lives.by_memlens:
         said = phrase(
-            "Allocated before recording: {allocations}. SnapViewer's converter pairs stacks by position, which they "
-            "shift, so allocations may have the wrong stacks. Open the original snapshot for correct ones.",
+            "Allocated before recording: {allocations}. SnapViewer's converter matches stacks by position, "
+            "which these allocations shift, so stacks may be wrong. Open the original snapshot for correct "
+            "ones.",
             allocations=allocations,
         )
         notices.append(Notice("stacks-unsure", said, 0))

@@ -520,12 +520,12 @@ class _Tables:
     def _why_no_times(self) -> Text | str:
         if self.profiled:
             return phrase(
-                ", as torch.cuda._memory_viz writes none when it makes a snapshot from a profiler's record"
+                ", because torch.cuda._memory_viz writes none when it makes a snapshot from a profiler's record"
             )
         # snapshots have had times for longer than either of these
         if "allocator_settings" in self.root or "external_annotations" in self.root:
             return ""
-        return phrase(", as PyTorch before 2.2 writes none")
+        return phrase(", because PyTorch before 2.2 writes none")
 
     def _further_tables(self) -> dict[str, Column]:
         """The further tables, for views."""
@@ -584,12 +584,10 @@ def _of_these(bare: int, before: int) -> Text | str:
     if not before:
         return ""
     if before < bare:
-        return phrase(
-            ", {n} of them allocated before recording (at most their frees are in the file)", n=before
-        )
+        return phrase(", {n} of them allocated before recording (the file has at most their frees)", n=before)
     if bare > 1:
-        return phrase(", all of them allocated before recording (at most their frees are in the file)")
-    return phrase(", allocated before recording (at most their frees are in the file)")
+        return phrase(", all of them allocated before recording (the file has at most their frees)")
+    return phrase(", allocated before recording (the file has at most their frees)")
 
 
 def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:

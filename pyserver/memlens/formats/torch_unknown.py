@@ -74,7 +74,8 @@ def odd_notices(odd: OddCounts) -> list[Notice]:
             continue
         if record == _TOP_LEVEL:
             said = phrase(
-                "The file's '{field}' is not what a snapshot has there: it is taken as missing.", field=field
+                "The file's '{field}' is not what a snapshot has there, and is treated as missing.",
+                field=field,
             )
         else:
             said = phrase(

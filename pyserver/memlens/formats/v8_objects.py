@@ -288,10 +288,10 @@ def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:
         said = phrase(
             plural(
                 len(maps.used),
-                "Lines in {n} script are those of the sources that source maps lead to, as the maps were when the file "
-                "was read.",
-                "Lines in {n} scripts are those of the sources that source maps lead to, as the maps were when the "
-                "file was read.",
+                "Lines in {n} script are those of its original sources, by the source maps as they were when "
+                "the file was read.",
+                "Lines in {n} scripts are those of their original sources, by the source maps as they were "
+                "when the file was read.",
             ),
             n=len(maps.used),
         )

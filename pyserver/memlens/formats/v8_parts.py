@@ -55,7 +55,7 @@ def read_parts(
         if len(rows) and int(rows[field].max()) >= below:
             raise DamagedSnapshotError(
                 phrase(
-                    "A number in the field {field} of the snapshot's parts is larger than it can be",
+                    "A number in the field {field} of the snapshot's parts is too large",
                     field=field,
                 )
             )
@@ -85,7 +85,7 @@ def _part(header: Path, suffix: str) -> Path:
     path = header.with_name(header.name.removesuffix(_HEADER) + suffix)
     if not header.name.endswith(_HEADER) or not path.is_file():
         raise NotASnapshotError(
-            phrase("The file is only the header of a heap snapshot"),
+            phrase("The file has only the header of a heap snapshot"),
             advice=phrase(
                 "If Julia's take_heap_snapshot(streaming=true) wrote it, put its other files (.nodes, .edges, "
                 ".strings) beside it; or make one file of them with Profile.HeapSnapshot.assemble_snapshot."

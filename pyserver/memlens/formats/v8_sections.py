@@ -90,7 +90,7 @@ class Sections:
         return NotASnapshotError(
             phrase("The heap snapshot is in WebKit's own format, which Memlens doesn't read"),
             advice=phrase(
-                'In Bun, Bun.generateHeapSnapshot("v8") returns one that it reads; write that to a file.'
+                'In Bun, Bun.generateHeapSnapshot("v8") returns one that Memlens reads; write that to a file.'
             ),
         )
 

@@ -19,13 +19,13 @@ Attribution = Literal["mine", "any"]
 NAMES: dict[Attribution, Text] = {"mine": phrase("my code"), "any": phrase("any code")}
 MEANINGS: dict[Attribution, Text] = {
     "mine": phrase(
-        "charged to the innermost frame of your own code, or where a stack has none to that of a library; to "
-        "functions without a name, malloc and its like and what starts programs and threads only where a stack has "
-        "nothing else"
+        "charged to the innermost frame of your own code, or else of a library; to functions without a name, "
+        "allocators like malloc and functions that start programs and threads only where a stack has nothing "
+        "else"
     ),
     "any": phrase(
-        "charged to the innermost frame, no matter whose code it is; to functions without a name, malloc and its like "
-        "and what starts programs and threads only where a stack has nothing else"
+        "charged to the innermost frame, no matter whose code it is; to functions without a name, allocators "
+        "like malloc and functions that start programs and threads only where a stack has nothing else"
     ),
 }
 

@@ -36,7 +36,7 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
     match info:
         case TimelineInfo():
             whole = sum(device.peak_bytes for device in info.devices)
-            words = phrase("live at peak") if measure == "peak" else phrase("in all")
+            words = phrase("live at peak") if measure == "peak" else phrase("in total")
             return Figure(words, "bytes", whole)
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)

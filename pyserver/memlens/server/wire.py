@@ -139,7 +139,7 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
             problem = error.problem()
         except UnicodeEncodeError:
             # a JSON string may contain a lone surrogate, which no name here can have
-            problem = BadRequestError(phrase("A text of the request can't be written in UTF-8")).problem()
+            problem = BadRequestError(phrase("A text in the request can't be encoded as UTF-8")).problem()
         except Exception as error:
             logger.exception("%s failed (%s)", method, about_this_process())
             problem = internal_problem(error)
@@ -204,8 +204,8 @@ def internal_problem(error: BaseException) -> Problem:
         message=phrase("Internal error ({what})", what=what),
         advice=(
             phrase(
-                'Nothing is lost, and everything else goes on. Please report it with what "Memlens: Show Log" '
-                "shows of it: the method, the versions and the traceback."
+                "Nothing is lost, and everything else continues to work. Please report it with its entry in "
+                '"Memlens: Show Log": the method, the versions and the traceback.'
             )
         ),
     )

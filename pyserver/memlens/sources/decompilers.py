@@ -140,7 +140,7 @@ def _decompiled(tools: Tools, archive: Path, classes: Classes, stop: threading.E
             if text:
                 return Decompiled(text, jar.name)
             if stop.is_set():
-                raise DecompilerError(phrase("Decompiling was ended"))
+                raise DecompilerError(phrase("Decompiling was stopped"))
             problem = phrase(
                 "{jar}, run by {java}, made no source: {errors}", jar=jar, java=java, errors=errors
             )
@@ -152,12 +152,12 @@ def _decompiled(tools: Tools, archive: Path, classes: Classes, stop: threading.E
 def _lacking(javas: list[Path]) -> Text:
     if not javas:
         return phrase(
-            "Decompiling takes a Java, and none was found: neither by JAVA_HOME and PATH nor by the setting "
+            "Decompiling needs Java, and none was found through JAVA_HOME, the PATH or the setting "
             "java.jdt.ls.java.home"
         )
     return phrase(
         "No decompiler was found: neither CFR nor Vineflower in Maven's, Gradle's and Coursier's caches, nor "
-        "FernFlower in an IDE of JetBrains or in the Java extension"
+        "FernFlower in a JetBrains IDE or the Java extension"
     )
 
 

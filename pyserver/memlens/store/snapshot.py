@@ -347,7 +347,7 @@ class Snapshot(Uncounted):
 
     def device_of(self, allocation: int) -> Device:
         """The device of an allocation. Raises :class:`BadRequestError` for an unknown number."""
-        devices = timeline_of(self.info, "single allocations").devices
+        devices = timeline_of(self.info, "individual allocations").devices
         ends = self.manifest.first_allocations[1:]
         if 0 <= allocation < self.manifest.first_allocations[-1]:
             return self.device(devices[bisect.bisect_right(ends, allocation)].device)

@@ -65,7 +65,7 @@ export class CompareGraph {
           { value: 'absolute', text: t('Absolute'), title: t('What grew and what shrank') },
           {
             ...{ value: 'normalised', text: t('Normalised') },
-            title: t('Both as shares of their own whole: where the balance moved'),
+            title: t('Each as a share of its own total: where the balance moved'),
           },
         ]}
         change={(scale) => this.set({ scale })}

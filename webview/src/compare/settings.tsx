@@ -31,7 +31,7 @@ export function CompareSettings({ context, form, tabled, show }: SettingsProps):
           { value: 'table', text: t('Table') },
           {
             ...{ value: 'graph', text: t('Flame graph') },
-            title: t('Both as one tree of calls, coloured by the difference'),
+            title: t('Both as one call tree, coloured by the difference'),
           },
         ]}
         change={show}

@@ -134,7 +134,7 @@ export class FlameFunctions {
       { name: t('Share'), title: t('Own share of the whole'), width: '112px', order: null },
       {
         ...{ name: t('Inclusive'), width: figureWidth, order: 'inclusive' },
-        title: t('With all that it calls; recursion counts once'),
+        title: t('Including all that it calls; recursion counts once'),
       },
       { name: t('Share'), title: t('Inclusive share of the whole'), width: '112px', order: null },
       { name: t('Allocations'), title: t('Inclusive'), width: '128px', order: null },

@@ -42,8 +42,8 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   { keys: ['+', '='], action: 'zoomIn', text: t('Zoom in') },
   { keys: ['-'], action: 'zoomOut', text: t('Zoom out') },
   { keys: ['0', 'Home'], action: 'whole', text: t('Reset zoom') },
-  { keys: ['PageUp'], action: 'pageUp', text: t('A page up') },
-  { keys: ['PageDown'], action: 'pageDown', text: t('A page down') },
+  { keys: ['PageUp'], action: 'pageUp', text: t('One page up') },
+  { keys: ['PageDown'], action: 'pageDown', text: t('One page down') },
   { keys: ['/'], action: 'search', text: t('Search') },
   { keys: ['n'], action: 'nextMatch', text: t('Next match') },
   { keys: ['Shift+n'], action: 'previousMatch', text: t('Previous match') },
@@ -55,7 +55,7 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   {
     keys: ['Escape'],
     action: 'leave',
-    text: t('Clear, one after the other: selection, zoom, focus, hidden, collapsed, search'),
+    text: t('Clear in turn: selection, zoom, focus, hidden, collapsed, search'),
   },
 ];
 

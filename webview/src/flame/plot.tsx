@@ -68,7 +68,7 @@ export class FlamePlot {
     private readonly events: FlamePlotEvents,
     private readonly places: Places,
     label = t(
-      'Flame graph. Arrow keys move through the boxes, Enter zooms; the table has the same in words.',
+      'Flame graph. Arrow keys move through the boxes, Enter zooms; the table shows the same as text.',
     ),
   ) {
     this.chart = new Chart({

@@ -104,7 +104,7 @@ function Toolbar(props: Props): VNode {
   return (
     <>
       <Dropdown<Form>
-        label={t('Form')}
+        label={t('Layout')}
         options={[
           { value: 'icicle', text: t('Icicle') },
           { value: 'flame', text: t('Flame') },
@@ -299,8 +299,8 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
       </SettingRow>
       <SettingRow text={t('Files')}>
         <Toggle
-          text={t('Whole paths')}
-          title={t('Files by their whole path, not by the shortest end that distinguishes them')}
+          text={t('Full paths')}
+          title={t('Full paths of files, not the shortest end that distinguishes them')}
           on={settings.wholePaths}
           change={(wholePaths) => set({ wholePaths })}
         />

@@ -111,14 +111,14 @@ export class FlameTree {
     if (sided)
       return this.some([
         first,
-        column(t('Difference'), t('With all that it calls'), '140px'),
+        column(t('Difference'), t('Including all that it calls'), '140px'),
         column(sided.before, t('Inclusive'), '96px'),
         column(sided.after, t('Inclusive'), '96px'),
         column(t('Self'), ofItself(t('The difference of what is charged to it')), '140px'),
       ]);
     return this.some([
       first,
-      column(t('Inclusive'), t('With all that it calls'), '84px'),
+      column(t('Inclusive'), t('Including all that it calls'), '84px'),
       column(
         t('Share'),
         narrow

@@ -17,7 +17,7 @@ export interface HeapColumn<O extends string> {
 }
 
 export function retainedTitle(): string {
-  return t('Bytes that would be freed with it: its own and those of all that only it keeps alive');
+  return t('Bytes that would be freed with it: its own and those of everything that only it keeps alive');
 }
 
 export function shallowTitle(): string {
@@ -25,7 +25,7 @@ export function shallowTitle(): string {
 }
 
 function nativeTitle(): string {
-  return t('Memory outside of the heap that it owns: pixels, buffers, mapped files');
+  return t('Memory that it owns outside of the heap: pixels, buffers, mapped files');
 }
 
 export function nativeRetainedTitle(): string {

@@ -82,7 +82,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
     case 'holders':
       return [
         nameColumn(t('Held by'), t('Objects of both dumps'), NAME_PX),
-        figure(t('New'), t('New objects that it dominates and no other object of both in between')),
+        figure(t('New'), t('New objects that it dominates, with no other object of both in between')),
         figure(t('New shallow'), t('Their own bytes'), null, 100),
         figure(t('Before'), t('{0}, before', retainedTitle())),
         after,
@@ -103,8 +103,8 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
           t('Type'),
           plural(
             dumps,
-            'In {0} dump; those first that grow throughout',
-            'In {0} dumps; those first that grow throughout',
+            'In {0} dump; those that grow throughout come first',
+            'In {0} dumps; those that grow throughout come first',
           ),
           NAME_PX,
         ),
@@ -193,10 +193,10 @@ export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
       const [above, own] = [path.slice(0, -1), path.at(-1) ?? ''];
       const cell: Cell = {
         parts: [
-          <bdi class="muted" title={visible(path.join(' › '))}>
-            {visible(above.map((each) => `${shortType(each)} › `).join(''))}
-          </bdi>,
-          <bdi class="code">{visible(shortType(own))}</bdi>,
+          <span class="heap-way" title={visible(path.join(' › '))}>
+            <bdi class="muted">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
+            <bdi class="code heap-own">{visible(shortType(own))}</bdi>
+          </span>,
         ],
         copied: path.join(' › '),
       };

@@ -363,8 +363,7 @@ function summaryOf({ before, after, matched }: CompareHeapsResult): string {
     bytes(after.shallow_bytes),
     objectsText(after.objects),
   );
-  if (matched === 'type')
-    return t('{0} Matched by type: the ids of objects don’t last from one of these dumps to the other.', sum);
+  if (matched === 'type') return t('{0} Matched by type: object ids aren’t stable between these dumps.', sum);
   return t(
     '{0} New: {1}, {2}. Gone: {3}, {4}.',
     sum,
@@ -382,7 +381,9 @@ function emptyWords(form: CompareForm, byId: boolean): string {
     case 'holders':
       return byId
         ? t('No object of both dumps holds new ones.')
-        : t('Which objects are new isn’t known, as ids don’t last in these dumps: see the paths.');
+        : t(
+            'Which objects are new is unknown, because ids aren’t stable between these dumps: see the paths.',
+          );
     case 'paths':
       return t('Nothing grew here.');
     case 'types':

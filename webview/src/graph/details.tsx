@@ -23,6 +23,8 @@ import { References } from './references';
 import { Waiting } from './waiting';
 import { bytesAndNative, idText, objectsText, ownName, referencesText, shortType } from './words';
 
+/** A value that isn't broken between lines. */
+const NUMBER = /^-?[\d.]+(e[+-]?\d+)?$/i;
 const PAGE = 100;
 
 export function ObjectDetails({
@@ -48,7 +50,7 @@ export function ObjectDetails({
           [t('Shallow'), bytes(row.shallow_bytes), exactBytes(row.shallow_bytes)],
           ...nativeFigures(row),
           [
-            t('Of the dump'),
+            t('Share of the dump'),
             share(row.retained_bytes, context.info.shallow_bytes),
             t('Retained, of all bytes'),
           ],
@@ -87,7 +89,7 @@ export function ObjectDetails({
                 <dt key={`t${index}`} title={kind}>
                   <bdi class="heap-reference">{visible(shorten(field, 80))}</bdi>
                 </dt>
-                <dd key={`d${index}`}>
+                <dd key={`d${index}`} class={NUMBER.test(value) ? 'number' : ''}>
                   <bdi class="code">{visible(shorten(value, 300))}</bdi>
                 </dd>
               </>
@@ -228,7 +230,7 @@ export function GroupDetails({
             : ([[t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)]] as const)),
           ...nativeFigures(node),
           [
-            t('Of the dump'),
+            t('Share of the dump'),
             share(node.retained_bytes, context.info.shallow_bytes),
             t('Retained, of all bytes'),
           ],
@@ -314,7 +316,7 @@ function Together({ kind, context }: { readonly kind: number; readonly context: 
     <p class="hint" role="status">
       {found ? (
         t(
-          'Without all of them {0} in {1} would be freed.',
+          'Without all of them, {0} in {1} would be freed.',
           bytesAndNative(found.retained_bytes, found.native_retained_bytes),
           objectsText(found.objects),
         )

@@ -302,5 +302,5 @@ function sumsText({
   freed_bytes: freed,
 }: GalleryAnswer): string {
   const all = plural(images, '{0} image, {1}', '{0} images, {1}', bytesText(heap, native));
-  return freed === 0 ? all : t('{0}. One in place of equal ones would free {1}.', all, bytes(freed));
+  return freed === 0 ? all : t('{0}. Sharing equal ones would free {1}.', all, bytes(freed));
 }

@@ -60,7 +60,7 @@ export class Icicle {
       },
       places,
       t(
-        'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables have the same in words.',
+        'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables show the same as text.',
       ),
     );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => this.zoomTo(facts));

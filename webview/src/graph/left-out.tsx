@@ -82,8 +82,8 @@ export function LeftOut({ without, found, change }: LeftOutProps): VNode | null 
             key={index}
             type="button"
             class="chip"
-            title={t('Take back {0}', text)}
-            aria-label={t('Take back {0}', text)}
+            title={t('Put back {0}', text)}
+            aria-label={t('Put back {0}', text)}
             onClick={() => change(without.filter((each) => each !== holder))}
           >
             <bdi>{shorten(text, 80)}</bdi>

@@ -35,19 +35,15 @@ import {
 function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
   return [
     nameColumn(t('From the roots'), t('References, and the types they lead to'), 170),
-    figureColumn(t('Objects'), t('Objects explained whose paths lead through here'), 92),
+    figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 92),
     figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
-    shareColumn(t('Of what all of them retain')),
-    figureColumn(
-      t('Cut frees'),
-      t('What would be freed without these references; – where that isn’t known'),
-      92,
-    ),
+    shareColumn(t('Share of all retained')),
+    figureColumn(t('Freed if cut'), t('What would be freed without these references; – where unknown'), 92),
     ...(info.native_bytes > 0
       ? [
           figureColumn<never>(
             t('And native'),
-            t('Memory outside of the heap that would be freed with that; – where that isn’t known'),
+            t('Memory outside of the heap that would be freed as well; – where unknown'),
             92,
           ),
         ]
@@ -107,7 +103,7 @@ export function mergedTree(
     copied: ({ example }) => ({ name: objectText(example), place: null }),
     empty: () => {
       if (merged.value?.freed) return t('Nothing else holds any of them: they would be freed.');
-      return merged.value?.unreachable ? t('No root reaches any of them.') : noObjects(context);
+      return merged.value?.unreachable ? t('None of them is reachable.') : noObjects(context);
     },
   });
 }
@@ -157,7 +153,7 @@ export function mergedWords({
         ]
       : []),
     ...(unreachable > 0
-      ? [plural(unreachable, 'No root reaches {0} object.', 'No root reaches {0} objects.')]
+      ? [plural(unreachable, '{0} object is unreachable.', '{0} objects are unreachable.')]
       : []),
   ].join(' ');
 }

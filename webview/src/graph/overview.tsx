@@ -36,7 +36,7 @@ export class Overview {
   }
 
   readonly View = (): VNode => (
-    <section class="heap-overview" aria-label={t('The heap as a whole')}>
+    <section class="heap-overview" aria-label={t('Whole heap')}>
       <Strip answer={this.answer} choose={this.events.choose} native={this.native} />
     </section>
   );
@@ -87,7 +87,7 @@ function Strip({
       {lost > 0 && (
         <span
           class="heap-part"
-          title={t('{0} in {1} that no root reaches', exactBytes(lost), objectsText(lostObjects))}
+          title={t('{0} in {1}, unreachable', exactBytes(lost), objectsText(lostObjects))}
         >
           {t('{0} unreachable', share(lost, whole))}
         </span>
@@ -160,19 +160,20 @@ function Parts({
   readonly rows: readonly ShareRow[];
   readonly whole: number;
 }): VNode {
+  const shown = withBytes(rows).slice(0, MOST_PARTS);
+  // that all is of one kind says nothing
+  if (shown.length < 2) return <></>;
   return (
     <ul class="heap-parts" aria-label={label}>
-      {withBytes(rows)
-        .slice(0, MOST_PARTS)
-        .map(({ name, objects, shallow_bytes: shallow }) => (
-          <li
-            key={name}
-            class="heap-part"
-            title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
-          >
-            {visible(`${name} ${share(shallow, whole)}`)}
-          </li>
-        ))}
+      {shown.map(({ name, objects, shallow_bytes: shallow }) => (
+        <li
+          key={name}
+          class="heap-part"
+          title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
+        >
+          {visible(`${name} ${share(shallow, whole)}`)}
+        </li>
+      ))}
     </ul>
   );
 }

@@ -28,7 +28,7 @@ export function Paths({ found: { paths, complete, object, without }, context, le
     return (
       <p class="heap-note">
         {without === null || object.distance === null
-          ? t('No root reaches {0}.', objectText(object))
+          ? t('{0} is unreachable.', objectText(object))
           : t(
               'Nothing else holds {0}: it would be freed, with the {1} that it retains.',
               objectText(object),
@@ -181,15 +181,15 @@ function Cut({
   );
   const title =
     context.state.without.length > 0
-      ? t('What would be freed without this reference, besides what is freed without what is left out')
+      ? t('What would be freed without this reference, on top of what is freed without those left out')
       : t('What would be freed without this reference');
   const freed = asked.found;
   if (freed !== null)
     return (
       <span class={freed.heap > 0 ? 'heap-cut' : 'heap-cut muted'} title={title}>
         {freed.heap > 0
-          ? t('cut frees {0}', bytesAndNative(freed.heap, freed.native))
-          : t('cut frees nothing')}
+          ? t('freed if cut: {0}', bytesAndNative(freed.heap, freed.native))
+          : t('freed if cut: nothing')}
       </span>
     );
   return (
@@ -199,7 +199,7 @@ function Cut({
       title={title}
       onClick={asked.isPending ? asked.drop : asked.ask}
     >
-      {asked.isPending ? t('Cancel') : t('cut frees…')}
+      {asked.isPending ? t('Cancel') : t('freed if cut…')}
       {asked.done !== null && <Done text={title} done={asked.done} />}
     </button>
   );

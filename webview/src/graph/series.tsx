@@ -54,8 +54,8 @@ export class SeriesPart {
     const growing = types.filter(({ grows }) => grows).length;
     const sums = plural(
       objects.length,
-      '{0} dump, from {1} to {2} in all.',
-      '{0} dumps, from {1} to {2} in all.',
+      '{0} dump, from {1} to {2} in total.',
+      '{0} dumps, from {1} to {2} in total.',
       bytes(whole[0] ?? 0),
       bytes(whole.at(-1) ?? 0),
     );
@@ -103,7 +103,7 @@ export class SeriesPart {
     const dumps = this.dumps.value;
     if (dumps.length === 0)
       return {
-        text: t('Several dumps of one program, one line a type: what never stops growing is what leaks.'),
+        text: t('Several dumps of one program, one line per type: what never stops growing is what leaks.'),
         buttons: [choose],
       };
     const opening = dumps.filter(({ is }) => is === 'opening').length;
@@ -168,7 +168,7 @@ export class SeriesPart {
         class="series-chart"
         viewBox={`0 0 ${width} ${HEIGHT}`}
         role="img"
-        aria-label={t('What the types retain in each dump; the table has the same in figures')}
+        aria-label={t('What the types retain in each dump; the table shows the same in figures')}
       >
         {[0, 0.5, 1].map((part) => (
           <g key={part}>

@@ -46,7 +46,7 @@ export class Sunburst {
   private readonly chart = new Chart({
     ...{ class: 'sunburst-surface', role: 'application' },
     label: t(
-      'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
+      'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables show the same as text.',
     ),
     draw: () => this.paint(),
   });

@@ -54,7 +54,7 @@ function columnsOf(): readonly HeapColumn<never>[] {
     figureColumn(
       t('Retained'),
       t(
-        'Of a thread, what would be freed if it ended; of a frame, what would be freed without the objects of its variables, counted once, though others may hold these too',
+        'For a thread, what would be freed if it ended; for a frame, what would be freed without the objects of its variables, each counted once, though others may also hold them',
       ),
     ),
     shareColumn(),

@@ -64,6 +64,11 @@ export function referenceWords({
   return visible(strength === 'strong' ? `${text} →` : `${text} → (${strength})`);
 }
 
+/** The formats of dumps as their makers call them. */
+const KINDS: Readonly<Record<string, string>> = {
+  ...{ v8: 'V8', hprof: 'HPROF', gcdump: '.gcdump', ruby: 'Ruby', python: 'Python' },
+};
+
 /** What a dump consists of, in a line. */
 export function factsOf({
   kind,
@@ -75,7 +80,7 @@ export function factsOf({
   count_multiplier: each,
 }: GraphInfo): string {
   const parts = [
-    t('{0}, {1} of {2}', kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
+    t('{0}, {1} of {2}', KINDS[kind] ?? kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
     referencesText(references),
     plural(roots, '{0} root', '{0} roots'),
     ...(threads > 0 ? [plural(threads, '{0} thread', '{0} threads')] : []),
@@ -154,17 +159,15 @@ export function typeAndModule(type: string): readonly [own: string, module: stri
 
 export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
   const [own, module] = typeAndModule(type);
+  const short = shortType(own);
+  const inPackage = own.slice(0, Math.max(own.indexOf(short), 0));
   return {
     parts: [
-      <>
-        <TypeName type={type} text={own} />
-        {module !== '' && (
-          <span class="muted">
-            {' '}
-            <bdi>{visible(`(${module})`)}</bdi>
-          </span>
-        )}
-      </>,
+      <span class="heap-way" title={visible(type)}>
+        {inPackage !== '' && <bdi class="code muted">{shorten(inPackage, MOST_TYPE)}</bdi>}
+        <bdi class="code heap-own">{shorten(own.slice(inPackage.length), MOST_TYPE)}</bdi>
+        {module !== '' && <bdi class="muted heap-module">{visible(` (${module})`)}</bdi>}
+      </span>,
       badge === '' ? '' : <Badge text={badge} />,
     ],
     copied: type,

@@ -33,7 +33,7 @@ export function memberColumns(info: SnapshotInfo): readonly Column<MemberOrder>[
       title: t('How long it was held, as far as the file says'),
     },
     { name: t('Address'), title: t('Sort by address'), width: '130px', order: 'address' },
-    { name: t('State'), title: t('What became of it'), width: '190px', order: null, text: true },
+    { name: t('State'), title: t('How it ended'), width: '190px', order: null, text: true },
     ...(categoriesOf(info).length > 0
       ? [{ name: t('Category'), title: '', width: '120px', order: null, text: true }]
       : []),
@@ -63,7 +63,7 @@ function allocationColumns({ devices }: TimelineInfo, rule: string): Column<Grou
   const figure = `${FIGURE_PX}px`;
   return [
     nameColumn(rule),
-    { name: t('Bytes'), title: t('Requested bytes in all'), width: figure, order: 'bytes' },
+    { name: t('Bytes'), title: t('Requested bytes in total'), width: figure, order: 'bytes' },
     { name: t('Share'), title: t('Share of the set’s bytes'), width: SHARE, order: null },
     {
       ...{ name: t('Count'), title: t('How many allocations') },
@@ -98,7 +98,7 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
     {
       ...(profile.has_sizes && inBytes()
         ? { name: t('Largest block'), title: t('The size of the largest block') }
-        : { name: t('Largest stack'), title: t('What the largest single stack has in all') }),
+        : { name: t('Largest stack'), title: t('Total of the largest single stack') }),
       // in a narrow panel the figures have room, and the head is cut
       width: `max(${figureWidth}, min(17ch, 16cqw))`,
       order: 'largest',

@@ -190,7 +190,7 @@ function Narrow({ text, wrong, narrowTo }: NarrowProps): VNode {
       ref={input}
       class="live-set-narrow"
       type="search"
-      title={t('The terms of the filter above, for this table alone')}
+      title={t('The same terms as in the filter above, for this table only')}
       aria-label={t('Filter this table')}
       placeholder={t('Filter this table')}
       spellcheck={false}

@@ -152,7 +152,7 @@ export class ProfileContext implements ViewContext {
 
   // A profile has no allocations in a picture, no devices and no axes.
   select(): void {
-    this.owner.say(t('A profile has no single allocations.'));
+    this.owner.say(t('A profile has no individual allocations.'));
   }
 
   step(): void {

@@ -14,12 +14,12 @@ export type StretchKind = AllocationSet['kind'];
 /** What of a stretch can be meant. */
 export function stretchKinds(): readonly ChoiceOption<StretchKind>[] {
   return [
-    { value: 'allocated', text: t('Allocated'), title: t('What was allocated in the stretch') },
-    { value: 'freed', text: t('Freed'), title: t('What was freed in the stretch') },
+    { value: 'allocated', text: t('Allocated'), title: t('What was allocated in the range') },
+    { value: 'freed', text: t('Freed'), title: t('What was freed in the range') },
     {
       value: 'survived',
       text: t('Survived'),
-      title: t('What each stack allocated in the stretch beyond what it freed there'),
+      title: t('What each stack allocated in the range minus what it freed there'),
     },
   ];
 }

@@ -168,7 +168,7 @@ export class ProfileTimes {
     this.lines.value = times.lines;
     this.chart.setLabel(
       t(
-        'Memory over time; the peak of {0} at {1}. Arrow keys choose a moment, with Shift a stretch; Escape lets it go.',
+        'Memory over time; the peak of {0} at {1}. Arrow keys choose a moment, with Shift a range; Escape clears it.',
         bytes(peakBytes),
         this.at(edge),
       ),
@@ -348,13 +348,13 @@ function Head(props: HeadProps): VNode {
           </span>
         ))}
       </button>
-      {filtered && <span class="muted">{t('Curves without the filter')}</span>}
+      {filtered && <span class="muted">{t('Unfiltered curves')}</span>}
       <span class="muted profile-times-readout">{shorten(readout, 2000)}</span>
       <span role="status">{shorten(summary, 2000)}</span>
       {chosen === 'stretch' && (
-        <Choices label={t('What of the stretch')} options={stretchKinds()} value={kind} change={setKind} />
+        <Choices label={t('Which of the range')} options={stretchKinds()} value={kind} change={setKind} />
       )}
-      {chosen !== 'nothing' && <IconButton icon="close" label={t('The whole run again')} press={whole} />}
+      {chosen !== 'nothing' && <IconButton icon="close" label={t('Back to the whole run')} press={whole} />}
     </>
   );
 }

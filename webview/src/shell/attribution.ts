@@ -14,14 +14,14 @@ const ATTRIBUTIONS: Readonly<
     name: t('my code'),
     title: t('My code'),
     rule: t(
-      'A stack is charged to its innermost frame of your own code; without one to that of a library, else of native code. A function without a name, what allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged only where a stack has nothing else.',
+      'A stack is charged to its innermost frame of your own code, else of a library, else of native code. Functions without a name, allocators (malloc, operator new) and functions that start programs and threads (__libc_start_call_main) are charged only where a stack has nothing else.',
     ),
   },
   any: {
     name: t('any code'),
     title: t('Any code'),
     rule: t(
-      'A stack is charged to its innermost frame, no matter whose code it is. A function without a name, what allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged only where a stack has nothing else; in a trace of Python so is C++.',
+      'A stack is charged to its innermost frame, no matter whose code it is. Functions without a name, allocators (malloc, operator new) and functions that start programs and threads (__libc_start_call_main) are charged only where a stack has nothing else; in a trace of Python so is C++.',
     ),
   },
 };

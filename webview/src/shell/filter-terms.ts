@@ -64,7 +64,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'id:', help: t('the file’s id or address: id:5143, id:0x7f3a20000000') },
   { text: 'is:root', help: t('a root') },
-  { text: 'is:unreachable', help: t('no root reaches it') },
+  { text: 'is:unreachable', help: t('unreachable') },
   { text: '-', help: t('before a term: excludes what matches it') },
 ];
 

@@ -231,7 +231,9 @@ function Finding({
 }): VNode {
   const { sentence, evidence, line, inferred, objects } = finding;
   const title = named(finding.title);
-  const linked = partsOf(sentence).some((part) => part.line !== null && part.line.frame === line?.frame);
+  const linked = partsOf(sentence).some(
+    (part) => part.line !== null && part.line.frame === line?.frame && !showsObjects(part, actions),
+  );
   const marked = finding.text.includes('(inferred)');
   return (
     <>
@@ -274,10 +276,29 @@ function Finding({
   );
 }
 
+/** Whether a click on a part shows objects: a line of its own is then for Ctrl+click alone. */
+function showsObjects({ evidence, objects, line }: TextPart, { showObjects }: HeadlineActions): boolean {
+  return objects !== null && showObjects !== null && (line !== null || evidence === null);
+}
+
 /** A sentence or a piece of one, as a link where it leads somewhere. */
 function Part({ part, actions }: { readonly part: TextPart; readonly actions: HeadlineActions }): VNode {
   const { line, evidence, objects } = part;
   const text = said(part);
+  // an object is shown by a click, as everywhere, and its source opened by Ctrl+click
+  if (objects && showsObjects(part, actions)) {
+    const source = line && t('Ctrl+click: open {0}', atLine(line.file, line.line));
+    return (
+      <Link
+        text={text}
+        title={[t('Show the objects'), ...(source ? [source] : [])].join(' · ')}
+        press={(beside) => {
+          if (line && beside) actions.open(line, false);
+          else actions.showObjects?.(objects);
+        }}
+      />
+    );
+  }
   if (line)
     return (
       <Link
@@ -288,16 +309,6 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
     );
   if (evidence)
     return <Link text={text} title={t('Show the evidence')} press={() => actions.show(evidence)} />;
-  if (objects && actions.showObjects)
-    return (
-      <Link
-        text={text}
-        title={t('Show the objects')}
-        press={() => {
-          actions.showObjects?.(objects);
-        }}
-      />
-    );
   if (part.template === '') return <bdi>{visible(text)}</bdi>;
   return (
     <>

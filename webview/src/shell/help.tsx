@@ -7,15 +7,15 @@ import { KEYS, keyName, type KeyGroup } from './keys';
 import { IconButton } from '../widgets/icon-button';
 
 /** VS Code has the key bindings. */
-const HISTORY = [
-  'Alt ←  Alt →',
-  t('Go back or forward; the mouse’s fourth and fifth buttons as well'),
-] as const;
+const HISTORY = ['Alt ←  Alt →', t('Go back or forward; also the mouse’s fourth and fifth buttons')] as const;
 
 const MOUSE: readonly (readonly [string, string])[] = [
   [t('Wheel'), t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
   [t('Drag'), t('Move; with Alt, zoom to a box')],
-  [t('Click'), t('Select: its stack, and every allocation of that stack highlighted; the cursor goes there')],
+  [
+    t('Click'),
+    t('Select: show its stack, highlight every allocation of that stack, and move the cursor there'),
+  ],
   [t('Shift click or drag'), t('Second cursor: what was allocated, freed or live in between')],
   [t('Double-click'), t('Zoom to an allocation')],
   [t('Ctrl or Cmd click'), t('Open the line that allocated it')],

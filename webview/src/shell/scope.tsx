@@ -16,7 +16,7 @@ const KINDS: readonly { readonly value: SetKind; readonly text: string }[] = [
 const WAYS: readonly { readonly value: Scope; readonly text: string; readonly title: string }[] = [
   { value: 'peak', text: t('At the peak'), title: t('Show what was live at the peak') },
   { value: 'cursor', text: t('At the cursor'), title: t('Show what was live at the cursor') },
-  { value: 'between', text: t('Between cursors'), title: t('Show what happened between both cursors') },
+  { value: 'between', text: t('Between cursors'), title: t('Show what happened between the cursors') },
 ];
 
 /** What can be looked at, and what is. */

@@ -73,7 +73,7 @@ function QueryBar({ queries }: { readonly queries: Queries }): VNode {
       />
       <Button
         text={t('Cancel')}
-        title={t('End the query (Escape)')}
+        title={t('Cancel the query (Escape)')}
         hidden={!running}
         press={queries.cancel}
       />

@@ -86,7 +86,7 @@ function viewItems(moment: number | null, owner: PictureMenuOwner): readonly Men
     ...(moment === null
       ? []
       : [
-          item(t('Cursor Here'), '', () => owner.place(moment)),
+          item(t('Set Cursor Here'), '', () => owner.place(moment)),
           item(t('Add Bookmark Here…'), '', () => owner.bookmark(moment)),
         ]),
     item(t('Go to the Peak'), 'P', () => owner.run('peak')),

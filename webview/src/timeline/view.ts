@@ -236,7 +236,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   toggleHeight(): void {
     this.plot.setHold(!this.plot.holdsHeight);
-    this.say(this.plot.holdsHeight ? t('The height is held') : t('The height follows what is in view'));
+    this.say(this.plot.holdsHeight ? t('The height is fixed') : t('The height adapts to the view'));
     this.saveSoon();
   }
 

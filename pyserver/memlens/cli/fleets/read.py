@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if out.parts and out.parts[0].removesuffix(":") in STORES and out.parts[0].endswith(":"):
         raise BadRequestError(
             phrase("Summaries are written to a folder of this machine, not to a URL"),
-            advice=phrase("Name one by --out, and copy it from there."),
+            advice=phrase("Give a local folder with --out, and copy it from there."),
         )
     chosen = Options(
         options.place,
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         raise RunInterruptedError(
             phrase("Interrupted"),
-            advice=phrase("Finished summaries are in {out}; the same command goes on from there.", out=out)
+            advice=phrase("Finished summaries are in {out}; the same command continues from there.", out=out)
             if (out / FILE_NAME).exists()
             else phrase("No summary was finished."),
         ) from None

@@ -50,12 +50,12 @@ def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limi
             raise
         raise OutOfMemoryError(
             phrase(
-                "Reading {file} takes more than the allowed {limit}",
+                "Reading {file} needs more than the allowed {limit}",
                 file=file,
                 limit=format_bytes(limit_bytes),
             ),
             advice=phrase(
-                "Give each worker more memory, by --memory-limit or where the workers are started."
+                "Give each worker more memory, with --memory-limit or where the workers are started."
             ),
         ) from error
     report("done", 1.0)

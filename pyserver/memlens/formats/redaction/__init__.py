@@ -53,7 +53,7 @@ def redact(
     if mapping is not None and format_ != "hprof":
         raise BadRequestError(
             phrase("Names are only replaced in heap dumps of Java and Android"),
-            advice=phrase("Of this one the values can be removed: its names stay."),
+            advice=phrase("Only its values can be removed; its names stay."),
         )
     module = cast("_Redaction", import_module(f"{__name__}.{format_}"))
     extra = {} if mapping is None else {"mapping": mapping}

@@ -35,7 +35,7 @@ def redact(source: Source, output: Output, removed: Removed, report: Report) -> 
             raise NotASnapshotError(
                 phrase("The snapshot has no {section}", section=needed),
                 advice=phrase(
-                    "Of a snapshot in parts make one file first, as Julia's assemble_snapshot does."
+                    "Join the snapshot's parts into one file first, as Julia's assemble_snapshot does."
                 ),
             )
     rewritten = _survey(source, parts, removed, part_of(report, 0.0, _SURVEYED))

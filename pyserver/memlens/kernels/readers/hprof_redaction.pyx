@@ -13,8 +13,8 @@ from libc.string cimport memcpy, memset
 from memlens.kernels.base.addresses cimport address_ordinal
 from memlens.kernels.base.vectors cimport Vector, vector_reserve
 from memlens.kernels.readers.hprof cimport (
-    CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, TYPE_INT, WHOLE, Record, Records, Segment,
-    read_record, type_bytes,
+    CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, TYPE_INT, WHOLE, Load, Record, Records,
+    Segment, read_record, type_bytes,
 )
 from memlens.kernels.readers.hprof_survey cimport (
     CONTROL_SETTINGS, CPU_SAMPLES, END_THREAD, HEAD, HEAP_DUMP_END, LAST_OF_NUMBERS, NO_CLASS, S_WRITE, START_THREAD,
@@ -24,6 +24,7 @@ from memlens.kernels.readers.numbers cimport u16_at, u32_at
 
 cdef enum:
     FILLER = 0x78
+    MOST_WITH_STATUS = 128      # classes of the runtime's, two for each dump in the file
 
 
 cdef struct NewText:
@@ -48,10 +49,30 @@ cdef class Redaction(Survey):
     cdef uint64_t copy_bytes, fill_bytes
     cdef uint8_t filler
     cdef int64_t broken
+    cdef uint64_t[MOST_WITH_STATUS] with_status     # classes
+    cdef int classes_with_status
 
     def __cinit__(self, Records records, uint64_t start, bint keeps_numbers):
+        cdef Load *loads = <Load *> records.loads.data
+        cdef size_t each
         self.broken_at = -1
         self.own(&self.new_texts, sizeof(NewText))
+        for each in range(records.loads.count):
+            if self.classes_with_status < MOST_WITH_STATUS and (
+                    self.is_text(loads[each].name, b"java/lang/Thread", 16)
+                    or self.is_text(loads[each].name, b"java.lang.Thread", 16)
+                    or self.is_text(loads[each].name, b"java/lang/Thread$FieldHolder", 28)):
+                self.with_status[self.classes_with_status] = loads[each].id
+                self.classes_with_status += 1
+
+    cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil:
+        cdef int each
+        if type == TYPE_INT and self.is_text(name, b"threadStatus", 12):
+            # whether a thread runs or waits
+            for each in range(self.classes_with_status):
+                if self.with_status[each] == class_id:
+                    return True
+        return Survey.field_stays(self, class_id, type, name)
 
     def keep(self, const uint64_t[::1] offsets):
         """Write the records at these ascending offsets unchanged."""

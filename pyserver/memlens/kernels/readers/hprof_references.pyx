@@ -533,14 +533,17 @@ cdef class References(Owner):
         return self.objects.records.intern(out, done)
 
     def name_of_thread(self, uint32_t number) -> int:
-        """Return the number of the text in an object's field ``name``, a string or an array of chars; 0 for none."""
+        """Return the number of the text in an object's field ``name``, a string or an array of chars; 0 for none.
+
+        Of fields of that name it is that of the class furthest above: a thread's own class may have a "name", too.
+        """
         cdef Objects objects = self.objects
         cdef Records records = objects.records
         cdef ClassRow *classes = <ClassRow *> objects.classes.data
         cdef uint32_t wanted = records.named("name"), walked, each
         cdef const uint8_t *whole_end = records.bytes + records.length
         cdef const uint8_t *at
-        cdef uint64_t base = 0, id
+        cdef uint64_t base = 0, id = 0
         cdef int64_t target, text
         cdef Record record, array
         cdef Field *field
@@ -555,24 +558,23 @@ cdef class References(Owner):
             for each in range(classes[walked].fields):
                 field = <Field *> objects.fields.data + classes[walked].first_field + each
                 if base + field.offset >= record.body_bytes:
-                    return 0
+                    break
                 if field.name != wanted or (field.type != TYPE_OBJECT and field.type != TYPE_ARRAY):
                     continue
                 if base + field.offset + <uint64_t> records.id_bytes > record.body_bytes:
-                    return 0
+                    break
                 id = id_at(record.body + base + field.offset, records.id_bytes)
-                target = address_ordinal(&objects.by_address, id)
-                if id == 0 or target < 0:
-                    return 0
-                if self._array(id, &array):
-                    text = self._text_of(&array, -1, 0, array.number)
-                    if text < 0:
-                        raise MemoryError
-                    return text
-                return (<uint32_t *> self.texts.data)[target] if <size_t> target < self.done else 0
             base += classes[walked].field_bytes
             walked = classes[walked].next
-        return 0
+        target = address_ordinal(&objects.by_address, id)
+        if id == 0 or target < 0:
+            return 0
+        if self._array(id, &array):
+            text = self._text_of(&array, -1, 0, array.number)
+            if text < 0:
+                raise MemoryError
+            return text
+        return (<uint32_t *> self.texts.data)[target] if <size_t> target < self.done else 0
 
     # tables
 

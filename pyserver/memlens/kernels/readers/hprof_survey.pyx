@@ -16,7 +16,7 @@ from memlens.kernels.base.addresses cimport (
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE, RUN_NO_MEMORY, RUN_OK,
-    TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_INT, TYPE_OBJECT, WHOLE, FrameRow, Load, Record, Records, Segment,
+    TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_OBJECT, WHOLE, FrameRow, Load, Record, Records, Segment,
     TextPlace, id_at, read_record, type_bytes,
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at
@@ -318,14 +318,14 @@ cdef class Survey(Owner):
     cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil:
         if type == TYPE_OBJECT or type == TYPE_ARRAY:
             return True
-        if type == TYPE_INT and self.is_text(name, b"threadStatus", 12):
-            # whether a thread runs or waits
-            return True
         # a text can be guessed from its hash, which strings and the entries of maps have
         return self.type_stays(type) and not self.is_string_class(class_id) and not self.is_text(name, b"hash", 4)
 
     cdef int want_field(self, Record *record, const char *name, uint64_t count) noexcept nogil:
-        """Add the object to which an instance refers by a field to those that the next stage looks for."""
+        """Add the object to which an instance refers by a field to those that the next stage looks for.
+
+        Of fields of one name it is that of the class furthest above: a thread's own class may have a "name", too.
+        """
         cdef Layout *classes = <Layout *> self.classes.data
         cdef int64_t walked = self.class_of(record.other)
         cdef const uint8_t *at
@@ -333,6 +333,7 @@ cdef class Survey(Owner):
         cdef uint64_t base = 0
         cdef uint32_t _each, fields, offset
         cdef Wanted found
+        found.id = 0
         while 0 <= walked < NO_CLASS and base <= record.body_bytes:
             at = self.records.bytes + classes[walked].body
             fields = u16_at(at)
@@ -342,15 +343,14 @@ cdef class Survey(Owner):
                 if offset >= classes[walked].field_bytes:
                     break
                 if base + offset + <uint64_t> type_bytes(at[id_bytes], id_bytes) > record.body_bytes:
-                    return 0
+                    break
                 if at[id_bytes] == TYPE_OBJECT and self.is_text(id_at(at, id_bytes), name, count):
                     found.id, found.dump = id_at(record.body + base + offset, id_bytes), self.dump
-                    return vector_push(&self.found, &found) if found.id else 0
                 offset += type_bytes(at[id_bytes], id_bytes)
                 at += id_bytes + 1
             base += classes[walked].field_bytes
             walked = classes[walked].above
-        return 0
+        return vector_push(&self.found, &found) if found.id else 0
 
     # what was found
 

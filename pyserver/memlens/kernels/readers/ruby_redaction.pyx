@@ -2,7 +2,8 @@
 """Writes Ruby's heap dumps anew without the text of strings and symbols: a line after the other.
 
 What stays is listed, not what goes: of the texts of a line only those by the keys below. A line that isn't JSON, as
-older Rubies write them, becomes ``{}``, which readers count as one as well.
+older Rubies write them, becomes ``{}``, which readers count as one as well. The text of a string may look like an
+address, so that only those stay that are known to be one.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -12,24 +13,18 @@ from memlens.kernels.readers.scan cimport Scan
 
 cdef enum:
     KEYS = 14
+    ADDRESS_KEYS = 2
     MOST_MORE = 8           # bytes by which a line may become longer, beside one for each of its own
 
 cdef const char **STAYS = [
     "address", "class", "superclass", "type", "struct", "imemo_type", "name", "edge_name", "real_class_name", "root",
     "file", "method", "encoding", "shape_type",
 ]
+cdef const char **STAYS_IF_ADDRESS = ["references", "default"]
 
 
 cdef inline bint is_blank(uint8_t one) noexcept nogil:
     return one == 0x20 or one == 0x0D or one == 0x09
-
-
-cdef bint stays(const uint8_t *key, size_t length) noexcept nogil:
-    cdef int each
-    for each in range(KEYS):
-        if strlen(STAYS[each]) == length and memcmp(key, STAYS[each], length) == 0:
-            return True
-    return False
 
 
 cdef bint is_address(const uint8_t *text, size_t length) noexcept nogil:
@@ -40,6 +35,21 @@ cdef bint is_address(const uint8_t *text, size_t length) noexcept nogil:
         if not (0x30 <= text[each] <= 0x39 or 0x61 <= text[each] <= 0x66):
             return False
     return True
+
+
+cdef bint is_among(const uint8_t *key, size_t length, const char **keys, int count) noexcept nogil:
+    cdef int each
+    for each in range(count):
+        if strlen(keys[each]) == length and memcmp(key, keys[each], length) == 0:
+            return True
+    return False
+
+
+cdef bint stays(const uint8_t *key, size_t key_length, const uint8_t *text, size_t length) noexcept nogil:
+    if key == NULL:
+        return False
+    return is_among(key, key_length, STAYS, KEYS) or (
+        is_address(text, length) and is_among(key, key_length, STAYS_IF_ADDRESS, ADDRESS_KEYS))
 
 
 cdef size_t literal(const uint8_t *data, size_t at, size_t end) noexcept nogil:
@@ -121,7 +131,7 @@ cdef class Lines(Scan):
                     next_ += 1
                 if next_ < end and data[next_] == 0x3A:
                     key, key_length = data + at + 1, length
-                elif not (is_address(data + at + 1, length) or (key != NULL and stays(key, key_length))):
+                elif not stays(key, key_length, data + at + 1, length):
                     memcpy(out + done, b"null", 4)
                     done += 4
                     at = after + 1

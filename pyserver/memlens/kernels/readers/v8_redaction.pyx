@@ -351,10 +351,10 @@ cdef size_t removed(uint64_t number, uint8_t *out) noexcept nogil:
 
 
 cdef size_t write_entry(const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
-    """Write "N / part of key (KEY @ID) -> value (VALUE @ID) pair in WeakMap (table @ID)" without the value, which may
-    be a string, and with a key that is a name. Nothing if the text isn't one of these.
+    """Write "N / part of key (KEY @ID) -> value (VALUE @ID) pair in WeakMap (table @ID)" without the names of both,
+    which may be a string's text or a regular expression's pattern. Nothing if the text isn't one of these.
     """
-    cdef size_t tail, value, key, key_end, done
+    cdef size_t tail, value, key, key_end, name_end, done
     cdef const void *found
     if length == 0 or text[length - 1] != 0x29:
         return 0
@@ -377,6 +377,7 @@ cdef size_t write_entry(const uint8_t *text, size_t length, uint8_t *out) noexce
         key_end = key
         while key_end < tail and is_word(text[key_end]):
             key_end += 1
+        name_end = key_end
         memcpy(out + done, b" / part of key (", 16)
         done += 16
         # what is written of the key and of the value doesn't overlap, so that it isn't longer than the text
@@ -384,8 +385,10 @@ cdef size_t write_entry(const uint8_t *text, size_t length, uint8_t *out) noexce
         if found != NULL and begins(text + key_end, length - key_end, b" @", 2) and digits_before(
                 text, <const uint8_t *> found - text) == key_end + 2:
             key_end = <const uint8_t *> found - text
-            memcpy(out + done, text + key, key_end - key)
-            done += key_end - key
+            # the key's name may be the pattern of a regular expression; who reads the id finds the object
+            memcpy(out + done, b"removed", 7)
+            memcpy(out + done + 7, text + name_end, key_end - name_end)
+            done += 7 + key_end - name_end
         else:
             memcpy(out + done, b"removed", 7)
             done += 7

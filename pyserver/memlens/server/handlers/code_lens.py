@@ -102,7 +102,7 @@ def _lenses_of_fleets(found: list[FunctionsOverRanks], measure: Measure) -> list
                     "at most {size} {figure} by itself in {rank}, median {median} of {n} ranks · {fleet}",
                 ),
                 size=format_bytes(most.most_bytes),
-                figure=phrase("live at peak") if measure == "peak" else phrase("in all"),
+                figure=phrase("live at peak") if measure == "peak" else phrase("in total"),
                 rank=plain_name(most.name),
                 median=format_bytes(most.median_bytes),
                 n=most.ranks,

@@ -176,14 +176,12 @@ def _result(
 def searched_in(found: Found) -> Text:
     """In which archives of source a type was searched for, for a message."""
     if not found.places:
-        return phrase(
-            "archives of source ({names}), of which this machine has none in the usual places", names=_SOURCES
-        )
+        return phrase("source archives ({names}; this machine has none in the usual places)", names=_SOURCES)
     archives = phrase(
         plural(
             found.searched,
-            "{n} archive of source ({names}) in {places}",
-            "{n} archives of source ({names}) in {places}",
+            "{n} source archive ({names}) in {places}",
+            "{n} source archives ({names}) in {places}",
         ),
         n=found.searched,
         names=_SOURCES,
@@ -195,7 +193,7 @@ def searched_in(found: Found) -> Text:
 def searched_for_classes(found: Found) -> Text:
     """In which jars and folders a class file was searched for, for a message."""
     if not found.places:
-        return phrase("jars, of which this machine has none in the usual places")
+        return phrase("jars (this machine has none in the usual places)")
     archives = phrase(
         plural(
             found.searched,
@@ -210,5 +208,5 @@ def searched_for_classes(found: Found) -> Text:
 
 def _ended(found: Found, archives: Text) -> Text:
     return (
-        archives if found.complete else phrase("{archives}, before the search was ended", archives=archives)
+        archives if found.complete else phrase("{archives}, before the search was stopped", archives=archives)
     )

@@ -28,10 +28,10 @@ Filter = Annotated[
     str,
     Meta(
         max_length=4096,
-        description="Terms as in Memlens's filter, all of which must fit. Traces and profiles: line:train.py:46, "
+        description="Terms as in Memlens's filter, all of which must match. Traces and profiles: line:train.py:46, "
         "function:forward, file:model.py, by:=train.py:46, size>1MiB, category:gradient. Heap dumps: type:Session, "
         "name:onTick, retained>1MiB, shallow>1KiB, field:cache, held-by:Map, distance<5, unreachable, is:detached, "
-        'finding:"Duplicate strings". A leading - turns a term round.',
+        'finding:"Duplicate strings". A leading - negates a term.',
     ),
 ]
 ValueName = Annotated[
@@ -42,25 +42,25 @@ ValueName = Annotated[
         "count, temporary or leaked.",
     ),
 ]
-Limit = Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The most rows of each list.")]
+Limit = Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The maximum number of rows in each list.")]
 AnyCode = Annotated[
     bool,
     Meta(
-        description="Charge bytes to the innermost frame, whatever its code, not to the innermost of the user's own."
+        description="Charge bytes to the innermost frame of any code, not to the innermost of the user's own code."
     ),
 ]
 Values = Annotated[
     bool,
     Meta(
         description="Also send what objects contain: the text of strings, and the values of fields. Ask for it only "
-        "if the question can't be answered by types, names and sizes: it may be private."
+        "if the question can't be answered by types, names and sizes: they may be private."
     ),
 ]
 Number = Annotated[
-    int, Meta(ge=0, description="The object by its number, the field `object` of a row of any answer.")
+    int, Meta(ge=0, description="The object's number: the field `object` of a row of any answer.")
 ]
 Id = Annotated[
-    str, Meta(max_length=100, description="The object by its own id or address, as 5143, @5143 or 0x7f00.")
+    str, Meta(max_length=100, description="The object's own id or address, such as 5143, @5143 or 0x7f00.")
 ]
 
 
@@ -118,16 +118,18 @@ class TopArguments(Asked, frozen=True, kw_only=True):
             Meta(
                 ge=0,
                 description="Traces and profiles over time: what was live after so many events (bins), instead of "
-                "`at`. With `to_moment` the beginning of a stretch.",
+                "`at`. With `to_moment`, the beginning of a range.",
             ),
         ]
         | UnsetType
     ) = UNSET
-    to_moment: Annotated[int, Meta(ge=0, description="The end of a stretch.")] | UnsetType = UNSET
+    to_moment: (
+        Annotated[int, Meta(ge=0, description="The end of a range that begins at `moment`.")] | UnsetType
+    ) = UNSET
     kind: Annotated[
         SetKind,
         Meta(
-            description="Of a stretch: what was live in it, allocated or freed in it, or allocated in it and live at "
+            description="For a range: what was live in it, allocated or freed in it, or allocated in it and live at "
             "its end (survived)."
         ),
     ] = "live"
@@ -136,7 +138,7 @@ class TopArguments(Asked, frozen=True, kw_only=True):
     inclusive: Annotated[
         bool,
         Meta(
-            description="By line or function: rank by what each allocated with all that it called. Such sums overlap."
+            description="By line or function: rank by what each allocated, including what it called. Such sums overlap."
         ),
     ] = False
     any_code: AnyCode = False
@@ -155,7 +157,7 @@ class StackArguments(Asked, frozen=True, kw_only=True):
     """Arguments of ``memlens_stack``."""
 
     allocation: (
-        Annotated[int, Meta(ge=0, description="The number of an allocation, for traces only.")] | UnsetType
+        Annotated[int, Meta(ge=0, description="Traces only: the number of an allocation.")] | UnsetType
     ) = UNSET
     stack: (
         Annotated[
@@ -166,7 +168,9 @@ class StackArguments(Asked, frozen=True, kw_only=True):
     thread: (
         Annotated[
             int,
-            Meta(ge=0, description="Heap dumps: the number of a thread, of a row of memlens_top by thread."),
+            Meta(
+                ge=0, description="Heap dumps: the number of a thread, from a row of memlens_top by thread."
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -199,8 +203,8 @@ class PathsArguments(Asked, frozen=True, kw_only=True):
         str,
         Meta(
             max_length=4096,
-            description='Instead of one object, all that fit a filter such as type:"=Session": their paths merged to '
-            "a tree of types and reference names, with counts and bytes.",
+            description='Instead of one object, all that match a filter such as type:"=Session": their paths merged '
+            "into a tree of types and reference names, with counts and bytes.",
         ),
     ] = ""
     through: Annotated[
@@ -214,7 +218,9 @@ class PathsArguments(Asked, frozen=True, kw_only=True):
     limit: Annotated[
         int,
         Meta(
-            ge=1, le=MOST_ROWS, description="The most paths of one object (20 at most), or steps of the tree."
+            ge=1,
+            le=MOST_ROWS,
+            description="The maximum number of paths to one object (at most 20), or of steps of the tree.",
         ),
     ] = 3
 
@@ -236,15 +242,15 @@ class CompareArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "peak"
     device: Annotated[int, Meta(ge=0, description="The device of both traces.")] | UnsetType = UNSET
     value: ValueName | UnsetType = UNSET
-    inclusive: Annotated[bool, Meta(description="Count what a place allocated with all that it called.")] = (
-        False
-    )
+    inclusive: Annotated[
+        bool, Meta(description="Count what a place allocated, including all that it called.")
+    ] = False
     any_code: AnyCode = False
     search: Annotated[
         str, Meta(max_length=1000, description="Only rows whose names contain all of these words.")
     ] = ""
     filter: Annotated[
-        str, Meta(max_length=4096, description="Heap dumps only: compare the objects that fit this filter.")
+        str, Meta(max_length=4096, description="Heap dumps only: compare the objects that match this filter.")
     ] = ""
     values: Values = False
     limit: Limit = 20
@@ -257,8 +263,8 @@ class SqlArguments(Asked, frozen=True, kw_only=True):
         str,
         Meta(
             max_length=100_000,
-            description="One SELECT of SQLite's. If empty, the answer is the file's tables with their columns, and "
-            "example queries: ask that first.",
+            description="One SELECT in SQLite's dialect. If empty, the answer is the file's tables with their columns, "
+            "and example queries: ask for these first.",
         ),
     ] = ""
-    limit: Annotated[int, Meta(ge=1, le=500, description="The most rows.")] = 50
+    limit: Annotated[int, Meta(ge=1, le=500, description="The maximum number of rows.")] = 50

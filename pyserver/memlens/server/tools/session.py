@@ -135,7 +135,7 @@ def _checked(name: str, arguments: Any) -> Any:
         return msgspec.convert({} if arguments is None else arguments, TOOLS[name].arguments, strict=False)
     except msgspec.ValidationError as error:
         raise BadRequestError(
-            phrase("The arguments of {tool} don't fit: {reason}", tool=name, reason=str(error))
+            phrase("The arguments of {tool} are invalid: {reason}", tool=name, reason=str(error))
         ) from error
 
 

@@ -85,7 +85,7 @@ def _of_stacks(snapshot: Snapshot, by: Any, arguments: TopArguments) -> dict[str
     of = set_of(snapshot, arguments)
     if arguments.inclusive:
         if by not in ("line", "function"):
-            raise BadRequestError(phrase("Only lines and functions have what they called"))
+            raise BadRequestError(phrase("Callees are shown only for lines and functions"))
         tree = tree_of(snapshot, of, "bytes", FlameOptions(merge=by))
         answer: Any = functions(tree, "inclusive", 0, arguments.limit, attribution)
     else:

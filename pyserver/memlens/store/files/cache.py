@@ -136,7 +136,7 @@ def check_place(archive: Path) -> None:
         str(archive).encode()
     except UnicodeEncodeError as error:
         raise NotAnArchiveError(
-            phrase("The name of {archive} is not UTF-8, and an archive needs one that is", archive=archive)
+            phrase("The name of {archive} is not UTF-8; an archive's name must be", archive=archive)
         ) from error
     if not archive.exists() and not archive.is_symlink():
         return

@@ -18,8 +18,8 @@ class FullDiskError(MemlensError):
 
     code = "system"
     advice = phrase(
-        "Make room on it, or choose a folder elsewhere in the setting memlens.cache.directory (on the command "
-        "line --cache-dir)."
+        "Free some space on it, or choose a folder elsewhere in the setting memlens.cache.directory (on the "
+        "command line --cache-dir)."
     )
 
 

@@ -270,7 +270,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
 
 def _check(limit: int) -> None:
     if limit < 1:
-        raise BadRequestError(phrase("At least one row must be asked for"))
+        raise BadRequestError(phrase("Ask for at least one row"))
 
 
 def _fits(name: str, search: str) -> bool:

@@ -30,10 +30,15 @@ from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
 from memlens.views.findings.writing import amount, as_part, linked, percent, text_in_sql
+from memlens.views.graph.packages import packages_of
 from memlens.views.selection.arenas import pooled_amount
 
 MOST_LINES = 4
 MOST_TYPES = 4
+MOST_OWN_TYPES = 3
+LEAST_OWN_SHARE = 0.02
+GENERIC = frozenset(("Object", "Function"))
+"""Types of JavaScript's that every program has objects of; those with " / " are pages' global objects."""
 LEAST_SHARE = 0.03
 SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
@@ -138,12 +143,12 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     first = phrase(
         plural(
             info.reachable_objects,
-            "{size} in {n} object that roots reach{apart}.",
-            "{size} in {n} objects that roots reach{apart}.",
+            "{size} in {n} reachable object{apart}.",
+            "{size} in {n} reachable objects{apart}.",
         ),
         size=amount(whole),
         n=info.reachable_objects,
-        apart=phrase("; another {size} that none reaches", size=format_bytes(apart)) if apart > 0 else "",
+        apart=phrase("; another {size} is unreachable", size=format_bytes(apart)) if apart > 0 else "",
     )
     found = ranked(case.snapshot, None)
     holding = next((each for each in found if _says_holding(each.finding)), None)
@@ -158,9 +163,49 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
         None,
     )  # fmt: skip
     most = _largest_types(case) if holding is None else holding.first.sentence
+    lost = _unreachable(case, apart) if apart > info.reachable_bytes else None
     if failed is not None:
         return "heap", [failed.first.sentence, first, most]
-    return "heap", [first, most, None if other is None else other.first.sentence]
+    return "heap", [first, lost, most, None if other is None else other.first.sentence]
+
+
+def _unreachable(case: GraphCase, apart: int) -> Text | None:
+    """What most of a dump is of which more is out of roots' reach than within it."""
+    objects = case.snapshot.objects
+    lost = np.flatnonzero(objects.distance == NEVER)
+    above = objects.dominator[lost]
+    is_top = above == NEVER
+    # unless they are below nothing, a dump's own root is above them
+    is_top[~is_top] = objects.distance[above[~is_top]] != NEVER
+    tops = lost[is_top]
+    if not len(tops):
+        return None
+    kinds = objects.type[tops]
+    sums = np.bincount(kinds, objects.retained[tops])
+    number = int(np.argmax(sums))
+    if case.has_twin(number):
+        return None
+    members = tops[kinds == number]
+    total = int(objects.retained[members].sum())
+    where = (
+        f"o.type = {text_in_sql(case.type_names()[number])} AND o.distance IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM objects AS d WHERE d.object = o.dominator AND d.distance IS NULL)"
+    )
+    shown = figure(total, f"SELECT sum(o.retained_bytes) FROM objects AS o WHERE {where}")
+    link = ObjectsLink(
+        "query", 0, f"SELECT o.* FROM objects AS o WHERE {where} ORDER BY o.retained_bytes DESC"
+    )
+    name = linked(f"{len(members):,} {case.type_name(number)}", objects=link)
+    return phrase(
+        plural(
+            len(members),
+            "{objects} retains {size} ({share}) of what is unreachable: garbage that the next collection frees, or "
+            "objects held by roots that the file lacks.",
+            "{objects} retain {size} ({share}) of what is unreachable: garbage that the next collection frees, or "
+            "objects held by roots that the file lacks.",
+        ),
+        objects=name, size=measured(shown), share=percent(total, apart),
+    )  # fmt: skip
 
 
 def _largest_types(case: GraphCase) -> Text | None:
@@ -180,10 +225,43 @@ def _largest_types(case: GraphCase) -> Text | None:
         )
     if not parts:
         return None
+    most = _own_types(case)
+    if most is None:
+        return phrase(
+            "No object of the program retains a tenth; the largest types are {types}.",
+            types=in_a_row(parts, "; "),
+        )
     return phrase(
-        "No object of the program retains a tenth; the largest types are {types}.",
-        types=in_a_row(parts, "; "),
-    )
+        "No object of the program retains a tenth; the largest types are {types}. Of the program's own types, {own} "
+        "retain most.",
+        types=in_a_row(parts, "; "), own=most,
+    )  # fmt: skip
+
+
+def _own_types(case: GraphCase) -> Text | None:
+    """The types of the program itself that retain most, where at least two of them have names of their own."""
+    packages, types = packages_of(case.snapshot), case.snapshot.types
+    names = case.type_names()
+    least = max(1, int(LEAST_OWN_SHARE * case.whole))
+    own = [
+        number
+        for number in np.argsort(-types.retained.astype(np.int64), kind="stable").tolist()
+        if int(types.retained[number]) >= least
+        and not packages.is_platform[number]
+        and names[number] not in GENERIC
+        and " / " not in names[number]
+    ][:MOST_OWN_TYPES]
+    parts = [
+        in_a_row(
+            [
+                linked(case.type_name(number), objects=ObjectsLink("type", number)),
+                phrase("({size})", size=format_bytes(int(types.retained[number]))),
+            ],
+            " ",
+        )
+        for number in own
+    ]
+    return in_a_row(parts, ", ") if len(parts) > 1 else None
 
 
 def _own_bytes_sql(case: GraphCase, number: int) -> str:

@@ -312,13 +312,15 @@ def _seconds(snapshot: Snapshot, term: Term) -> float:
     except ValueError:
         seconds = []
     if len(seconds) != 1 or not 0 <= seconds[0] <= _MOST_SECONDS:
-        raise BadRequestError(phrase("'{term}': expected seconds since the recording began", term=str(term)))
+        raise BadRequestError(
+            phrase("'{term}': expected seconds since the start of the recording", term=str(term))
+        )
     return seconds[0]
 
 
 def _amounts(term: Term) -> list[float]:
     if term.comparison not in (":", "=") and len(term.values) > 1:
-        raise BadRequestError(phrase("'{term}' compares with more than one value", term=str(term)))
+        raise BadRequestError(phrase("'{term}' is compared with more than one value", term=str(term)))
     if term.field == "distance":
         return [float(number_of(value, str(term))) for value in term.values]
     return [bytes_of(value, str(term)) for value in term.values]

@@ -44,7 +44,8 @@ def on_stacks(snapshot: Snapshot, term: Term) -> Mask:
     rows = known.variables
     if term.field == "thread":
         fits = threads_named(snapshot, term)
-        found[rows["object"][fits[rows["thread"]]]] = True
+        theirs = fits[rows["thread"]]
+        found[rows["object"][theirs]] = True
         own = known.object[fits]
         found[own[own != NONE]] = True
     else:

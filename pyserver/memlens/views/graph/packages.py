@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model import frames as names_of_frames
 from memlens.model.frames import USER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
@@ -16,7 +17,7 @@ NO_PACKAGE = ""
 
 _PLATFORM = re.compile(
     r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore"
-    r"|System|Microsoft|Windows|Interop|Mono|Xamarin|Android)(\.|$)"
+    r"|System|Microsoft|Windows|Interop|Java\.Interop|Mono|Xamarin|Android)(\.|$)"
 )
 """Packages of the platform, which no user of it writes."""
 _BUILT_IN = {
@@ -78,6 +79,9 @@ class Packages:
         self.of_type: npt.NDArray[np.uint32] = np.array(
             [numbers.setdefault(package_of(name, kind), len(numbers)) for name in names], np.uint32
         )
+        of_frames = frames_of_types(snapshot)
+        if kind == "v8":
+            self._of_scripts(snapshot, of_frames, numbers)
         self.names: list[str] = list(numbers)
         self.short = [short_name(name, kind) for name in names]
         kinds = snapshot.graph_names.type_kinds
@@ -90,8 +94,16 @@ class Packages:
             ],
             bool,
         )
-        for number, frame in frames_of_types(snapshot).items():
+        for number, frame in of_frames.items():
             self.is_platform[number] |= int(snapshot.frames.kind[frame]) != USER
+
+    def _of_scripts(self, snapshot: Snapshot, frames: dict[int, int], numbers: dict[str, int]) -> None:
+        """Names of JavaScript's classes have no packages: the scripts that define them are of some."""
+        rows = snapshot.frames.rows(frames.values())
+        for number, frame in frames.items():
+            file, _, function, _ = rows[frame]
+            package = names_of_frames.package_of(file, function, int(snapshot.frames.kind[frame]))
+            self.of_type[number] = numbers.setdefault(package, len(numbers))
 
 
 def packages_of(snapshot: Snapshot) -> Packages:

@@ -192,7 +192,7 @@ def _encoded(data: bytes) -> str:
     """The type of a file that ``am dumpheap -b`` made."""
     found = file_size(data)
     if found is None:
-        raise _NoPictureError(phrase("What the dump has of the image is no whole PNG, JPEG or WebP file"))
+        raise _NoPictureError(phrase("The image in the dump is not a whole PNG, JPEG or WebP file"))
     media, width, height = found
     if width * height > MOST_PIXELS:
         raise _NoPictureError(
@@ -204,7 +204,7 @@ def _encoded(data: bytes) -> str:
 def _without_pixels(snapshot: Snapshot, number: int) -> Text:
     """Why there are no pixels, of a bitmap of Android's or another image."""
     if type_names(snapshot)[int(snapshot.objects.type[number])].startswith("java."):
-        return phrase("The pixels aren't in one array of the image's own, or not in a form that is known")
+        return phrase("The pixels aren't in a single array of the image, or their format is unknown")
     return phrase(
         "The dump doesn't have the pixels: since Android 8 they are outside of the heap. "
         "Android 14 and later add them with: am dumpheap -b"
@@ -236,7 +236,7 @@ def _elements(snapshot: Snapshot, ranges: Sequence[_Range]) -> Iterator[bytes]:
                 yield data
     except (OSError, FileError):
         raise _NoPictureError(
-            phrase("The pixels are in {path}, which isn't there any more or can't be read", path=known.path)
+            phrase("The pixels are in {path}, which no longer exists or can't be read", path=known.path)
         ) from None
     except (ChangedFileError, DamagedContainerError) as error:
         raise _NoPictureError(error.message) from None

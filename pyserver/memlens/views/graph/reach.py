@@ -41,7 +41,8 @@ def root_kinds(snapshot: Snapshot) -> npt.NDArray[np.int32]:
     def make() -> npt.NDArray[np.int32]:
         kinds = np.full(len(snapshot.objects.type), -1, np.int32)
         rows = snapshot.objects.roots
-        rows = rows[is_entry(snapshot)[rows["object"]] != 0]
+        entries = is_entry(snapshot)[rows["object"]]
+        rows = rows[entries != 0]
         kinds[rows["object"][::-1]] = rows["kind"][::-1]
         return kinds
 
@@ -112,7 +113,8 @@ def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
         is_held = np.zeros(len(names.root_kinds), np.bool_)
         is_held[names.held_kinds] = True
         found = np.zeros(len(snapshot.objects.type), np.uint8)
-        found[rows["object"][~is_held[rows["kind"]]]] = 1
+        entering = ~is_held[rows["kind"]]
+        found[rows["object"][entering]] = 1
         if names.root is not None:
             found[names.root] = 1
         return found

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 def stopped() -> CancelledError:
     """The error of such a question."""
-    return CancelledError(phrase("The question was cancelled"))
+    return CancelledError(phrase("The request was cancelled"))
 
 
 def finished(found: T | None) -> T:

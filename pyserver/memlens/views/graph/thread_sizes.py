@@ -93,9 +93,11 @@ def _held_by_one(snapshot: Snapshot) -> _HeldByOne:
     elsewhere = np.zeros(len(snapshot.objects.type), np.bool_)
     is_variable = np.zeros(len(is_root), np.bool_)
     is_variable[variables["kind"]] = True
-    elsewhere[roots["object"][~is_variable[roots["kind"]]]] = True
+    by_others = ~is_variable[roots["kind"]]
+    elsewhere[roots["object"][by_others]] = True
     holding = np.zeros(len(elsewhere), np.bool_)
-    holding[variables["object"][is_root[variables["kind"]]]] = True
+    as_roots = is_root[variables["kind"]]
+    holding[variables["object"][as_roots]] = True
     chosen = (counts == 1) & ~elsewhere[numbers] & holding[numbers]
     numbers, threads = numbers[chosen], (pairs & 0xFFFFFFFF)[(np.cumsum(counts) - 1)[chosen]]
     holds_all = holders(snapshot)

@@ -166,7 +166,7 @@ def parsed(snapshot: Snapshot, text: str) -> LeavesOut:
         return OneName(text[1:], None)
     raise BadRequestError(
         phrase("{text} is neither a type of the heap dump nor a type with a name after a dot", text=text),
-        advice=phrase(".NAME leaves out all references of a name, and @ID an object."),
+        advice=phrase(".NAME leaves out all references with a name, and @ID one object."),
     )
 
 

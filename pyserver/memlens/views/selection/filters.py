@@ -149,7 +149,8 @@ def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]
                     "'{written}' is not a filter term: there is no '{field}'", written=written, field=field
                 ),
                 advice=phrase(
-                    "Terms begin with {known} and others; put a text with a colon into quotes.", known=known
+                    "Terms begin with {known} and others; put a text that contains a colon in quotes.",
+                    known=known,
                 ),
             )
         if any(value in ("", "=") for value in values):
@@ -192,7 +193,7 @@ def _check(term: Term, written: str) -> None:
     """Reject invalid terms before anything is evaluated."""
     if term.field in _AMOUNT_FIELDS:
         if term.comparison not in (":", "=") and len(term.values) > 1:
-            raise BadRequestError(phrase("'{written}' compares with more than one value", written=written))
+            raise BadRequestError(phrase("'{written}' is compared with more than one value", written=written))
         for value in term.values:
             _amount(term.field, value, written)
         return

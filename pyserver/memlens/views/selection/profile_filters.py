@@ -29,7 +29,7 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
         return _labelled(snapshot, term)
     if term.field == "size":
         if not profile_of(snapshot.info).has_sizes:
-            raise BadRequestError(phrase("'{term}': the profile has no sizes of blocks", term=str(term)))
+            raise BadRequestError(phrase("'{term}': the profile has no block sizes", term=str(term)))
         return filters.sizes_where(snapshot.samples.size, term)
     of_stacks = filters.stacks_where(snapshot, term)
     if of_stacks is None:

@@ -80,9 +80,7 @@ def _step(chosen: Chosen, number: Any) -> None:
 
 def _number(value: Any) -> int:
     if not isinstance(value, int):
-        raise BadRequestError(
-            phrase("Functions of heap dumps take the numbers of objects, as in the column object")
-        )
+        raise BadRequestError(phrase("Functions of heap dumps take object numbers, as in the column object"))
     return value
 
 
@@ -98,7 +96,7 @@ def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row
     if unknown:
         raise BadRequestError(
             phrase(
-                "'{unknown}' is not a kind of references: expected {known}",
+                "'{unknown}' is not a kind of reference: expected {known}",
                 unknown=unknown[0],
                 known=", ".join(get_args(Strength)),
             )

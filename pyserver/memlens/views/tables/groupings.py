@@ -421,7 +421,7 @@ _WITHOUT_SIZE: dict[Model, Text] = {"timeline": Text("0 B"), "profile": _UNKNOWN
 def _sizes(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     sizes = sizes_of(snapshot, of)
     if sizes is None:
-        raise BadRequestError(phrase("The profile doesn't have the sizes of blocks"))
+        raise BadRequestError(phrase("The profile has no block sizes"))
     nothing = _WITHOUT_SIZE[snapshot.info.model]
 
     def name(code: int) -> GroupName:

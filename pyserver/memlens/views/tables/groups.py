@@ -118,7 +118,7 @@ def groups(
     check_page(offset, limit)
     _check_branch(snapshot, branch)
     if len(branch.path) >= len(branch.by):
-        timeline_of(snapshot.info, "single allocations")
+        timeline_of(snapshot.info, "individual allocations")
         raise BadRequestError(phrase("The path leads to allocations, which have no groups"))
     by_stack = all(goes_by_stack(snapshot, branch.of, kind) for kind in branch.by[: len(branch.path) + 1])
     every = (items_by_stack if by_stack else items_of)(snapshot, branch.of, branch.narrow)
@@ -255,7 +255,7 @@ def members(
 ) -> MembersAnswer:
     """The allocations of a branch. Raises :class:`BadRequestError`."""
     check_page(offset, limit)
-    timeline_of(snapshot.info, "single allocations")
+    timeline_of(snapshot.info, "individual allocations")
     device = device_of(snapshot, branch.of.device, branch.of.filter)
     rows = _rows(snapshot, branch)
     key = _ORDERS[order](device, rows)

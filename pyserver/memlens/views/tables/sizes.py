@@ -42,7 +42,7 @@ def sizes(snapshot: Snapshot, of: AllocationSet) -> SizesAnswer:
     """The histogram of a set. Raises :class:`BadRequestError` for a profile that doesn't have sizes."""
     every = sizes_of(snapshot, of)
     if every is None:
-        raise BadRequestError(phrase("The profile has no sizes of blocks, so there is no histogram"))
+        raise BadRequestError(phrase("The profile has no block sizes, so there is no histogram"))
     items = items_of(snapshot, of)
     codes = classes_of(taken(every, items.rows))
     sums = np.zeros((len(items.values), CLASSES), np.int64)

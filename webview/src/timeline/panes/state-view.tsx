@@ -217,7 +217,11 @@ function Legend({ traced }: { readonly traced: boolean }): VNode {
       {key('rounding', t('lost to rounding'))}
       {key('free', t('free'))}
       {traced && (
-        <span title={t('By the allocator’s rules of rounding and splitting; blocks are at least that large')}>
+        <span
+          title={t(
+            'Inferred from the allocator’s rules for rounding and splitting; blocks are at least this large',
+          )}
+        >
           {t('Sizes of blocks that aren’t live at the trace’s end are inferred')}
         </span>
       )}

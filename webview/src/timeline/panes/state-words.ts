@@ -17,7 +17,7 @@ export function poolName(type: SegmentState['pool_type']): string {
 }
 
 export function since(segment: SegmentState): string {
-  if (!segment.known) return t('Live allocations that lie in no segment which the file names');
+  if (!segment.known) return t('Live allocations outside of all segments in the file');
   return segment.reserved_at_moment === null
     ? t('Reserved before the trace')
     : t('Reserved by event {0}', count(segment.reserved_at_moment));
@@ -73,7 +73,7 @@ export function figureWords(answer: AllocatorStateAnswer): string {
       '{0} free, {1} of it in segments that are in use',
       ...[bytes(free), bytes(answer.inactive_split_bytes)],
     ),
-    outside > 0 && t('{0} live in no segment that the file names', bytes(outside)),
+    outside > 0 && t('{0} live in no segment of the file', bytes(outside)),
   ];
   return words.filter((word) => word !== false).join(' · ');
 }

@@ -124,7 +124,7 @@ class Steps {
     this.context.cursors.span(step.from_moment, step.to_moment);
     this.context.say(
       t(
-        '{0}: peak {1}, {2} in {3} of what it allocated survive it',
+        '{0}: peak {1}; {2} in {3} that it allocated survive it',
         said(step.name),
         bytes(step.peak_bytes),
         bytes(step.survivors_bytes),
@@ -260,8 +260,8 @@ function growthCaption({ ends, lines, rows, first_total_bytes, last_total_bytes 
   const total = last_total_bytes - first_total_bytes;
   return plural(
     lines,
-    'Live at the ends of steps: {0} line with more at the last than at the first; in all {1}. A click opens the line.',
-    'Live at the ends of steps: {0} lines with more at the last than at the first; in all {1}. A click opens the line.',
+    'Live at the ends of steps: {0} line with more at the last than at the first; {1} in total. A click opens the line.',
+    'Live at the ends of steps: {0} lines with more at the last than at the first; {1} in total. A click opens the line.',
     `${total >= 0 ? '+' : '−'}${bytes(Math.abs(total))}`,
   );
 }

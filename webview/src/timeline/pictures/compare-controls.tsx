@@ -34,11 +34,15 @@ export function Controls({ context, readout, chosen }: ControlsProps): VNode {
           {
             value: 'time',
             text: t('By time'),
-            title: t('Both from their first event on'),
+            title: t('Both from their first event'),
             disabled: !timed,
           },
           { value: 'event', text: t('By event'), title: t('The same number of events') },
-          { value: 'step', text: t('By step'), title: t('Each step of the one on that of the other') },
+          {
+            value: 'step',
+            text: t('By step'),
+            title: t('Each step of one against the same step of the other'),
+          },
         ]}
         change={(value) => {
           chosen();
@@ -60,7 +64,7 @@ export function Controls({ context, readout, chosen }: ControlsProps): VNode {
           <label class="compare-moved">
             <input
               {...{ class: 'compare-offset', type: 'number', step: 'any', value: String(offset / size) }}
-              title={t('How far the other run is moved to the right')}
+              title={t('How far the other run is shifted to the right')}
               aria-label={t('Offset of the other run')}
               onChange={({ currentTarget }) => {
                 const value = Number(currentTarget.value);

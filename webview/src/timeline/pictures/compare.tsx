@@ -372,7 +372,7 @@ class ComparePicture implements Picture, Movable {
           ? t('Memory of {0} and {1} over time.', before, after)
           : t('Memory of {0} and {1} over events.', before, after),
         t(
-          'M puts a cursor into the middle, comma and full stop move it; what both hold there is shown above.',
+          'M puts a cursor in the middle; comma and full stop move it. The figures at the cursors are shown above.',
         ),
       ].join(' '),
     );

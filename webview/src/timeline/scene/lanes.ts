@@ -40,9 +40,9 @@ export function laneTicks(lanes: readonly MapLane[], camera: Camera, heightPx: n
   return { ticks, base: null };
 }
 
-/** "Private pool 0, 1 on stream 7", "Default pool on stream 0", "In no segment that the file names". */
+/** "Private pool 0, 1 on stream 7", "Default pool on stream 0", "In no segment of the file". */
 export function groupName(group: MapGroup): string {
-  if (!group.known) return t('In no segment that the file names');
+  if (!group.known) return t('In no segment of the file');
   return group.pool === null
     ? t('Default pool on stream {0}', group.stream)
     : t('Private pool ({0}) on stream {1}', group.pool, group.stream);
@@ -58,7 +58,7 @@ export function laneWords(all: MapLanesAnswer, y: number, taken: boolean): strin
   const place = lane.expandable
     ? t('{0} in an expandable segment of {1} at {2}', address, size, lane.address)
     : t('{0} in a segment of {1} at {2}', address, size, lane.address);
-  const words = [group.known ? place : t('{0}, in no segment that the file names', address)];
+  const words = [group.known ? place : t('{0}, in no segment of the file', address)];
   if (group.known) words.push(groupName(group));
   if (!taken && group.known) words.unshift(t('No allocation here'));
   return words;

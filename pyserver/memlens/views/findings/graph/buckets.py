@@ -62,7 +62,7 @@ def hash_collisions(case: GraphCase) -> Iterator[Ranked]:
     held = held_by(case, longest)
     several = len(heads) > 1
     sentence = phrase(
-        "{entries} are {buckets}; they take {size} ({share} of what roots reach){keys}{holder}.",
+        "{entries} are {buckets}; they take {size} ({share} of the reachable heap){keys}{holder}.",
         entries=linked(phrase("{n} entries of maps", n=len(found.entries)), objects=link),
         buckets=phrase(
             "in {n} buckets of {least} or more, {longest} in the longest",

@@ -9,6 +9,7 @@ import numpy as np
 
 from memlens.kernels.graph.filtering import rows_named
 from memlens.model.distinct import counted, distinct, first_equal
+from memlens.model.frames import USER
 from memlens.model.graph import NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
@@ -28,6 +29,8 @@ from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _MOST_NAME = 60
+LOCAL_VARIABLE = "local variable"
+"""The kind of the references from a thread to what variables of its frames refer to, called by the frame."""
 _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MOST_PATH = 3, 200
 
@@ -37,6 +40,11 @@ NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key")}
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
 _MODULE = re.compile(r"\s\(.*\)$")
+REALM = "system / NativeContext"
+"""What V8 calls a page's or a program's realm, from which everything that is global hangs."""
+_GLOBAL = re.compile(r"^(global|Window) /.*$")
+_CLASSES = frozenset(("Class", "Module", "type"))
+"""The types of Ruby's and Python's classes, which have names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class GraphCase:
 
     @property
     def least(self) -> int:
-        """Bytes from which a rule says something: 1% of what roots reach, and 32 KiB."""
+        """Bytes from which a rule says something: 1% of the reachable heap, and 32 KiB."""
         return max(LEAST_BYTES, int(LEAST_SHARE * self.whole))
 
     def type_names(self) -> list[str]:
@@ -137,6 +145,19 @@ class GraphCase:
             found = self._place(own) if own != NEVER else None
         return found
 
+    def allocated_at(self, numbers: Numbers) -> LineLink | None:
+        """Where at least half of some objects were allocated, in the user's own code, if the dump has that."""
+        stacks = self.snapshot.objects.stack
+        if stacks is None or not len(numbers):
+            return None
+        charged = self.snapshot.stacks.label[stacks[numbers]].astype(np.uint32)
+        frames, counts = counted(charged[charged != NONE])
+        if not len(frames) or 2 * int(counts.max()) < len(numbers):
+            return None
+        frame = int(frames[np.argmax(counts)])
+        line = self.line_of(frame)
+        return line if line and line.line and int(self.snapshot.frames.kind[frame]) == USER else None
+
     def _place(self, number: int) -> LineLink | None:
         places = self.snapshot.objects.places
         at = int(np.searchsorted(places["object"], number))
@@ -190,7 +211,7 @@ def object_name(case: GraphCase, row: ObjectRow) -> Text:
 
 
 def _is_class(row: ObjectRow) -> bool:
-    return bool(row.name) and row.type.startswith("java.lang.Class")
+    return bool(row.name) and (row.type in _CLASSES or row.type.startswith("java.lang.Class"))
 
 
 def object_part(case: GraphCase, number: int) -> TextPart:
@@ -234,17 +255,42 @@ def held_by(case: GraphCase, number: int) -> Text | None:
     for path in paths(case.snapshot, number, _MOST_PATHS).paths:
         kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots[:2]))
         first, names = _way(case, path)
+        detail = next((root.detail for root in path.roots if root.detail), "")
+        if names and _is_local(path) and first.object == path.root.object:
+            return _held_by_local(path, names[1:], detail)
         if names:
             begin = _short_name(case, first)
             shown = shortened(begin + "".join(names), _MOST_PATH)
-            detail = next((root.detail for root in path.roots if root.detail), "")
             path_part = linked(shown, objects=ObjectsLink("object", first.object))
-            # what reaches a class whose static field holds it says nothing more
-            if not kinds or case.info.kind == "v8" or (_is_class(first) and first.object != path.root.object):
+            # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
+            has_name = _is_class(first) and (first.object != path.root.object or case.info.kind != "hprof")
+            if not kinds or case.info.kind == "v8" or has_name:
                 return path_part
             return in_a_row([path_part, f"({kinds}{': ' + plain_name(detail) if detail else ''})"], " ")
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
     return nearest
+
+
+def _is_local(path: Path) -> bool:
+    """Whether a path begins with a variable of a thread's frame, by a reference that is called by the frame."""
+    return bool(path.steps) and path.steps[0].kind == LOCAL_VARIABLE
+
+
+def _held_by_local(path: Path, names: list[str], thread: str) -> Text:
+    """``a local variable of Shop.main (Shop.java:7) in thread main, through orders.table``."""
+    frame = path.steps[0].name
+    function, place, where = frame.partition(" (")
+    called = ".".join(function.split(".")[-2:]) + place + where
+    variable = path.steps[0].object.object
+    return phrase(
+        "{variable}{frame}{thread}{names}",
+        variable=linked(phrase("a local variable"), objects=ObjectsLink("object", variable)),
+        frame=phrase(" of {frame}", frame=shortened(plain_name(called), _MOST_PATH)) if frame else "",
+        thread=phrase(" in thread {name}", name=plain_name(thread)) if thread else "",
+        names=phrase(", through {path}", path=shortened("".join(names).lstrip("."), _MOST_PATH))
+        if names
+        else "",
+    )
 
 
 def and_held(holder: Text | None) -> Text | str:
@@ -258,7 +304,11 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
     begin = max((place for place, row in enumerate(ends[:-1]) if _is_class(row)), default=0)
     begin = max(begin, runtime + 1)
-    names = [_step(step.name, step.kind) for step in path.steps[begin:]]
+    steps = path.steps[begin:]
+    names = [_step(step.name, step.kind) for step in steps]
+    if steps and not any(names):
+        # where references have no names, what they lead to is said up to the object itself
+        names = [f" > {_own_type(step.object)}" for step in steps[:-1]] or [""]
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
     return ends[begin], names
@@ -267,15 +317,21 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
 def _short_name(case: GraphCase, row: ObjectRow) -> str:
     """What a path begins with: a class's name, a function's, or else a type with its id."""
     if _is_class(row) or (row.name and case.info.kind == "v8"):
-        return short_type(row.name)
+        # V8 adds the page's address to the name of a global object
+        return short_type(_GLOBAL.sub(r"\1", row.name))
     return object_name(case, row).text
+
+
+def _own_type(row: ObjectRow) -> str:
+    """A type without its module."""
+    return short_type(row.type if row.type.startswith("(") else row.type.split(" (", 1)[0])
 
 
 def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
     """Whether an object is one that the runtime made up to group its roots."""
     kinds = case.snapshot.graph_names.type_kinds
     kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
-    return kind in RUNTIME_KINDS or row.type.startswith("[")
+    return kind in RUNTIME_KINDS or row.type.startswith(("[", REALM))
 
 
 def _step(name: str, kind: str) -> str:

@@ -133,7 +133,7 @@ def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
 
 
 def empty_collections(case: GraphCase) -> Iterator[Ranked]:
-    """Collections without an element retain 1% of what roots reach, and 32 KiB.
+    """Collections without an element retain 1% of the reachable heap, and 32 KiB.
 
     Of the usual classes of Java and Android, whose fields say how many elements each has, and maps and sets of
     JavaScript with the smallest tables.
@@ -148,9 +148,9 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     listed = ", ".join(map(str, members.tolist())) if len(members) <= 1_000 else ""
     shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
     sentence = phrase(
-        "{objects} are empty, or have only small integers, which V8's dumps don't show, and retain {size} ({share} of "
-        "what roots reach){through}. {advice}" if case.info.kind == "v8"
-        else "{objects} are empty and retain {size} ({share} of what roots reach){through}. {advice}",
+        "{objects} are empty, or have only small integers, which V8's dumps don't show, and retain {size} "
+        "({share} of the reachable heap){through}. {advice}" if case.info.kind == "v8"
+        else "{objects} are empty and retain {size} ({share} of the reachable heap){through}. {advice}",
         objects=counted(case, members), size=measured(shown), share=percent(total, case.whole),
         through=mostly_through(case, members), advice=phrase("Create them when the first element is added."),
     )  # fmt: skip
@@ -170,7 +170,7 @@ _ARRAY = re.compile(r"\[\]$")
 
 
 def tiny_collections(case: GraphCase) -> Iterator[Ranked]:
-    """Collections of one to four elements take 1% of what roots reach, and 32 KiB, more than arrays of these elements.
+    """Collections of one to four elements take 1% of the reachable heap, and 32 KiB, more than arrays of them.
 
     Of the usual classes of Java and Android. Their parts are their arrays, and entries of their own.
     """
@@ -193,11 +193,11 @@ def tiny_collections(case: GraphCase) -> Iterator[Ranked]:
     link = chosen(case.of_their_types(members))
     shown = figure(total, "", "shallow")
     sentence = phrase(
-        "{objects} have one to four elements, and take {size} ({share} of what roots reach) more than arrays of these "
-        "elements would{through}. {advice}",
+        "{objects} have one to four elements, and take {size} ({share} of the reachable heap) more than "
+        "arrays of these elements would{through}. {advice}",
         objects=counted(case, members), size=measured(shown, link), share=percent(total, case.whole),
         through=mostly_through(case, members),
-        advice=phrase("Make them as large as they need to be, or keep so few elements in fields."),
+        advice=phrase("Make them as large as they need to be, or keep so few elements in fields instead."),
     )  # fmt: skip
     yield Ranked(
         total / case.whole,
@@ -266,7 +266,7 @@ def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
 
 
 def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
-    """Numbers that are objects of their own take 1% of what roots reach, and 32 KiB.
+    """Numbers that are objects of their own take 1% of the reachable heap, and 32 KiB.
 
     Java's and .NET's boxes, and V8's heap numbers.
     """
@@ -284,8 +284,8 @@ def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
     link = chosen(where)
     what = ", ".join(short_type(name) for name in names[:3])
     sentence = phrase(
-        "{n} numbers are objects of their own ({types}), {size} ({share} of what roots reach){through}. Arrays of "
-        "numbers, or collections made for them, need no such objects.",
+        "{n} numbers are objects of their own ({types}), {size} ({share} of the reachable heap){through}. "
+        "Arrays of numbers, or collections made for them, need no such objects.",
         n=len(members), types=what, size=measured(shown, link), share=percent(total, case.whole),
         through=mostly_through(case, members),
     )  # fmt: skip

@@ -18,7 +18,7 @@ _STATICS = "System.Object[]"
 
 
 def pinned(case: GraphCase) -> Iterator[Ranked]:
-    """Objects that are pinned retain 1% of what roots reach, and 32 KiB, or there are 100 of them.
+    """Objects that are pinned retain 1% of the reachable heap, and 32 KiB, or there are 100 of them.
 
     Of .gcdump files, whose groups of roots say what is pinned ("Pinned handles", "pinning Handles", "Pinned local
     vars"); without the runtime's own arrays of static variables. What is pinned for the length of a call by other means
@@ -46,14 +46,16 @@ def pinned(case: GraphCase) -> Iterator[Ranked]:
     sentence = phrase(
         plural(
             len(members),
-            "{n} object is pinned and retains {size} ({share} of what roots reach); the largest is {object}. {advice}",
-            "{n} objects are pinned and retain {size} ({share} of what roots reach); the largest is {object}. {advice}",
+            "{n} object is pinned and retains {size} ({share} of the reachable heap); the largest is "
+            "{object}. {advice}",
+            "{n} objects are pinned and retain {size} ({share} of the reachable heap); the largest is "
+            "{object}. {advice}",
         ),
         n=len(members), size=measured(shown, link), share=percent(total, case.whole),
         object=object_part(case, largest),
         advice=phrase(
-            "The collector can't move them, and leaves holes beside them: pin for the length of a call, or buffers "
-            "that live as long as the process."
+            "The collector can't move them, and leaves holes around them: pin for the length of a call, or "
+            "pin buffers that live as long as the process."
         ),
     )  # fmt: skip
     yield Ranked(

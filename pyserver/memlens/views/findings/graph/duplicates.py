@@ -38,7 +38,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 def strings(case: GraphCase) -> Iterator[Ranked]:
-    """Copies of strings would free 1% of what roots reach, and 32 KiB, if there were one of each.
+    """Copies of strings would free 1% of the reachable heap, and 32 KiB, if there were one of each.
 
     Strings are equal that have one text and one size of their own: of long ones V8 writes the first 1,024 characters,
     and Memlens keeps 3 KiB of Java's. What one copy retains stays, the largest.
@@ -82,7 +82,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         for number, group in zip(firsts, most.tolist(), strict=False)
     ]
     sentence = phrase(
-        "{n} strings are copies of others, {size} ({share} of what roots reach): {texts}.",
+        "{n} strings are copies of others, {size} ({share} of the reachable heap): {texts}.",
         n=extra, size=measured(shown, chosen(where)), share=percent(total, case.whole), texts=in_a_row(texts, ", "),
     )  # fmt: skip
     link = chosen(where)
@@ -94,7 +94,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
 
 
 def arrays(case: GraphCase) -> Iterator[Ranked]:
-    """Arrays with the same elements in the same order as another would free 1% of what roots reach, and 32 KiB.
+    """Arrays with the same elements in the same order as another would free 1% of the reachable heap, and 32 KiB.
 
     Of dumps that mark arrays as such: those that refer to the same objects, and of Java's and Android's those with the
     same numbers, by a hash of 64 bits. Neither those of zeros alone, nor those that hold the characters of strings or
@@ -125,7 +125,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
     extra = copies[groups] > 1
     where = case.of_their_types(members[extra])
     sentence = phrase(
-        "{n} arrays have the same elements as another, {size} ({share} of what roots reach){through}.",
+        "{n} arrays have the same elements as another, {size} ({share} of the reachable heap){through}.",
         n=int((copies - 1)[copies > 1].sum()), size=measured(shown, chosen(where)),
         share=percent(total, case.whole), through=mostly_through(case, members[extra]),
     )  # fmt: skip
@@ -135,7 +135,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
 
 
 def images(case: GraphCase) -> Iterator[Ranked]:
-    """One image in place of those with the same size and pixels would free 1% of what roots reach, and 32 KiB.
+    """One image in place of those with the same size and pixels would free 1% of the reachable heap, and 32 KiB.
 
     Of Java's and Android's dumps, by a hash of 64 bits: the arrays of the pixels, each counted once, and the memory
     outside of the heap that the images own. The largest of each stays.
@@ -162,7 +162,7 @@ def images(case: GraphCase) -> Iterator[Ranked]:
     link = ObjectsLink("images")
     sentence = phrase(
         "{n} images have the same pixels as another, {size} ({share} of {whole}): {images}.",
-        whole=phrase("what roots reach and the native memory") if has_native else phrase("what roots reach"),
+        whole=phrase("the reachable heap and the native memory") if has_native else phrase("the reachable heap"),
         n=int((groups.count - 1)[groups.freed > 0].sum()), size=measured(shown, link),
         share=percent(total, whole), images=in_a_row(texts, ", "),
     )  # fmt: skip

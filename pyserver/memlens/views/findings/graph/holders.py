@@ -47,7 +47,7 @@ class _Group(NamedTuple):
 
 
 def accumulates(case: GraphCase) -> Iterator[Ranked]:
-    """Objects and groups of objects that retain a tenth of what roots reach; five at most.
+    """Objects and groups of objects that retain a tenth of the reachable heap; five at most.
 
     An object is named where what it dominates spreads: its largest child in the dominator tree retains less than 70% of
     it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:
@@ -170,9 +170,10 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         contents = phrase(", most of it in {objects}", objects=_contents(case, holder, groups[0]))
         groups_within = (groups[0], *_within(case, groups[0]))
         line = line or next(filter(None, (_own_line(case, each) for each in groups_within)), None)
+    line = line or case.allocated_at(np.array([holder]))
     held = held_by(case, holder)
     sentence = phrase(
-        "{object} retains {size}, {share} of what roots reach{contents}.{holder}",
+        "{object} retains {size}, {share} of the reachable heap{contents}.{holder}",
         object=object_part(case, holder), size=measured(shown, link), share=percent(total, case.whole),
         contents=contents, holder=phrase(" Held by {holder}.", holder=held) if held else "",
     )  # fmt: skip
@@ -195,9 +196,9 @@ def _contents(case: GraphCase, holder: int | None, group: _Group) -> Text:
     """A group, its line, the types within it that have most of it: ``9 Session (app.js:8, with 9 Array)``."""
     link = _link(case, holder, group)
     objects = linked(f"{len(group.members):,} {case.type_name(group.type)}", objects=link)
-    line, inner = _own_line(case, group), [_inner(case, each) for each in _within(case, group)]
+    place, inner = _own_place(case, group), [_inner(case, each) for each in _within(case, group)]
     about = [
-        *([linked(base_line(line), line=line)] if line else []),
+        *([place] if place else []),
         *([phrase("with {inner}", inner=in_a_row(inner, ", "))] if inner else []),
     ]
     return phrase("{objects} ({about})", objects=objects, about=in_a_row(about, ", ")) if about else objects
@@ -205,7 +206,7 @@ def _contents(case: GraphCase, holder: int | None, group: _Group) -> Text:
 
 def _inner(case: GraphCase, group: _Group) -> Text | TextPart:
     """A group within another, and its line where it has one: those of a map are within its nodes."""
-    named, line = Text(f"{len(group.members):,} {case.type_name(group.type)}"), _own_line(case, group)
+    named, line = Text(f"{len(group.members):,} {case.type_name(group.type)}"), _definition(case, group)
     return (
         phrase("{objects} in {place}", objects=named, place=linked(base_line(line), line=line))
         if line
@@ -213,7 +214,21 @@ def _inner(case: GraphCase, group: _Group) -> Text | TextPart:
     )
 
 
+def _own_place(case: GraphCase, group: _Group) -> Text | TextPart | None:
+    """The line of a group for a sentence."""
+    if line := _definition(case, group):
+        return linked(base_line(line), line=line)
+    if line := case.allocated_at(group.members):
+        return phrase("allocated at {line}", line=linked(base_line(line), line=line))
+    return None
+
+
 def _own_line(case: GraphCase, group: _Group) -> LineLink | None:
+    """Where a group's type is defined in the user's own code, else where most of its objects were allocated."""
+    return _definition(case, group) or case.allocated_at(group.members)
+
+
+def _definition(case: GraphCase, group: _Group) -> LineLink | None:
     """Where a group's type is defined in the user's own code."""
     line = case.line(int(group.members[0]))
     return line if line and int(case.snapshot.frames.kind[line.frame]) == USER else None
@@ -268,13 +283,13 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     shown = figure(group.retained, query if len(names) == 1 else "")
     link = _link(case, holder, group)
     sentence = phrase(
-        "{objects} retain {size}, {share} of what roots reach{through}{holder}",
+        "{objects} retain {size}, {share} of the reachable heap{through}{holder}",
         objects=_contents(case, holder, group), size=measured(shown, link),
         share=percent(group.retained, case.whole), through=mostly_through(case, group.members),
         holder=phrase("; no single object holds them all.")
         if holder is None or _is_made_up(case, np.array([holder]))[0]
         else phrase(
-            ". Their last common holder is {object}{held}.",
+            ". Their nearest common holder is {object}{held}.",
             object=object_part(case, holder), held=and_held(held_by(case, holder)),
         ),
     )  # fmt: skip
@@ -285,7 +300,7 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
         sentence,
         shown,
         None,
-        case.line(member),
+        case.line(member) or case.allocated_at(group.members),
         objects=link,
     )
     return Ranked(group.retained / max(case.whole, 1), finding, group.members)

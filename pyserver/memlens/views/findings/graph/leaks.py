@@ -12,6 +12,7 @@ from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import plain_name
 from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
+    REALM,
     GraphCase,
     and_held,
     figure,
@@ -55,9 +56,9 @@ def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
     sentence = phrase(
         plural(
             len(members),
-            "{n} detached DOM node kept with {size} ({share} of what roots reach); the largest tree is below "
+            "{n} detached DOM node retains {size} ({share} of the reachable heap); the largest tree is below "
             "{object}{held}.",
-            "{n} detached DOM nodes kept with {size} ({share} of what roots reach); the largest tree is below "
+            "{n} detached DOM nodes retain {size} ({share} of the reachable heap); the largest tree is below "
             "{object}{held}.",
         ),
         n=len(members), size=measured(shown, link), share=percent(total, case.whole),
@@ -151,7 +152,7 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
         name = plain_name(strings.head(int(stored.name[reference]), 40))
         held = held_by(case, owner)
         sentence = phrase(
-            "{object} keeps in its field {field} {size} ({share} of what roots reach){held}.",
+            "{object} keeps {size} ({share} of the reachable heap) in its field {field}{held}.",
             object=object_part(case, owner), field=name, size=measured(shown, link),
             share=percent(total, case.whole), held=phrase("; held by {holder}", holder=held) if held else "",
         )  # fmt: skip
@@ -176,10 +177,12 @@ def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, e
     shown = figure(total, query)
     link = ObjectsLink("object", array)
     line = _common_line(case, members)
-    place = phrase(", most of them made at {line}", line=linked(base_line(line), line=line)) if line else ""
+    place = (
+        phrase(", most of them created at {line}", line=linked(base_line(line), line=line)) if line else ""
+    )
     sentence = phrase(
-        "{object} has {n} listeners{event}{place}, and they retain {size} ({share} of what roots reach). Remove those "
-        "that are done.",
+        "{object} has {n} listeners{event}{place}, and they retain {size} ({share} of the reachable heap). "
+        "Remove those that are done.",
         object=object_part(case, emitter), n=len(members), event=event, place=place,
         size=measured(shown, link), share=percent(total, case.whole),
     )  # fmt: skip
@@ -209,7 +212,7 @@ class _Keepers(NamedTuple):
 
 
 def contexts(case: GraphCase) -> Iterator[Ranked]:
-    """Variables that closures keep retain 1% of what roots reach, and 32 KiB; three sets of variables at most.
+    """Variables that closures keep retain 1% of the reachable heap, and 32 KiB; three sets of variables at most.
 
     Of V8: what contexts retain, charged to the functions whose closures refer to them, where these have a line and
     aren't Node.js's own. Functions whose closures keep the same contexts are one finding.
@@ -241,10 +244,10 @@ def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
     sentence = phrase(
         plural(
             len(keepers.closures),
-            "{closures} keeps variables of the functions around it, which retain {size} ({share} of what roots "
-            "reach){variables}.",
-            "{closures} keep variables of the functions around them, which retain {size} ({share} of what roots "
-            "reach){variables}.",
+            "{closures} keeps variables of the functions around it, which retain {size} ({share} of the "
+            "reachable heap){variables}.",
+            "{closures} keep variables of the functions around them, which retain {size} ({share} of the "
+            "reachable heap){variables}.",
         ),
         closures=_closures(len(keepers.closures), functions, _functions(lines, functions - len(lines))),
         size=measured(shown, link), share=percent(total, case.whole),
@@ -290,6 +293,11 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     is_closure[case.types_of_kind("closure")] = True
     own = is_closure[objects.type[sources]] & (objects.distance[sources] != NONE)
     sources, targets = sources[own], stored.target[references[own]].astype(np.int64)
+    # that of a function without variables around it is the realm's own, which has everything that is global
+    is_realm = np.zeros(len(case.type_names()), np.bool_)
+    is_realm[case.types_where(lambda name: name.startswith(REALM))] = True
+    own = ~is_realm[objects.type[targets]]
+    sources, targets = sources[own], targets[own]
     frames = _frames(case, sources)
     known = frames != NONE
     sources, targets, frames = sources[known], targets[known], frames[known]

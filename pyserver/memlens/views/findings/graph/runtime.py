@@ -36,7 +36,7 @@ _NET_THREAD_LOCALS = "System.Threading.ThreadLocal"
 
 
 def class_loaders(case: GraphCase) -> Iterator[Ranked]:
-    """Three or more loaders of one class have each loaded a class of the same name, and retain 1% of what roots reach.
+    """Three or more loaders of one class have each loaded a class of the same name and retain 1% of the reachable heap.
 
     As after redeploying an application whose former loader is still held. Of dumps of Java; without those loaders
     that reflection makes for a single class.
@@ -65,8 +65,8 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
         largest = int(own[np.argmax(objects.retained[own])])
         link = chosen(f"object IN ({listed})")
         sentence = phrase(
-            "{loaders} have loaded classes of the same names, and retain {size} ({share} of what roots reach); one is "
-            "{object}{held}.",
+            "{loaders} have loaded classes of the same names, and retain {size} ({share} of the reachable "
+            "heap); one is {object}{held}.",
             loaders=linked(f"{len(own):,} {short_type(name)}", objects=link), size=measured(shown, link),
             share=percent(total, case.whole), object=object_part(case, largest),
             held=and_held(held_by(case, largest)),
@@ -79,7 +79,7 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
 
 
 def finalizers(case: GraphCase) -> Iterator[Ranked]:
-    """Objects that only wait for their finalizer keep 1% of what roots reach, and 32 KiB, or 100 of them wait.
+    """Objects that only wait for their finalizer keep 1% of the reachable heap, and 32 KiB, or 100 of them wait.
 
     Those that references of finalizers lead to and no root reaches without these, and those whose root is a
     finalizer's queue.
@@ -127,8 +127,8 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
     sentence = phrase(
-        "{n} objects wait for their finalizers ({types}) and keep {size} ({share} of what roots reach). Close them "
-        "where they are used.",
+        "{n} objects wait for their finalizers ({types}) and keep {size} ({share} of the reachable heap). "
+        "Close them where they are used.",
         n=len(members), types=what, size=measured(shown, link), share=percent(total, case.whole),
     )  # fmt: skip
     return Ranked(
@@ -139,7 +139,7 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
 
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
-    """Variables of threads retain 1% of what roots reach, and 32 KiB. Of dumps of Java, Android, .NET and Python.
+    """Variables of threads retain 1% of the reachable heap, and 32 KiB. Of dumps of Java, Android, .NET and Python.
 
     Of Python instances of ``threading.local`` itself, not of classes that inherit from it.
     """
@@ -159,8 +159,8 @@ def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
     sentence = phrase(
-        "Variables of threads retain {size} ({share} of what roots reach); the largest is {object}{held}. Remove them "
-        "when the thread's work is done.",
+        "Variables of threads retain {size} ({share} of the reachable heap); the largest is {object}{held}. "
+        "Remove them when the thread's work is done.",
         size=measured(shown, chosen(where)), share=percent(total, case.whole), object=object_part(case, largest),
         held=and_held(held_by(case, largest)),
     )  # fmt: skip

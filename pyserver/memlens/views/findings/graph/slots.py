@@ -38,7 +38,7 @@ def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
 
 
 def null_arrays(case: GraphCase) -> Iterator[Ranked]:
-    """Arrays that no known collection has are null in over three quarters of their slots: 1% of what roots reach, and
+    """Arrays that no known collection has are null in over three quarters of their slots: 1% of the reachable heap, and
     32 KiB.
 
     Of dumps of Java whose values are there: without them it isn't known which collections use their arrays.
@@ -96,8 +96,8 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
     link = chosen(case.of_their_types(members))
     empty = int((used[chosen_ones] == 0).sum())
     sentence = phrase(
-        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of what roots "
-        "reach).{through}",
+        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of the "
+        "reachable heap).{through}",
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
         empty=phrase(" ({n} of them none)", n=empty) if empty else "",
         through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
@@ -108,8 +108,8 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
 
 
 def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
-    """Arrays of numbers are zero in over three quarters of their elements, all at the end: 1% of what roots reach, and
-    32 KiB.
+    """Arrays of numbers are zero in over three quarters of their elements, all at the end: 1% of the reachable heap,
+    and 32 KiB.
 
     Of dumps of Java and Android, for arrays of four elements or more; without the characters of strings.
     """
@@ -123,12 +123,12 @@ def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
     link = chosen(case.of_their_types(members))
     empty = int((rows["used"] == 0).sum())
     sentence = phrase(
-        "{objects} have only zeros after the first quarter{empty}, {size} ({share} of what roots reach){through}. "
-        "{advice}",
+        "{objects} have only zeros after the first quarter{empty}, {size} ({share} of the reachable "
+        "heap){through}. {advice}",
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
         empty=phrase(" ({n} of them from the start)", n=empty) if empty else "",
         through=mostly_through(case, members),
-        advice=phrase("Allocate them when they are filled, no longer than what fills them."),
+        advice=phrase("Allocate them when they are filled, and no larger than their contents."),
     )  # fmt: skip
     title = phrase("Arrays of zeros")
     yield Ranked(

@@ -27,7 +27,7 @@ def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
         frame = failed_in(case.snapshot, thread)
         line = None if frame is None else case.line_of(frame)
         sentence = phrase(
-            "{failed}; it alone holds {size} ({share} of what roots reach).",
+            "{failed}; it alone holds {size} ({share} of the reachable heap).",
             failed=_failed(linked(thread_name(case.snapshot, thread) or f"#{thread}", objects=link), line),
             size=measured(size, link), share=percent(size.amount, case.whole),
         )  # fmt: skip

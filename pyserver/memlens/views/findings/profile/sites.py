@@ -35,7 +35,7 @@ def one_site(case: ProfileCase) -> Iterator[Ranked]:
 
 def _whole(case: ProfileCase) -> Text:
     """What the profile's main value is of, in words."""
-    match case.main.meaning, case.main.title.text.removesuffix(" in all"):
+    match case.main.meaning, case.main.title.text.removesuffix(" in total"):
         case "total", "Allocated":
             return phrase("all that was allocated")
         case "total", "Copied":
@@ -83,7 +83,8 @@ def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
             line=group.with_function(), n=group.measured(), mean=f"{mean:.0f} B",
             share=percent(group.amount, case.total(count)),
             advice=phrase(
-                "An arena, a pool or one array of values would save the allocator's work and its overhead for each."
+                "An arena, a pool or a single array of values would avoid the allocator's work and its "
+                "overhead for each."
             ),
         )  # fmt: skip
         title = phrase("Many small allocations")

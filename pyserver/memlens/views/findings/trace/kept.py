@@ -100,7 +100,7 @@ def gradients_kept(case: TraceCase) -> Iterator[Ranked]:
     evidence = Evidence("liveSet", case.at(first, "category:gradient"), "line")
     sentence = phrase(
         "Gradients of {size} ({share} of the peak) stay allocated through all of {step}. "
-        "zero_grad(set_to_none=True) before the forward frees them; keep them only to accumulate.",
+        "zero_grad(set_to_none=True) before the forward pass frees them; keep them only to accumulate.",
         size=amount(figure, evidence), share=percent(sums[step], case.info.peak_bytes), step=steps.names[step],
     )  # fmt: skip
     inferred = steps.source == "period" or any("inferred" in names[number] for number in numbers)

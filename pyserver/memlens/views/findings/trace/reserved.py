@@ -107,8 +107,8 @@ def _holder(
     return link, phrase(
         plural(
             len(split),
-            "; blocks of {line} lie in {touched} of {n} such segment, beside {size} of it",
-            "; blocks of {line} lie in {touched} of {n} such segments, beside {size} of it",
+            "; {touched} of {n} such segment, with {size} of it, also holds blocks of {line}",
+            "; {touched} of {n} such segments, with {size} of it, also hold blocks of {line}",
         ),
         line=linked(base_line(link), line=link), touched=touched, n=len(split),
         size=format_bytes(int(sums[best])),

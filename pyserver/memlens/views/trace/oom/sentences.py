@@ -220,8 +220,8 @@ def _why(case: Case) -> Finding:
                 text = in_a_row([text, alone], " ")
         case "fragmented":
             text = phrase(
-                "Enough was free, but not in one piece: {usable} in {n} pieces of at most {largest}, and {free} on the "
-                "device, together {together} for a request of {size}.",
+                "Enough was free, but not in one piece: {usable} in {n} pieces of at most {largest}, and "
+                "{free} on the device: {together} in total, for a request of {size}.",
                 usable=format_bytes(usable.bytes), n=usable.pieces, largest=format_bytes(usable.largest_bytes),
                 free=free, together=format_bytes(usable.bytes + case.device_free), size=size,
             )  # fmt: skip
@@ -233,27 +233,27 @@ def _why(case: Case) -> Finding:
             )  # fmt: skip
         case "driver_step":
             text = phrase(
-                "The {free} free on the device would have held the request itself, but for it the allocator asks the "
-                "driver for {asked} at once, and no piece of {size} was free in segments.",
+                "The {free} free on the device would have held the request itself, but the allocator asks "
+                "the driver for {asked} at once, and no piece of {size} was free in segments.",
                 free=free, asked=format_bytes(case.driver_bytes), size=size,
             )  # fmt: skip
         case "limit":
             text = phrase(
-                "The device had enough free ({free}; the allocator would have asked for {asked}), so it was not the "
-                "device that was full. What forbade it, such as torch.cuda.set_per_process_memory_fraction, is not in "
-                "the file.",
+                "The device had enough free ({free}; the allocator would have asked for {asked}), so it was "
+                "not the device that was full. What limited it, such as "
+                "torch.cuda.set_per_process_memory_fraction, is not in the file.",
                 free=free, asked=format_bytes(case.driver_bytes),
             )  # fmt: skip
         case "unexplained":
             text = phrase(
-                "By the trace a free piece of {size} at {address} was large enough. So blocks were larger than the "
-                "trace shows, or the request belonged to another pool.",
+                "According to the trace, a free piece of {size} at {address} was large enough. So blocks "
+                "were larger than the trace shows, or the request belonged to another pool.",
                 size=format_bytes(usable.largest_bytes), address=usable.largest_address,
             )  # fmt: skip
         case _:
             what = phrase("what the device had free") if case.size_known else phrase("how much was asked for")
             text = phrase(
-                "The file doesn't say {what}, so why the driver gave nothing is not known.", what=what
+                "The file doesn't say {what}, so it is unknown why the driver gave nothing.", what=what
             )
     return Finding(case.verdict.replace("_", "-"), text, advice=False)
 
@@ -273,9 +273,9 @@ def _elsewhere(case: Case) -> Finding | None:
             )  # fmt: skip
     if not parts:
         return None
-    text = phrase("Free, but of no use to this request: {places}.", places=in_a_row(parts, "; "))
+    text = phrase("Free, but not usable for this request: {places}.", places=in_a_row(parts, "; "))
     if "other_pool" in case.places and not case.event_pool_known:
-        taken = phrase("The file doesn't say the request's pool; it is taken to be the default one.")
+        taken = phrase("The file doesn't name the request's pool; the default one is assumed.")
         text = in_a_row([text, taken], " ")
     return Finding("not-for-it", text, advice=False)
 
@@ -360,8 +360,8 @@ def _line_to_look_at(case: Case) -> Finding | None:
     text = phrase(
         plural(
             line.count,
-            "The most was held by {line}: {size} in {n} allocation, {share} of what was live{beside}.",
-            "The most was held by {line}: {size} in {n} allocations, {share} of what was live{beside}.",
+            "{line} held the most: {size} in {n} allocation, {share} of what was live{beside}.",
+            "{line} held the most: {size} in {n} allocations, {share} of what was live{beside}.",
         ),
         line=place_name(line.frame, line.operator), size=format_bytes(line.bytes), n=line.count,
         share=f"{line.bytes / live:.0%}", beside=beside,
@@ -427,12 +427,12 @@ def _split_limit(case: Case) -> Finding | None:
     text = phrase(
         plural(
             segment.block_count,
-            "The segment of {size} at {address} would hold the request, but {n} block of at most {largest} ({blocks} "
-            "in all) split it. max_split_size_mb:{limit_mb} forbids cutting such blocks from free ones of {limit} or "
-            "more.",
-            "The segment of {size} at {address} would hold the request, but {n} blocks of at most {largest} ({blocks} "
-            "in all) split it. max_split_size_mb:{limit_mb} forbids cutting such blocks from free ones of {limit} or "
-            "more.",
+            "The segment of {size} at {address} would hold the request, but {n} block of at most {largest} "
+            "({blocks} in total) splits it. max_split_size_mb:{limit_mb} forbids cutting such blocks from "
+            "free ones of {limit} or more.",
+            "The segment of {size} at {address} would hold the request, but {n} blocks of at most {largest} "
+            "({blocks} in total) split it. max_split_size_mb:{limit_mb} forbids cutting such blocks from "
+            "free ones of {limit} or more.",
         ),
         size=format_bytes(segment.size_bytes), address=segment.address, n=segment.block_count,
         largest=format_bytes(_block_bytes(segment)), blocks=format_bytes(segment.block_bytes),
@@ -458,14 +458,14 @@ def _wholly_free(case: Case) -> Finding | None:
     private: Text | str = ""
     if case.private_idle_bytes:
         private = phrase(
-            "; {size} of them belong to private pools, which keep them",
+            "; {size} of that belongs to private pools, which keep it",
             size=format_bytes(case.private_idle_bytes),
         )
     enough: Text | str = ""
     if shared and case.device_free + shared >= case.driver_bytes:
         enough = phrase(
-            "; {size} with the {free} free on the device would be enough: torch.cuda.empty_cache() before the request "
-            "gives such segments back, garbage_collection_threshold does it by itself",
+            "; {size} with the {free} free on the device would be enough: torch.cuda.empty_cache() before "
+            "the request gives such segments back; garbage_collection_threshold does so automatically",
             size=format_bytes(shared), free=format_bytes(case.device_free),
         )  # fmt: skip
     text = phrase(

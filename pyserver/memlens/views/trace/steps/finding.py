@@ -246,8 +246,8 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     if not even.any():
         return _none(
             phrase(
-                "No steps: the trace has no annotations of steps, and no stack allocates at even distances "
-                "three times or more."
+                "No steps: the trace has no annotations of steps, and no stack allocates at regular "
+                "intervals three times or more."
             )
         )
     sizes = np.bincount(np.repeat(np.arange(len(groups)), counts), device.size[early:][order], len(groups))
