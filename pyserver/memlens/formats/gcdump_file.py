@@ -5,12 +5,12 @@ dotnet-gcdump shares. Numbers are little-endian; a text is the number of its byt
 """
 
 import struct
-from dataclasses import dataclass, field
 from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.texts import phrase
@@ -35,8 +35,7 @@ class CutError(Exception):
     """The file ends in the middle of a value."""
 
 
-@dataclass(slots=True)
-class GcDump:
+class GcDump(Struct):
     """The contents of a file apart from its nodes, as far as it was read."""
 
     version: int = 0

@@ -7,12 +7,12 @@ Gradle leaves in folders of sources the one that knows the most of the dump's cl
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memlens.kernels.readers import hprof_objects
 from memlens.model.distinct import distinct
@@ -38,13 +38,12 @@ _THREAD = re.compile(r'^# (?P<said>\{"id": ?"thread".*\})\s*$')
 _FILE = re.compile(r'^\s*#\s*\{.*"id":"sourceFile".*"fileName":"(?P<name>[^"\\]+)"')
 
 
-class _Thread(msgspec.Struct):
+class _Thread(Struct):
     name: str
     renamed: str
 
 
-@dataclass(slots=True)
-class _Method:
+class _Method(Struct):
     """A method, in lines ``first`` to ``last`` of the app, 0 for any; there ``start`` to ``end`` of its source."""
 
     first: int
@@ -54,8 +53,7 @@ class _Method:
     end: int
 
 
-@dataclass(slots=True)
-class _Class:
+class _Class(Struct):
     name: str
     file: str = ""
     fields: dict[str, str] = field(default_factory=dict)

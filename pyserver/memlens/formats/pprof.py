@@ -5,12 +5,12 @@ Sources: https://github.com/google/pprof/blob/main/proto/profile.proto (the fiel
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -138,8 +138,7 @@ class _Texts:
         return self._texts
 
 
-@dataclass(slots=True)
-class _Stacks:
+class _Stacks(Struct):
     """Each sample's rows in the table of locations, innermost first: ``sequence[starts[s]:starts[s + 1]]``."""
 
     starts: U64

@@ -6,11 +6,11 @@ is 0 in a truncated dump. Source: the layout that ``dumper_inferior.py`` of ivan
 """
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
@@ -75,8 +75,7 @@ class _Reader:
         return bytes(self._data[self.at - count : self.at])
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(Struct, frozen=True):
     """What stands before the objects: ``flags`` at the byte ``flags_at``, and the first object at ``end``."""
 
     created: str

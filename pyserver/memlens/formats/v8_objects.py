@@ -1,11 +1,11 @@
 """The meaning of the rows of V8's heap snapshots: types, roots, and the figures that DevTools shows."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMaps
@@ -58,8 +58,7 @@ _TYPE_NAMES = {
 _MOST_CATEGORIES = 10_000
 
 
-@dataclass(slots=True)
-class Snapshot:
+class Snapshot(Struct):
     """The columns of a file. Kinds of references and types of nodes are the file's; names are texts."""
 
     objects: Objects

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memlens.model.languages import shared_object_of
 from memlens.model.libraries import CPP, CPYTHON, TORCH, C, is_bare, library_of
@@ -218,8 +218,7 @@ class FxNode(NamedTuple):
     info: str
 
 
-@dataclass(slots=True)
-class Frames:
+class Frames(Struct):
     """The distinct frames of a snapshot and the stacks made of them.
 
     The frames of stack ``s``, innermost first, are ``sequence[starts[s]:starts[s + 1]]``; stack 0 is empty.
@@ -234,7 +233,8 @@ class Frames:
     sources: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     fx_nodes: list[FxNode] = field(default_factory=list)
     modules: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    kinds: npt.NDArray[np.uint8] = field(init=False)
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    """The kind of each frame, which is taken from it."""
 
     def __post_init__(self) -> None:
         self.kinds = np.array([frame.kind for frame in self.frames], np.uint8)

@@ -34,11 +34,11 @@ below.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memlens.model.frames import Frames
 from memlens.model.info import Notice
@@ -138,8 +138,7 @@ VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "doub
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
 
 
-@dataclass(slots=True)
-class Objects:
+class Objects(Struct):
     """Columns with an item for each object."""
 
     type: U32
@@ -162,8 +161,7 @@ class Objects:
         return len(self.type)
 
 
-@dataclass(slots=True)
-class Types:
+class Types(Struct):
     """Columns with an item for each type."""
 
     name: U32
@@ -181,8 +179,7 @@ class Types:
         return len(self.name)
 
 
-@dataclass(slots=True)
-class References:
+class References(Struct):
     """References sorted by source; ``start`` has one more item than there are objects."""
 
     start: U64
@@ -196,8 +193,7 @@ class References:
         return len(self.target)
 
 
-@dataclass(slots=True)
-class Values:
+class Values(Struct):
     """Fields that aren't references, sorted by object; ``start`` has one more item than there are objects.
 
     The elements of arrays of numbers aren't included, see ARRAY_DTYPE.
@@ -212,8 +208,7 @@ class Values:
     """Two's complement, IEEE 754 (a float's in the lower half), or the number of a text."""
 
 
-@dataclass(slots=True)
-class Threads:
+class Threads(Struct):
     """The threads of a dump, in the order of the file."""
 
     rows: Column = field(default_factory=lambda: np.empty(0, THREAD_DTYPE))
@@ -223,8 +218,7 @@ class Threads:
     """By thread, then by depth."""
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(Struct):
     """Properties of the whole file that affect what figures mean."""
 
     id_bytes: int = 8
@@ -249,8 +243,7 @@ def no_frames() -> Frames:
     return Frames([], np.zeros(2, np.uint64), np.empty(0, np.uint32))
 
 
-@dataclass(slots=True)
-class Graph:
+class Graph(Struct):
     """A whole heap dump in memory, ready to be archived."""
 
     kind: str
@@ -423,7 +416,7 @@ def _fits(column: Column | None, kind: Any, items: int, below: int | None) -> bo
 def _are_named(references: References, kinds: Sequence[ReferenceKind], texts: int) -> bool:
     """Return whether all references of kinds that are named by texts have valid numbers; checked in chunks."""
     by_text = np.array([kind.naming == "text" for kind in kinds])
-    for start in range(0, len(references), _STRETCH_ROWS):
+    for start in range(0, len(references) if by_text.any() else 0, _STRETCH_ROWS):
         part = slice(start, start + _STRETCH_ROWS)
         # few numbers are as large as that, those of elements
         large = np.flatnonzero(references.name[part] >= texts)

@@ -19,8 +19,9 @@ import functools
 import posixpath
 import re
 import sys
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
+
+from msgspec import Struct
 
 from memlens.result_cache import remembered
 
@@ -35,8 +36,7 @@ GO, RUST, CPP, C, SYSTEM, DEBUGGER, DATABRICKS, AZURE_ML = (
 Where = Literal["path", "cut", "name", "function", "module"]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True, dict=True):
     """A frame that matches ``pattern`` belongs to ``library``, in which the pattern's group replaces ``{package}``.
 
     Patterns are compiled on first use, since a file needs few of them.
@@ -212,7 +212,7 @@ RULES: tuple[Rule, ...] = (
     _rule("CPython's relative sources", "path", CPYTHON,
           r"^(?:Objects|Python|Modules|Parser|Include|Programs)(?:/_\w+|/internal|/cpython)?"
           rf"(?:/clinic|/stringlib|/deepfreeze)?/(?:(?:{_CPYTHON_NAMES}|{_CPYTHON_PLAIN})\.[ch](?:\.h)?$)",
-          "objects/", "python/", "modules/", "parser/", "include/", "programs/"),
+          ".c", ".h"),
     _rule("CPython's generated sources", "path", CPYTHON,
           r"^Objects/stringlib/[^/]+\.h$|^Python/deepfreeze/", "stringlib/", "deepfreeze/"),
     _rule("PyTorch's sources", "path", TORCH,
@@ -270,7 +270,7 @@ RULES: tuple[Rule, ...] = (
           "csu/", "nptl/", "stdio-common/", "libio/", "wcsmbs/", "iconv", "nss", "dlfcn/"),
     _rule("C library's plain folders", "path", C,
           rf"^(?:(?:{_GLIBC_OWN}|{_GLIBC_PLAIN})/)+(?:{_GLIBC_NAMES}|malloc|arena|hooks|exit|putenv|mbstowcs|qsort|"
-          r"getenv|fork|spawn\w*|brk|start)\.[chs]$", "/"),
+          r"getenv|fork|spawn\w*|brk|start)\.[chs]$", ".c", ".h", ".s"),
     _rule("Qt's sources", "path", QT, r"(?:^|/)qt(?:base|declarative|svg|wayland|tools|x11extras)/src/", "qt"),
     _rule("Java's packages", "path", JAVA, r"^(?:java|javax|jdk|sun|com/sun)/.+\.java$", ".java"),
     _rule("Node's modules", "path", NODE, r"^node:|^(?:node:)?internal/.+\.[mc]?js$", "node:", "internal/"),

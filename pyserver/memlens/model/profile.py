@@ -5,12 +5,12 @@ sizes, labels or threads). All columns of samples have a row for each sample.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
@@ -68,8 +68,7 @@ class StackTree(NamedTuple):
     frames: U32
 
 
-@dataclass(slots=True)
-class ProfileTimes:
+class ProfileTimes(Struct):
     """A profile's changes over time, in bins between ``edges`` (one more than bins).
 
     ``time_us`` are the edges, ascending, in microseconds since the start (or in another ``unit``). Each of ``series``
@@ -96,8 +95,7 @@ class ProfileTimes:
     has_short_lived: bool = True
 
 
-@dataclass(slots=True)
-class Profile:
+class Profile(Struct):
     """A whole profile in memory, ready to be archived.
 
     ``stacks`` has the stack of each sample: its number in ``frames`` or, if ``tree`` is given, its node there (the

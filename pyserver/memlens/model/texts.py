@@ -1,17 +1,16 @@
 """Texts stored as bytes one after the other, for models with millions of them: never a Python object for each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memlens.kernels.base.texts import mark_equal
 
 
-@dataclass(slots=True)
-class Texts:
+class Texts(Struct):
     """UTF-8 texts by number: text ``t`` is ``utf8[end[t - 1]:end[t]]``. Text 0 is empty and stands for "none".
 
     Bytes that aren't UTF-8 are allowed and read as U+FFFD.

@@ -5,11 +5,11 @@ Terms are those of :mod:`memlens.views.answers`: an ``allocation`` is a number, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
@@ -60,8 +60,7 @@ _FAR_AWAY_US = 366 * 86_400_000_000
 Column = npt.NDArray[Any]
 
 
-@dataclass(slots=True)
-class Events:
+class Events(Struct):
     """A device's trace, in columns with an item for each event. ``time_us`` is None if the file has no times."""
 
     action: npt.NDArray[np.uint8]
@@ -74,8 +73,7 @@ class Events:
     time_us: npt.NDArray[np.int64] | None
 
 
-@dataclass(slots=True)
-class Blocks:
+class Blocks(Struct):
     """The live blocks of a device's final segments, in the order of the file."""
 
     address: npt.NDArray[np.uint64]
@@ -86,8 +84,7 @@ class Blocks:
     pending: npt.NDArray[np.uint8]
 
 
-@dataclass(slots=True)
-class DeviceTimeline:
+class DeviceTimeline(Struct):
     """The events of a device, and its allocations in the order of the stacked picture."""
 
     device: int
@@ -237,8 +234,7 @@ def stacks_of_frees(
     return first
 
 
-@dataclass(slots=True)
-class Timeline:
+class Timeline(Struct):
     """A whole snapshot in memory, ready to be archived."""
 
     kind: str

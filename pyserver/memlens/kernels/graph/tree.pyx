@@ -3,65 +3,83 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
 cdef enum:
     DIGIT_BITS = 16
     DIGITS = 4
+    SIZE = 1 << DIGIT_BITS      # values of a digit
 
 
 def descending(const uint64_t[::1] values, uint32_t[::1] ordered):
     """Fill ``ordered`` with the numbers of the values, the largest first, equal ones in their order.
 
-    A radix sort that skips digits that all values share. Raises MemoryError.
+    Most values have one digit that isn't zero: these are put into their places at once. Raises MemoryError.
     """
-    cdef size_t count = values.shape[0], item, size = <size_t> 1 << DIGIT_BITS, digit
-    cdef uint64_t *counts = <uint64_t *> calloc(size * DIGITS, 8)
-    cdef uint32_t *other = <uint32_t *> malloc((count + 1) * 4)
-    cdef uint32_t *source
-    cdef uint32_t *sink
-    cdef uint32_t *swap
-    cdef uint64_t *own
-    cdef uint64_t total, here, value
-    cdef int place, passes = 0
-    if counts == NULL or other == NULL:
+    cdef size_t count = values.shape[0], item, large = 0, place
+    cdef uint64_t *counts = <uint64_t *> calloc(SIZE, 8)
+    cdef uint32_t *others = <uint32_t *> malloc((count + 1) * 4)    # the numbers of the larger ones
+    if counts == NULL or others == NULL:
         free(counts)
-        free(other)
+        free(others)
         raise MemoryError
     with nogil:
         for item in range(count):
-            value = values[item]
-            for place in range(DIGITS):
-                counts[place * size + ((value >> (place * DIGIT_BITS)) & (size - 1))] += 1
-        source = other
-        sink = &ordered[0] if count else NULL
-        for item in range(count):
-            source[item] = <uint32_t> item
-        for place in range(DIGITS):
-            own = counts + place * size
-            if count == 0 or own[(values[0] >> (place * DIGIT_BITS)) & (size - 1)] == count:
-                continue
-            total = 0
-            digit = size
-            while digit > 0:
-                digit -= 1
-                here = own[digit]
-                own[digit] = total
-                total += here
-            for item in range(count):
-                digit = (values[source[item]] >> (place * DIGIT_BITS)) & (size - 1)
-                sink[own[digit]] = source[item]
-                own[digit] += 1
-            swap = source
-            source = sink
-            sink = swap
-            passes += 1
-        if count and source != &ordered[0]:
-            for item in range(count):
-                ordered[item] = source[item]
+            if values[item] < SIZE:
+                counts[values[item]] += 1
+            else:
+                others[large] = <uint32_t> item
+                large += 1
+        to_places(counts, large)
+        for item in range(count if large < count else 0):
+            if values[item] < SIZE:
+                place = counts[values[item]]
+                counts[values[item]] += 1
+                ordered[place] = <uint32_t> item
+        if large:
+            order_large(&values[0], others, &ordered[0], large, counts)
     free(counts)
-    free(other)
+    free(others)
+
+
+cdef void to_places(uint64_t *counts, uint64_t first) noexcept nogil:
+    """Replace how many items have each digit by where these begin, those of the highest at ``first``."""
+    cdef size_t digit = SIZE
+    cdef uint64_t here
+    while digit > 0:
+        digit -= 1
+        here = counts[digit]
+        counts[digit] = first
+        first += here
+
+
+cdef void order_large(
+    const uint64_t *values, uint32_t *items, uint32_t *ordered, size_t count, uint64_t *counts
+) noexcept nogil:
+    """Order some numbers of values likewise, digit by digit, without those that all of these values share."""
+    cdef uint32_t *source = items
+    cdef uint32_t *sink = ordered
+    cdef uint32_t *swap
+    cdef size_t item, digit
+    cdef int shift
+    for shift from 0 <= shift < DIGITS * DIGIT_BITS by DIGIT_BITS:
+        memset(counts, 0, SIZE * 8)
+        for item in range(count):
+            counts[(values[source[item]] >> shift) & (SIZE - 1)] += 1
+        if counts[(values[source[0]] >> shift) & (SIZE - 1)] == count:
+            continue
+        to_places(counts, 0)
+        for item in range(count):
+            digit = (values[source[item]] >> shift) & (SIZE - 1)
+            sink[counts[digit]] = source[item]
+            counts[digit] += 1
+        swap = source
+        source = sink
+        sink = swap
+    if source != ordered:
+        memcpy(ordered, source, count * 4)
 
 
 def grouped(const uint32_t[::1] group, const uint32_t[::1] ordered, uint32_t[::1] begin, uint32_t[::1] member):

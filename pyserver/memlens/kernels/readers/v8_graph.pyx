@@ -91,25 +91,28 @@ def mark_uncounted(
     """
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef uint64_t at
-    cdef int out
-    cdef bint is_root, has_tables = False
+    # a kind that the file doesn't have is -1, and no kind is 255
+    cdef uint8_t left_out = <uint8_t> shortcut, more = <uint8_t> kinds
+    cdef bint has_tables = False
     with nogil:
         for item in range(table.shape[0]):
             has_tables |= table[item] != 0
-        for item in range(objects):
-            is_root = <uint32_t> item == root
+        for item in range(objects if has_tables else 0):
             for at in range(start[item], start[item + 1]):
-                out = 0
-                if has_tables and kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
-                    out = 1
-                elif not is_root:
-                    if kind[at] == shortcut:
-                        out = 1
-                    # nearly all are owned, so that few targets are looked at
-                    elif not owned[item] and owned[target[at]]:
-                        out = 2
-                if out:
-                    kind[at] += <uint8_t> (out * kinds)
+                if kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
+                    kind[at] += more
+        # only a kind is looked for, so that the compiler compares many at once
+        for at in range(start[root]):
+            kind[at] += more if kind[at] == left_out else 0
+        for at in range(start[root + 1], start[objects]):
+            kind[at] += more if kind[at] == left_out else 0
+        # nearly all are owned, so that the targets of few are looked at
+        for item in range(objects):
+            if owned[item] or item == <Py_ssize_t> root:
+                continue
+            for at in range(start[item], start[item + 1]):
+                if kind[at] < more and owned[target[at]]:
+                    kind[at] += 2 * more
 
 
 def spread_states(

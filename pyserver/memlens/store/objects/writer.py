@@ -5,16 +5,17 @@ Dominators, retained sizes, distances, referrers and the compact tree are comput
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import reach, referrers, tree
 from memlens.kernels.tree import calltree
+from memlens.model.distinct import distinct
 from memlens.model.graph import Graph
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType
 from memlens.model.profile import Profile
@@ -53,8 +54,7 @@ _ALLOCATED = (
 """The values of the profile of allocation stacks."""
 
 
-@dataclass(slots=True)
-class _Derived:
+class _Derived(Struct):
     """Results computed from a graph, by object."""
 
     dominator: U32
@@ -135,8 +135,12 @@ def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
     columns.write(ReferenceColumns, {"name": references.name})
     # the names aren't needed any more, and sources take as much memory
     source, references.name = references.name, np.empty(0, np.uint32)
-    turned = _Referrers(np.empty_like(references.start), source, np.empty_like(references.kind))
-    referrers.referrers(references.start, references.target, references.kind, *turned)
+    # of one kind all are alike, whichever way they are turned
+    is_mixed = len(graph.reference_kinds) > 1
+    kind = np.empty_like(references.kind) if is_mixed else references.kind
+    turned = _Referrers(np.empty_like(references.start), source, kind)
+    of_kind = references.kind if is_mixed else references.kind[:0]
+    referrers.referrers(references.start, references.target, of_kind, *turned)
     return turned
 
 
@@ -346,6 +350,6 @@ def _info(
         count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
         sizes_inferred=facts.sizes_inferred, truncated=facts.truncated,
         native_bytes=int(derived.owned["native"].sum()),
-        image_types=np.unique(graph.objects.type[graph.images["object"]]).tolist(),
+        image_types=distinct(graph.objects.type[graph.images["object"]]).tolist(),
         allocations=allocations,
     )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
 from memlens.model.charging import charged, passed_over, ranks
+from memlens.model.distinct import distinct
 from memlens.model.frames import Frames, are_mixed
 from memlens.model.info import ProfileInfo, ProfileValue
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
@@ -146,6 +147,4 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
 
 
 def _label_names(profile: Profile) -> list[str]:
-    keys = profile.labels["key"]
-    # few profiles have labels, and np.unique would import NumPy's masked arrays
-    return [profile.strings[key] for key in np.unique(keys).tolist()] if len(keys) else []
+    return [profile.strings[key] for key in distinct(profile.labels["key"]).tolist()]
