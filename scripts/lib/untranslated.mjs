@@ -27,7 +27,7 @@ const READ_ARGUMENTS = new Map([
 
 /** The same in every language: names of products and formats, and of keys. */
 const NAMES =
-  /\b(Arrow|Mac|Unidentified|Memlens|PyTorch|Python|SQL|NULL|SVG|PNG|JSON|CSV|HTML|Markdown|GPU|CUDA|Alt|Control|Ctrl|Meta|Shift|Enter|Escape|Space|Tab|Home|End|Delete|Page(Up|Down)|F\d+)\b/g;
+  /\b(Arrow|Mac|Unidentified|Memlens|PyTorch|Python|Ruby|SQL|NULL|SVG|PNG|JSON|CSV|HTML|Markdown|GPU|CUDA|Alt|Control|Ctrl|Meta|Shift|Enter|Escape|Space|Tab|Home|End|Delete|Page(Up|Down)|F\d+)\b/g;
 /** A sentence or a label, wherever it occurs. */
 const SENTENCE = /^[A-Z][a-z’]+([,:]? [\w(“‘–]|…$|$)/;
 /** Sentences that aren't shown: the messages of bugs, and what is logged to the console. */
