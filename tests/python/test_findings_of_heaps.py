@@ -92,7 +92,6 @@ def freed_without(snapshot: Snapshot, chosen: set[int], begin: list[int]) -> int
 
 _OF_PARTS = frozenset(
     (
-        "group_retains_most",
         "duplicate_strings",
         "duplicate_arrays",
         "equal_images",
