@@ -172,6 +172,8 @@ export interface GraphState {
   through: Requests['memlens/heapPaths']['params']['through'];
   /** References that paths leave out, to see what else keeps something alive. */
   without: Requests['memlens/heapPaths']['params']['without'];
+  /** What the boxes of the dominator tree are grouped by. */
+  grouped: Requests['memlens/heapPicture']['params']['by'];
   /** Whether rings stand beside the boxes of the dominator tree. */
   sunburst: boolean;
   /** The order of the gallery of images. */

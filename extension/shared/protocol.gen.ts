@@ -256,7 +256,7 @@ export interface CloseParams {
 }
 
 /**
- * Objects of one type whose dominators are of one node. `node` is its number, 0 for the root.
+ * Objects of one type, package or module whose dominators are of one node. `node` is its number as a group.
  *
  * A root that is no object has the type `(roots)`, the node that unreachable objects are below `(unreachable)`.
  */
@@ -1221,6 +1221,7 @@ export interface GraphInfo {
   truncated: boolean;
   native_bytes: number;
   image_types: number[];
+  has_modules: boolean;
   allocations: ProfileInfo | null;
 }
 
@@ -1243,7 +1244,7 @@ export interface Group {
   largest_allocation: number | null;
 }
 
-/** A group of the tree, the types from the root down to it, and the largest of its objects. */
+/** A group of a tree, those from the root down to it, and the largest of its objects. */
 export interface GroupAnswer {
   node: CompactNode;
   name: FlameName | null;
@@ -1417,10 +1418,15 @@ export interface HeapDominatedResult {
   contained: boolean[] | null;
 }
 
-/** A group of the compact dominator tree; group 0 is the root. */
+/**
+ * A group of the dominator tree by its number; `group` is the same wherever else it is asked about.
+ *
+ * A number has the tree and the node in it: that of node `n` of the trees by type, package and module is `n`,
+ * `2**32 + n` and `2 * 2**32 + n`. Node 0 is the root.
+ */
 export interface HeapGroupParams {
   snapshot: string;
-  node: number;
+  group: number;
   filter: string;
 }
 
@@ -1456,10 +1462,11 @@ export interface HeapMergedPathsParams {
   limit: number;
 }
 
-/** An object by its number. */
+/** An object by its number; the answer has its group of the tree grouped `by`. */
 export interface HeapObjectParams {
   snapshot: string;
   object: number;
+  by: 'module' | 'package' | 'type';
 }
 
 /** The objects that fit a filter; of the type `kind` and in the `group` of the compact tree that are given. */
@@ -1513,7 +1520,7 @@ export interface HeapPathsParams {
 }
 
 /**
- * A part of the compact dominator tree, as `memlens/flame` has it; `search` is a filter.
+ * A part of the dominator tree by type, package or module, as `memlens/flame` has it; `search` is a filter.
  *
  * Marked are the groups with objects that fit it, and are of the type `kind` where that is given.
  */
@@ -1525,6 +1532,7 @@ export interface HeapPictureParams {
   rows: number;
   search: string;
   snapshot: string;
+  by: 'module' | 'package' | 'type';
   kind: number | null;
 }
 
@@ -1587,10 +1595,11 @@ export interface HeapStackParams {
   limit: number;
 }
 
-/** A part of the dominator tree of a heap dump by type, `[x0, x1]` in shares of the whole. */
+/** A part of the dominator tree of a heap dump, `[x0, x1]` in shares of the whole. */
 export interface HeapSvgParams {
   snapshot: string;
   form: 'icicle' | 'sunburst';
+  by: 'module' | 'package' | 'type';
   x0: number;
   x1: number;
   theme: 'dark' | 'light';

@@ -74,9 +74,10 @@ def _tables(steps: Walk) -> None:
     listed = {"filter": "", "reverse": False, "by": "package", "order": "retained", **page}
     picture = {"first_depth": 0, "rows": 40, "width_px": WIDTH_PX, "kind": None}
     for name in ("first icicle", "icicle"):
-        steps.ask(name, "heapPicture", **picture, x0=0, x1=1, search="")
-    steps.ask("icicle, zoomed", "heapPicture", **picture, x0=0.1, x1=0.3, search="")
-    steps.ask("icicle, searched", "heapPicture", **picture, x0=0, x1=1, search="type:Array")
+        steps.ask(name, "heapPicture", **picture, x0=0, x1=1, search="", by="type")
+    steps.ask("icicle, zoomed", "heapPicture", **picture, x0=0.1, x1=0.3, search="", by="type")
+    steps.ask("icicle, searched", "heapPicture", **picture, x0=0, x1=1, search="type:Array", by="type")
+    steps.ask("icicle by package", "heapPicture", **picture, x0=0, x1=1, search="", by="package")
     steps.ask("types", "heapTypes", **listed, package=None)
     steps.ask("packages", "heapPackages", **listed)
     steps.ask("dominators", "heapDominated", object=None, filter="", **page)
@@ -106,13 +107,13 @@ def _types(steps: Walk) -> list[int]:
         )
         steps.ask("retained by a type", "heapRetained", **of)
     for node in range(LARGEST):
-        steps.ask("group", "heapGroup", node=node, filter="")
+        steps.ask("group", "heapGroup", group=node, filter="")
     return some
 
 
 def _object(steps: Walk, number: int) -> None:
     page = {"offset": 0, "limit": 100}
-    steps.ask("object", "heapObject", object=number)
+    steps.ask("object", "heapObject", object=number, by="type")
     for direction in ("outgoing", "incoming"):
         steps.ask(f"{direction} references", "heapReferences", object=number, direction=direction, **page)
     steps.ask("dominated", "heapDominated", object=number, filter="", **page)

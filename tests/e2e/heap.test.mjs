@@ -346,6 +346,33 @@ test('a dump is saved without its values and names, and opens with the names tha
   await vscode.runCommand('View: Close All Editors');
 });
 
+test('the dominators of a Java dump are grouped by package as well', async () => {
+  await vscode.openFile('sessions.hprof.zst');
+  view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+  await drawn();
+  await view.more('Group by package');
+  const { groups } = await vscode.memlens('flame', 'sessions.hprof.zst', '--group', 'package');
+  const retained = Math.max(
+    ...groups.filter(({ type }) => type === 'shop').map((each) => each.retained_bytes),
+  );
+  await until(async () => (await boxes()).some(({ name }) => name === 'shop'), 'packages are drawn');
+  await drawn();
+  const surface = await view.locator('.flame-surface').boundingBox();
+  const widest = Math.max(...(await boxes()).filter(({ name }) => name === 'shop').map(({ width }) => width));
+  assert.ok(Math.abs(widest - (surface.width * retained) / groups[0].retained_bytes) < 3, `${widest}`);
+  await clickBox('shop');
+  await view.locator('.heap-details .panel-name', { hasText: /^shop$/ }).waitFor();
+  assert.match(await view.text('.heap-details'), /Session/);
+  await vscode.screenshot('heap-by-package');
+  await view.locator('.heap-icicle select').selectOption('type');
+  await until(
+    async () => (await boxes()).some(({ name }) => /Sessions\$Session$/.test(name)),
+    'types are drawn',
+  );
+  await vscode.runCommand('View: Close All Editors');
+});
+
 /** Small programs that keep all their sessions, with a dump of each and the line that is to be found. */
 const LEAKS = [
   {

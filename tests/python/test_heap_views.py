@@ -26,6 +26,15 @@ from memlens.views.graph import filters, halves, listing, together
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
+from memlens.views.graph.groupings import (
+    Grouping,
+    group_of,
+    grouped_tree,
+    is_in,
+    keys_of_types,
+    located,
+    number_of,
+)
 from memlens.views.graph.listing import heap_packages, heap_types, objects
 from memlens.views.graph.merged_paths import PathNode, merged_paths
 from memlens.views.graph.objects import first_references, references_between
@@ -279,6 +288,76 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
     answer = group(small, holding, "detached")
     assert (answer.node.objects, answer.fitting) == (1, 1)
     assert [each.node for each in answer.path] == tree.path(holding)
+
+
+_FIXTURES = Path(__file__).parent.parent / "fixtures" / "heap"
+GROUPED_DUMPS = (_FIXTURES / "sessions.hprof.zst", _FIXTURES / "sessions.gcdump", JAVA)
+
+
+@pytest.mark.parametrize("path", [pytest.param(each, id=each.name) for each in GROUPED_DUMPS])
+@pytest.mark.parametrize("by", ["type", "package", "module"])
+def test_every_level_is_grouped_by_what_was_asked_for(path: Path, by: Grouping, opened: Opened) -> None:
+    if not path.is_file():
+        pytest.skip("needs a real heap dump")
+    snapshot = opened(path)
+    if by == "module" and not graph_of(snapshot.info).has_modules:
+        with pytest.raises(BadRequestError, match="modules"):
+            grouped_tree(snapshot, by)
+        return
+    stored, tree = snapshot.objects, grouped_tree(snapshot, by)
+    keys, names = keys_of_types(snapshot, by)
+    key_of, dominator_of = keys[stored.type].tolist(), stored.dominator.tolist()
+    has_root = int(snapshot.compact.type[0]) != NEVER
+    is_lost = (stored.distance == NEVER).tolist()
+    paths_of: dict[int, tuple[int, ...]] = {}
+
+    def path_of(number: int) -> tuple[int, ...]:
+        """The keys of an object's dominators, outermost first, and its own."""
+        chain = []
+        while number not in paths_of and dominator_of[number] != NEVER:
+            chain.append(number)
+            number = dominator_of[number]
+        if number not in paths_of:
+            top = -1 if has_root or not is_lost[number] else -2
+            paths_of[number] = (top, key_of[number])
+        for below in reversed(chain):
+            paths_of[below] = (*paths_of[number], key_of[below])
+            number = below
+        return paths_of[number]
+
+    members: dict[tuple[int, ...], list[int]] = {}
+    for number in range(len(key_of)):
+        members.setdefault(path_of(number), []).append(number)
+    groups = {group_of(snapshot, each[0], by): (chain, each) for chain, each in members.items()}
+    assert len(groups) == len(members) == np.count_nonzero(tree.objects)
+    for number, (chain, each) in groups.items():
+        found, node = located(snapshot, number)
+        assert (found, tree.name(node)) == (by, names[chain[-1]])
+        assert int(tree.objects[node]) == len(each)
+        assert int(tree.shallow[node]) == int(stored.shallow[each].sum())
+        assert int(tree.retained[node]) == int(stored.retained[each].sum())
+    drawn = dominator_tree(snapshot, by)
+    largest = sorted(groups, key=lambda each: len(groups[each][1]))[-20:]
+    for number in largest:
+        assert np.flatnonzero(is_in(snapshot, number)).tolist() == groups[number][1]
+        assert listing.fitting(snapshot, "retained>64", None, number).tolist() == [
+            each for each in groups[number][1] if stored.retained[each] > 64
+        ]
+        answer = group(snapshot, number, "retained>64")
+        assert answer.fitting == sum(stored.retained[each] > 64 for each in groups[number][1])
+        assert answer.node.node == number
+        assert not answer.path or answer.path[-1].node == number
+        assert len(answer.path) == len(drawn.path(located(snapshot, number)[1]))
+    assert drawn.inclusive[0].tolist() == tree.retained.tolist()
+    assert drawn.ends[0].tolist() == tree.shallow.tolist()
+    kind = int(stored.type[groups[largest[-1]][1][0]])
+    marked = drawn.marked("", kind)
+    having = {
+        located(snapshot, group_of(snapshot, each, by))[1] for each in instances_of(snapshot, kind).tolist()
+    }
+    assert set(marked.nodes.tolist()) == {node for node in having if tree.retained[node] > 0}
+    with pytest.raises(BadRequestError, match="no group"):
+        group(snapshot, number_of(by, len(tree.key)), "")
 
 
 def _without(graph: SmallGraph, sources: Collection[int], targets: Collection[int]) -> int:
@@ -563,11 +642,11 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
         "heapPackages": {"filter": "", "order": "name", "reverse": True, "by": "package", **page},
         "heapObjects": {**kind, "order": "distance", "reverse": True, **page},
         "heapType": {"kind": 1},
-        "heapObject": {"object": 3},
+        "heapObject": {"object": 3, "by": "type"},
         "heapReferences": {"object": 3, "direction": "incoming", **page},
         "heapDominated": {"object": None, "filter": "type:Session", **page},
-        "heapGroup": {"node": 1, "filter": "retained>1"},
-        "heapPicture": {**part, "search": "Session", "kind": 1},
+        "heapGroup": {"group": 1, "filter": "retained>1"},
+        "heapPicture": {**part, "search": "Session", "kind": 1, "by": "package"},
         "heapPaths": {"object": 3, "through": ["weak"], "without": [], "most": 3},
         "heapMergedPaths": {**kind, "through": ["weak"], "without": [], "node": 0, **page},
         "heapRetained": kind,
@@ -586,7 +665,7 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     assert of_type["chosen"] == answers["heapType"]["type"]["count"]
     assert answers["heapCut"]["freed_bytes"] >= 0
     with pytest.raises(RpcError, match="no object number"):
-        server.request("memlens/heapObject", {**about, "object": 10**6})
+        server.request("memlens/heapObject", {**about, "object": 10**6, "by": "type"})
 
 
 @has_java

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { FlameGeometry } from '../../extension/shared/flame-geometry';
 import { WHOLE, type FlameCamera } from '../../webview/src/flame/camera';
 import { angleOf, arcOf, arcsOf, ringBoxAt, ringsOf } from '../../webview/src/graph/rings';
+import { groupOf, located } from '../../webview/src/graph/groups';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { pointsOf } from '../../webview/src/graph/series';
 import { idText, setIds, shortType } from '../../webview/src/graph/words';
@@ -112,6 +113,29 @@ test('a saved state is believed as far as it fits the dump', () => {
   const odd = { ...kept, x0: 0.7, series: 'x', order: 'odd' } as unknown as typeof kept;
   const restored = restoreGraph(info, odd);
   assert.deepEqual([restored.x0, restored.x1, restored.series, restored.order], [0, 1, [], 'retained']);
+});
+
+test('a group is of one tree, and believed where the dump has that tree and so many nodes', () => {
+  for (const by of ['type', 'package', 'module'] as const)
+    for (const node of [0, 7, 2 ** 32 - 2]) assert.deepEqual(located(groupOf(by, node)), { by, node });
+  assert.equal(groupOf('type', 7), 7);
+  assert.equal(located(3 * 2 ** 32).by, undefined);
+  const info = { file_bytes: 10, compact_nodes: 3, has_modules: false } as Parameters<typeof restoreGraph>[0];
+  const restored = (group: number, dump = info): boolean => {
+    const kept = { ...restoreGraph(dump, null), selection: { is: 'group', group } as const };
+    return restoreGraph(dump, kept).selection !== null;
+  };
+  assert.deepEqual(
+    [groupOf('type', 2), groupOf('package', 2), groupOf('package', 3), groupOf('module', 2), 0.5, -1].map(
+      (group) => restored(group),
+    ),
+    [true, true, false, false, false, false],
+  );
+  const withModules = { ...info, has_modules: true };
+  assert.ok(restored(groupOf('module', 2), withModules));
+  const grouped = (dump: typeof info): string =>
+    restoreGraph(dump, { ...restoreGraph(dump, null), grouped: 'module' }).grouped;
+  assert.deepEqual([grouped(withModules), grouped(info)], ['module', 'type']);
 });
 
 test('lines over time stand evenly apart on one scale', () => {

@@ -282,7 +282,7 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     flame = command(
         "flame",
         "Print where memory was allocated as a call tree, or as folded stacks; for a heap dump "
-        "without stacks, the dominator tree by type.",
+        "without stacks, the dominator tree in groups.",
     )
     flame.add_argument("file", type=Path)
     flame.add_argument("--device", type=int, metavar="N", help=_DEVICE)
@@ -298,6 +298,11 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
         help="start with the functions that allocate, and add their callers",
     )
     flame.add_argument("--by-line", action="store_true", help="distinguish the lines of a function")
+    flame.add_argument(
+        "--group",
+        choices=("type", "package", "module"),
+        help="for a heap dump without stacks: what to group by (default type)",
+    )
     add_any_code(flame)
     flame.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     flame.add_argument(

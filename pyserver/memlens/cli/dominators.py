@@ -1,4 +1,4 @@
-"""A heap dump's dominator tree grouped by type, which ``memlens flame`` prints for dumps without allocation stacks."""
+"""A heap dump's dominator tree in groups, which ``memlens flame`` prints for dumps without allocation stacks."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,16 @@ from msgspec import Struct
 from memlens.model.info import GraphInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
-from memlens.views.graph.retained import node_name
-from memlens.views.graph.rows import type_names
+from memlens.views.graph.groupings import Grouping, grouped_tree
 
 LEAST_SHARE = 0.01
 
 
 class DominatorGroup(Struct, frozen=True):
-    """Objects of one type that objects of the same group dominate. ``depth`` 0 is the group that holds all others."""
+    """Objects of one type, package or module that objects of the same group dominate; ``type`` is what it is called.
+
+    ``depth`` 0 is the group that holds all others.
+    """
 
     type: str
     depth: int
@@ -35,16 +37,16 @@ def is_without_stacks(info: SnapshotInfo) -> bool:
     return isinstance(info, GraphInfo) and info.allocations is None
 
 
-def dominator_tree(snapshot: Snapshot) -> DominatorTree:
-    """Return the groups that are large enough for a line."""
-    stored, names = snapshot.compact, type_names(snapshot)
+def dominator_tree(snapshot: Snapshot, by: Grouping = "type") -> DominatorTree:
+    """Return the groups that are large enough for a line. Raises :class:`BadRequestError`."""
+    stored = grouped_tree(snapshot, by)
     least = LEAST_SHARE * int(stored.retained[0])
     found, todo = [], [(0, 0)]
     while todo:
         node, depth = todo.pop()
         found.append(
             DominatorGroup(
-                node_name(names, node, int(stored.type[node])).text, depth, int(stored.objects[node]),
+                stored.name(node).text, depth, int(stored.objects[node]),
                 int(stored.shallow[node]), int(stored.retained[node]),
             )
         )  # fmt: skip
@@ -66,14 +68,17 @@ def text(tree: DominatorTree) -> Iterator[str]:
         )
 
 
-def folded(snapshot: Snapshot) -> Iterator[str]:
-    """Yield a line for each group with bytes of its own: the types down to it, joined by semicolons, and the bytes."""
-    stored, names = snapshot.compact, type_names(snapshot)
+def folded(snapshot: Snapshot, by: Grouping = "type") -> Iterator[str]:
+    """Yield a line for each group with bytes of its own: those down to it, joined by semicolons, and the bytes.
+
+    Raises :class:`BadRequestError`.
+    """
+    stored = grouped_tree(snapshot, by)
     paths: dict[int, str] = {}
-    rows = zip(stored.type.tolist(), stored.parent.tolist(), stored.shallow.tolist(), strict=True)
-    for node, (kind, parent, shallow) in enumerate(rows):
-        # semicolons separate types
-        name = node_name(names, node, kind).text.replace(";", ",").replace("\n", " ")
+    rows = zip(stored.parent.tolist(), stored.shallow.tolist(), strict=True)
+    for node, (parent, shallow) in enumerate(rows):
+        # semicolons separate groups
+        name = stored.name(node).text.replace(";", ",").replace("\n", " ")
         path = paths[node] = f"{paths[parent]};{name}" if node else name
         if shallow:
             yield f"{path} {shallow}"

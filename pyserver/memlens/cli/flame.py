@@ -27,6 +27,7 @@ from memlens.views.compare.sides import Side, side_of
 from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import FlameValue, tree_of
 from memlens.views.flame.tables import FlameFunctionsAnswer, functions
+from memlens.views.graph.groupings import Grouping
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.profile_sets import At, set_at
 from memlens.views.selection.sets import AllocationSet
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
         def answer(snapshot: Snapshot) -> FlameFunctionsAnswer | DominatorTree:
             if _of_dominators(snapshot, options):
-                return dominators.dominator_tree(snapshot)
+                return dominators.dominator_tree(snapshot, options.group or "type")
             return largest_functions(flame_tree(snapshot, options), attribution_of(options))
 
         json_line(with_attribution(options, ask(options, answer)))
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     def lines(snapshot: Snapshot) -> list[str]:
         if _of_dominators(snapshot, options):
             whole = dominators.folded if options.folded else _dominators_in_text
-            return list(whole(snapshot))
+            return list(whole(snapshot, options.group or "type"))
         tree = flame_tree(snapshot, options)
         return list(folded(tree) if options.folded else text_tree(tree, options))
 
@@ -67,13 +68,15 @@ def run(options: argparse.Namespace) -> int:
 def _of_dominators(snapshot: Snapshot, options: argparse.Namespace) -> bool:
     """Return whether only dominators can be drawn. Raises LackingError for an option that is about allocations."""
     if not dominators.is_without_stacks(snapshot.info):
+        if options.group is not None:
+            raise BadRequestError(phrase("--group is for heap dumps without allocation stacks"))
         return False
     without_stacks(options, "--value", "--filter", "--bottom-up", "--by-line", "--any-code", "--device")
     return True
 
 
-def _dominators_in_text(snapshot: Snapshot) -> Iterator[str]:
-    return dominators.text(dominators.dominator_tree(snapshot))
+def _dominators_in_text(snapshot: Snapshot, by: Grouping) -> Iterator[str]:
+    return dominators.text(dominators.dominator_tree(snapshot, by))
 
 
 def _print(lines: Iterable[str]) -> None:

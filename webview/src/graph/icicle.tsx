@@ -1,4 +1,4 @@
-// The dominator tree grouped by type, drawn: a box for each group, below what holds it and as wide as what it retains.
+// The dominator tree grouped by type, package or module, drawn: a box for each group, below what holds it and as wide as what it retains.
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -15,17 +15,25 @@ import { nameText, Places } from '../flame/words';
 import { MORE } from '../../../extension/shared/flame-geometry';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
-import { openMenu } from '../widgets/menu';
+import { openMenu, type MenuEntry } from '../widgets/menu';
 import { Sunburst } from './sunburst';
 import { Island } from '../widgets/island';
 import { bytes, share } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { shorten } from '../base/text';
+import { Dropdown } from '../widgets/choice';
 import type { GraphContext } from './context';
+import { groupOf, groupingsOf, located, type Grouping } from './groups';
 import { selectionMenu } from './menu';
 
 const ZOOM_STEP = 1.5;
+
+const GROUPED: Readonly<Record<Grouping, () => string>> = {
+  type: () => t('Group by type'),
+  package: () => t('Group by package'),
+  module: () => t('Group by module'),
+};
 
 export class Icicle {
   private readonly plot: FlamePlot;
@@ -38,14 +46,19 @@ export class Icicle {
   private marked: number | null = null;
   private readonly rings = signal(false);
   private readonly pictures = signal(0);
+  private readonly grouped = signal<Grouping>('type');
 
-  constructor(private readonly context: GraphContext) {
+  /** `regrouped` is called after the boxes were grouped by something else. */
+  constructor(
+    private readonly context: GraphContext,
+    private readonly regrouped: () => void,
+  ) {
     const places = new Places(() => false);
     this.plot = new FlamePlot(
       {
         ask: (request) =>
           context.api.request('memlens/heapPicture', {
-            ...{ ...request, search: context.filter, kind: this.marked },
+            ...{ ...request, by: context.state.grouped, search: context.filter, kind: this.marked },
           }),
         shown: () => {
           this.crumbs.update();
@@ -60,7 +73,7 @@ export class Icicle {
       },
       places,
       t(
-        'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables show the same as text.',
+        'Dominators in groups. Arrow keys move through the boxes, Enter zooms; the tables show the same as text.',
       ),
     );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => this.zoomTo(facts));
@@ -68,7 +81,7 @@ export class Icicle {
       new FlameHover(
         over,
         (node) => {
-          const asked = context.api.request('memlens/heapGroup', { node, filter: '' });
+          const asked = context.api.request('memlens/heapGroup', { group: this.groupOf(node), filter: '' });
           return turned(asked, ({ name, node: { type } }) => ({ node: { name: name ?? rootName(type) } }));
         },
         ({ value }, total) => ({ large: bytes(value), small: t('retained · {0}', share(value, total)) }),
@@ -138,21 +151,35 @@ export class Icicle {
           <Island of={this.sunburst.surface} />
         </div>
       </div>
-      <button
-        type="button"
-        class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
-        title={t('Show the boxes as rings, too')}
-        aria-pressed={this.rings.value}
-        onClick={() => this.showSunburst(!this.rings.value)}
-      >
-        {t('Sunburst')}
-      </button>
+      <div class="heap-icicle-bar">
+        {/* by type is what everybody begins with, and needs no control */}
+        {this.grouped.value !== 'type' && (
+          <Dropdown<Grouping>
+            label={t('Group dominators')}
+            value={this.grouped.value}
+            options={groupingsOf(this.context.info).map((by) => ({ value: by, text: GROUPED[by]() }))}
+            change={(by) => this.group(by)}
+          />
+        )}
+        <button
+          type="button"
+          class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
+          title={t('Show the boxes as rings, too')}
+          aria-pressed={this.rings.value}
+          onClick={() => this.showSunburst(!this.rings.value)}
+        >
+          {t('Sunburst')}
+        </button>
+      </div>
     </div>
   );
 
   /** Draws what is kept. */
   begin(): void {
-    const { x0, x1, top } = this.context.state;
+    const { x0, x1, top, grouped } = this.context.state;
+    this.grouped.value = grouped;
+    // each tree numbers its names
+    this.plot.names.clear();
     this.marked = this.selectedType;
     this.plot.renew(false, this.isMarking, { x0, x1, top });
     this.mark();
@@ -177,9 +204,11 @@ export class Icicle {
     this.remark();
   }
 
-  /** Outlines the box of a group. */
+  /** Outlines the box of a group; it has none where groups are made otherwise. */
   outline(group: number | null): void {
-    this.plot.select(group === null ? null : { node: group, more: false, left: 0 });
+    const at = group === null ? null : located(group);
+    const isDrawn = at !== null && at.by === this.context.state.grouped;
+    this.plot.select(isDrawn ? { node: at.node, more: false, left: 0 } : null);
   }
 
   focus(): void {
@@ -206,7 +235,29 @@ export class Icicle {
   /** The part that is in view, as a picture for a file. */
   svg(form: 'icicle' | 'sunburst'): AskedSvg {
     const { x0, x1 } = this.plot.target;
-    return this.context.api.request('memlens/heapSvg', { form, x0, x1, theme: svgTheme() });
+    return this.context.api.request('memlens/heapSvg', {
+      ...{ form, by: this.context.state.grouped, x0, x1, theme: svgTheme() },
+    });
+  }
+
+  private groupOf(node: number): number {
+    return groupOf(this.context.state.grouped, node);
+  }
+
+  /** What the boxes can be grouped by. */
+  groupEntries(): readonly MenuEntry[] {
+    const { info, state } = this.context;
+    return groupingsOf(info).map((by) => ({
+      ...{ text: GROUPED[by](), key: '', checked: by === state.grouped },
+      run: () => this.group(by),
+    }));
+  }
+
+  /** Groups the boxes by something else; what was in view is elsewhere then. */
+  private group(by: Grouping): void {
+    this.context.keep({ grouped: by, ...WHOLE });
+    this.begin();
+    this.regrouped();
   }
 
   private showSunburst(is: boolean): void {
@@ -218,7 +269,8 @@ export class Icicle {
   private clicked(box: number, open: boolean): void {
     const facts = this.plot.facts(box);
     this.select(facts);
-    if (open && facts && !facts.more) this.context.openSource({ is: 'group', group: facts.node }, false);
+    if (open && facts && !facts.more)
+      this.context.openSource({ is: 'group', group: this.groupOf(facts.node) }, false);
   }
 
   private openMenu(box: number, x: number, y: number): void {
@@ -227,7 +279,7 @@ export class Icicle {
     if (!selected || selected.more) return;
     const name = this.plot.facts(this.plot.selectedBox())?.name;
     const known = name === undefined ? undefined : this.plot.names.get(name);
-    const own = selectionMenu(this.context, { is: 'group', group: selected.node });
+    const own = selectionMenu(this.context, { is: 'group', group: this.groupOf(selected.node) });
     const copied = known ? { name: nameText(known), place: known.line > 0 ? known : null } : null;
     openMenu([...own, ...(copied ? copyItems(this.context.api, copied, null) : [])], x, y);
   }
@@ -254,7 +306,7 @@ export class Icicle {
           bytes(value),
         ),
       );
-    } else this.context.select(facts && { is: 'group', group: facts.node });
+    } else this.context.select(facts && { is: 'group', group: this.groupOf(facts.node) });
   }
 
   private zoomTo(facts: BoxFacts | null): void {
@@ -276,7 +328,8 @@ export class Icicle {
         this.zoomTo(selected);
         return true;
       case 'open':
-        if (selected && !selected.more) this.context.openSource({ is: 'group', group: selected.node }, false);
+        if (selected && !selected.more)
+          this.context.openSource({ is: 'group', group: this.groupOf(selected.node) }, false);
         return true;
       case 'zoomIn':
       case 'zoomOut':

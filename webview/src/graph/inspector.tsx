@@ -57,7 +57,7 @@ export class Inspector {
   };
 
   show(selection: HeapSelection | null): void {
-    const of = JSON.stringify([selection, this.context.filter]);
+    const of = JSON.stringify([selection, this.context.filter, this.context.state.grouped]);
     if (of === this.of) return;
     this.of = of;
     this.missing.value = '';
@@ -88,18 +88,21 @@ export class Inspector {
   }
 
   private request(selection: HeapSelection): Pending<Answer> {
-    const { api, filter } = this.context;
+    const { api, filter, state } = this.context;
     switch (selection.is) {
       case 'object':
-        return turned(api.request('memlens/heapObject', { object: selection.object }), (found) => ({
-          ...{ is: 'object', found },
-        }));
+        return turned(
+          api.request('memlens/heapObject', { object: selection.object, by: state.grouped }),
+          (found) => ({
+            ...{ is: 'object', found },
+          }),
+        );
       case 'type':
         return turned(api.request('memlens/heapType', { kind: selection.kind }), (found) => ({
           ...{ is: 'type', found },
         }));
       case 'group':
-        return turned(api.request('memlens/heapGroup', { node: selection.group, filter }), (found) => ({
+        return turned(api.request('memlens/heapGroup', { group: selection.group, filter }), (found) => ({
           ...{ is: 'group', found },
         }));
     }

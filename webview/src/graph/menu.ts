@@ -5,10 +5,11 @@ import { t } from '../base/l10n';
 import { exactly } from '../base/text';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 import type { GraphContext } from './context';
+import { located } from './groups';
 
 /** Whether something can keep it alive: the group of everything is none of the program's objects. */
 export function canExplain(selection: HeapSelection): boolean {
-  return selection.is !== 'group' || selection.group !== 0;
+  return selection.is !== 'group' || located(selection.group).node !== 0;
 }
 
 /** Whether instances of a type are images. */

@@ -45,8 +45,9 @@ interface Given {
 export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): GraphParts {
   const { api, info } = owner;
   const failed = (error: unknown): void => owner.failed(error);
-  const icicle = new Icicle(owner);
-  const inspector = new Inspector(
+  // an object's group is another one then
+  const icicle = new Icicle(owner, () => inspector.show(owner.state.selection));
+  const inspector: Inspector = new Inspector(
     owner,
     () => {
       frame.set({ panelOpen: false });

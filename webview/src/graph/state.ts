@@ -2,6 +2,7 @@
 
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import { oneOf } from '../base/one-of';
+import { groupingsOf, located } from './groups';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 
 const ORDERS: readonly GraphState['order'][] = ['retained', 'shallow', 'count', 'name'];
@@ -30,6 +31,7 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
     without: same && Array.isArray(same.without) ? same.without.filter((each) => isHolder(info, each)) : [],
     images: oneOf(saved?.images, IMAGE_ORDERS, 'bytes'),
+    grouped: oneOf(saved?.grouped, groupingsOf(info), 'type'),
     sunburst: saved?.sunburst === true,
     opened: same ? openedRows(same.opened) : {},
     series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],
@@ -66,6 +68,13 @@ function isBelow(number: unknown, end: number): boolean {
   return typeof number === 'number' && Number.isInteger(number) && number >= 0 && number < end;
 }
 
+/** Other groupings have no more groups than that by type, which is finer. */
+function isGroup(info: GraphInfo, group: unknown): boolean {
+  if (!isBelow(group, Infinity)) return false;
+  const { by, node } = located(group as number);
+  return by !== undefined && groupingsOf(info).includes(by) && node < info.compact_nodes;
+}
+
 function isPlace({ x0, x1, top }: GraphState): boolean {
   return 0 <= x0 && x0 < x1 && x1 <= 1 && Number.isFinite(top) && top >= 0;
 }
@@ -77,7 +86,7 @@ function known(info: GraphInfo, selection: HeapSelection | null): HeapSelection 
     case 'type':
       return isBelow(selection.kind, info.types) ? selection : null;
     case 'group':
-      return isBelow(selection.group, info.compact_nodes) ? selection : null;
+      return isGroup(info, selection.group) ? selection : null;
     default:
       return null;
   }

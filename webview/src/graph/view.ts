@@ -21,6 +21,7 @@ import type { MenuEntry } from '../widgets/menu';
 import { sameSelection } from './context';
 import { canExplain } from './menu';
 import { makeParts, type GraphParts, type PartsOwner } from './parts';
+import { located } from './groups';
 import { restoreGraph } from './state';
 import { factsOf, setIds } from './words';
 
@@ -135,7 +136,8 @@ export class GraphView implements PartsOwner {
     const before = this.state;
     this.state = { ...restoreGraph(this.info, state.graph), opened: before.opened };
     const { x0, x1, top, selection } = this.state;
-    icicle.goTo({ x0, x1, top });
+    if (before.grouped === this.state.grouped) icicle.goTo({ x0, x1, top });
+    else icicle.begin();
     if (!sameSelection(before.selection, selection)) {
       inspector.show(selection);
       icicle.mark();
@@ -242,9 +244,11 @@ export class GraphView implements PartsOwner {
         open(null, selection.kind);
         return;
       case 'group':
-        this.api.request('memlens/heapGroup', { node: selection.group, filter: '' }).answer.then(
-          ({ name }) => {
-            if (name) open(null, name.name);
+        this.api.request('memlens/heapGroup', { group: selection.group, filter: '' }).answer.then(
+          ({ name, largest }) => {
+            const [first] = largest;
+            if (name && located(selection.group).by === 'type') open(null, name.name);
+            else if (first) open(first.object, null);
             else this.say(t('The root is not an object of the program.'));
           },
           (error: unknown) => this.failed(error),
@@ -292,6 +296,8 @@ export class GraphView implements PartsOwner {
         ...{ text: t('Details'), key: 'I', checked: frame.current.panelOpen },
         run: () => this.panels.toggleDetails(),
       },
+      null,
+      ...icicle.groupEntries(),
       ...shareEntries(this.api, () => summary.text, t('Icicle'), [sunburst]),
     ];
   }

@@ -48,8 +48,8 @@ def _flame(snapshot: Snapshot, p: FlameSvgParams) -> SvgResult:
 
 def _heap(snapshot: Snapshot, p: HeapSvgParams) -> SvgResult:
     tree, title = (
-        dominator_tree(snapshot),
-        f"{Path(snapshot.info.path).name}: dominators by type, retained bytes",
+        dominator_tree(snapshot, p.by),
+        f"{Path(snapshot.info.path).name}: dominators by {p.by}, retained bytes",
     )
     draw = flame if p.form == "icicle" else sunburst
     return SvgResult(draw(tree, title, p.x0, p.x1).document(p.theme))

@@ -89,7 +89,7 @@ def _type(snapshot: Snapshot, p: HeapTypeParams) -> InstancesAnswer:
 
 
 def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
-    return objects.describe(snapshot, p.object, 50)
+    return objects.describe(snapshot, p.object, 50, p.by)
 
 
 def _image(snapshot: Snapshot, p: HeapImageParams) -> ImageAnswer:
@@ -119,11 +119,11 @@ def _dominated(snapshot: Snapshot, p: HeapDominatedParams) -> HeapDominatedResul
 
 
 def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
-    return dominators.group(snapshot, p.node, p.filter)
+    return dominators.group(snapshot, p.group, p.filter)
 
 
 def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
-    tree = dominators.dominator_tree(snapshot)
+    tree = dominators.dominator_tree(snapshot, p.by)
     text = p.search.strip()
     marked = tree.marked(text, p.kind) if text or p.kind is not None else ""
     made = flame.picture(tree, p.x0, p.x1, p.first_depth, p.rows, p.width_px, marked)

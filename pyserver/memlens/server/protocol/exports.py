@@ -8,6 +8,7 @@ from memlens.server.protocol.base import Count, Requests
 from memlens.views.answers import Axis
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
+from memlens.views.graph.groupings import Grouping
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.picture.areas import GroupedBy
 
@@ -45,10 +46,11 @@ class FlameSvgParams(Struct, frozen=True):
 
 
 class HeapSvgParams(Struct, frozen=True):
-    """A part of the dominator tree of a heap dump by type, ``[x0, x1]`` in shares of the whole."""
+    """A part of the dominator tree of a heap dump, ``[x0, x1]`` in shares of the whole."""
 
     snapshot: str
     form: Literal["icicle", "sunburst"]
+    by: Grouping
     x0: float
     x1: float
     theme: Literal["light", "dark"]

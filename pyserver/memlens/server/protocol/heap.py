@@ -10,6 +10,7 @@ from memlens.server.protocol.flame import FlamePart, FlameResult
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer, GalleryOrder
+from memlens.views.graph.groupings import Grouping
 from memlens.views.graph.listing import (
     GroupedBy,
     HeapOrder,
@@ -87,10 +88,11 @@ class HeapTypeParams(Struct, frozen=True):
 
 
 class HeapObjectParams(Struct, frozen=True):
-    """An object by its number."""
+    """An object by its number; the answer has its group of the tree grouped ``by``."""
 
     snapshot: str
     object: Count
+    by: Grouping
 
 
 class HeapImageParams(Struct, frozen=True):
@@ -162,20 +164,25 @@ class HeapDominatedResult(Struct, frozen=True):
 
 
 class HeapGroupParams(Struct, frozen=True):
-    """A group of the compact dominator tree; group 0 is the root."""
+    """A group of the dominator tree by its number; ``group`` is the same wherever else it is asked about.
+
+    A number has the tree and the node in it: that of node ``n`` of the trees by type, package and module is ``n``,
+    ``2**32 + n`` and ``2 * 2**32 + n``. Node 0 is the root.
+    """
 
     snapshot: str
-    node: Count
+    group: Count
     filter: Filter
 
 
 class HeapPictureParams(FlamePart, frozen=True, kw_only=True):
-    """A part of the compact dominator tree, as ``memlens/flame`` has it; ``search`` is a filter.
+    """A part of the dominator tree by type, package or module, as ``memlens/flame`` has it; ``search`` is a filter.
 
     Marked are the groups with objects that fit it, and are of the type ``kind`` where that is given.
     """
 
     snapshot: str
+    by: Grouping
     kind: Count | None
 
 

@@ -350,6 +350,7 @@ def _info(
         count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
         sizes_inferred=facts.sizes_inferred, truncated=facts.truncated,
         native_bytes=int(derived.owned["native"].sum()),
+        has_modules=graph.types.module is not None,
         image_types=distinct(graph.objects.type[graph.images["object"]]).tolist(),
         allocations=allocations,
     )  # fmt: skip

@@ -1,12 +1,11 @@
 """Where two heap dumps differ in the dominator tree grouped by type."""
 
-import numpy as np
 from msgspec import Struct
 
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph.native import has_native, native_of_groups
+from memlens.views.graph.native import has_native, native_of_nodes
 from memlens.views.graph.retained import node_name
 from memlens.views.graph.rows import type_names
 
@@ -75,7 +74,7 @@ class _Tree:
 
     def native(self, node: int | None) -> int:
         """What its objects retain outside of the heap."""
-        return 0 if node is None else int(native_of_groups(self._snapshot, np.array([node]))[1][0])
+        return 0 if node is None else int(native_of_nodes(self._snapshot)[1][node])
 
 
 def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:

@@ -1,4 +1,6 @@
-"""The dominator tree grouped by type, as a flame graph draws it: a box for each group, as wide as what it retains.
+"""The dominator tree grouped by type, package or module, as a flame graph draws it.
+
+There is a box for each group, as wide as what it retains.
 
 What fits the filter, and is of the type that is selected, is marked as what a search finds in a flame graph is: groups
 that have such objects, and those above them.
@@ -16,9 +18,18 @@ from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search, Shape, build
 from memlens.views.graph import filters, listing
+from memlens.views.graph.groupings import (
+    UNREACHABLE,
+    GroupedTree,
+    Grouping,
+    grouped_tree,
+    is_in,
+    keys_of_types,
+    located,
+)
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.places import places_of_types
-from memlens.views.graph.retained import UNREACHABLE, CompactNode, check_node, compact_nodes
+from memlens.views.graph.retained import CompactNode, compact_nodes
 from memlens.views.graph.rows import ObjectRow, object_rows, type_names
 from memlens.views.naming.frame_names import FlameName, Place
 from memlens.views.selection.stacks import PrefixTree, Retained, ValuedStacks, ValueName
@@ -30,7 +41,7 @@ _MOST_EXAMPLES = 3
 
 
 class GroupAnswer(Struct, frozen=True):
-    """A group of the tree, the types from the root down to it, and the largest of its objects."""
+    """A group of a tree, those from the root down to it, and the largest of its objects."""
 
     node: CompactNode
     name: FlameName | None
@@ -101,10 +112,58 @@ class TypeNames:
         return np.zeros(self.count, np.uint8)
 
 
+class GroupNames:
+    """Packages or modules as the names of boxes, each in a colour of its own, as for types."""
+
+    def __init__(self, snapshot: Snapshot, by: Grouping) -> None:
+        tree = grouped_tree(snapshot, by)
+        self._names = [*tree.names, UNREACHABLE]
+        of_type, _ = keys_of_types(snapshot, by)
+        self._own = np.bincount(of_type, ~packages_of(snapshot).is_platform, len(tree.names)) > 0
+
+    @property
+    def count(self) -> int:
+        """How many names there are."""
+        return len(self._names)
+
+    @property
+    def unreachable(self) -> int:
+        """The number of the name of the node that unreachable objects are below."""
+        return self.count - 1
+
+    def kinds(self) -> npt.NDArray[np.uint8]:
+        """Those with platform's types alone are libraries'."""
+        return np.append(np.where(self._own, _USER, _LIBRARY), _NEITHER).astype(np.uint8)
+
+    def package_numbers(self) -> npt.NDArray[np.uint32]:
+        """Each is one."""
+        numbers = np.minimum(np.arange(self.count - 1), _NO_PACKAGE - 1)
+        return np.append(numbers, _NO_PACKAGE).astype(np.uint32)
+
+    def names(self, numbers: Sequence[int]) -> list[FlameName]:
+        """Packages and modules, which are in no file."""
+        return [FlameName.own(number, self._names[number]) for number in numbers]
+
+    def places(self, numbers: Sequence[int]) -> list[Place | None]:
+        """None for each."""
+        return [None] * len(numbers)
+
+    def matching(self, text: str) -> npt.NDArray[np.uint8]:
+        """Those whose names fit."""
+        pattern = Pattern(text)
+        return np.array([pattern.matches(name.text) for name in self._names], np.uint8)
+
+    def ranks(self, _attribution: Attribution) -> npt.NDArray[np.uint8]:
+        """All alike: nothing is charged to another object than itself."""
+        return np.zeros(self.count, np.uint8)
+
+
 class DominatorTree(CallTree):
-    """The compact tree; a search is a filter."""
+    """A grouped dominator tree; a search is a filter."""
 
     snapshot: Snapshot
+    grouped: GroupedTree
+    grouping: Grouping
 
     def search(self, text: str) -> Search:
         """The groups with objects that fit a filter. Raises :class:`BadRequestError`."""
@@ -115,7 +174,9 @@ class DominatorTree(CallTree):
 
         If no object of that type fits, the type is another question, and the filter is answered.
         """
-        return self.snapshot.keep(("marked groups", text, kind), lambda: self._marked(text, kind))
+        return self.snapshot.keep(
+            ("marked groups", self.grouping, text, kind), lambda: self._marked(text, kind)
+        )
 
     def _marked(self, text: str, kind: int | None) -> Search:
         snapshot, shallow = self.snapshot, self.snapshot.objects.shallow
@@ -136,6 +197,7 @@ class DominatorTree(CallTree):
             matched = int(snapshot.types.shallow[chosen.types].sum())
         else:
             matched = int(shallow[chosen.objects].sum())
+        fitting = self.grouped.summed(fitting)
         below = fitting[np.newaxis].copy()
         kernel.sum_up(self.parents, below)
         held = ((fitting > 0) | 2 * (below[0] > fitting)).astype(np.uint8)
@@ -144,7 +206,7 @@ class DominatorTree(CallTree):
 
 
 def fitting_by_group(snapshot: Snapshot, filter_text: str) -> npt.NDArray[np.int64]:
-    """How many objects of each group fit a filter. Raises :class:`BadRequestError`."""
+    """How many objects of each node of the tree by type fit a filter. Raises :class:`BadRequestError`."""
     groups = len(snapshot.compact.type)
     chosen = filters.chosen(snapshot, filter_text)
     if chosen is None:
@@ -159,18 +221,18 @@ def fitting_by_group(snapshot: Snapshot, filter_text: str) -> npt.NDArray[np.int
     )
 
 
-def dominator_tree(snapshot: Snapshot) -> DominatorTree:
-    """The compact dominator tree, made when it is first asked for."""
+def dominator_tree(snapshot: Snapshot, by: Grouping = "type") -> DominatorTree:
+    """The dominator tree, made when it is first asked for. Raises :class:`BadRequestError` for what a dump lacks."""
 
     def make() -> DominatorTree:
-        compact = snapshot.compact
-        nodes = np.arange(len(compact.type), dtype=np.uint32)
-        parents = np.array(compact.parent, np.uint32)
+        grouped = grouped_tree(snapshot, by)
+        nodes = np.arange(len(grouped.key), dtype=np.uint32)
+        parents = np.array(grouped.parent, np.uint32)
         parents[0] = 0
-        names = TypeNames(snapshot)
-        types = np.minimum(compact.type, names.unreachable).astype(np.uint32)
+        names = TypeNames(snapshot) if by == "type" else GroupNames(snapshot, by)
+        types = np.minimum(grouped.key, names.unreachable).astype(np.uint32)
         types[0] = NEVER
-        values = np.stack((compact.shallow.astype(np.int64), compact.objects.astype(np.int64)))
+        values = np.stack((grouped.shallow.astype(np.int64), grouped.objects.astype(np.int64)))
         meaning = Retained((ValueName("shallow_bytes", "bytes"), ValueName("objects", "count")))
         stacks = ValuedStacks(PrefixTree(parents, types, nodes, nodes), nodes, values, meaning, nodes, nodes)
         child, sibling = np.empty_like(nodes), np.empty_like(nodes)
@@ -178,22 +240,23 @@ def dominator_tree(snapshot: Snapshot) -> DominatorTree:
         merged = Merged(Shape(parents, types, child, sibling), nodes, np.arange(names.count, dtype=np.uint32))
         built = build(stacks, merged, names, FlameOptions(), 0)
         tree = DominatorTree(built.options, names, built.by, built.meaning, built.make)
-        tree.snapshot = snapshot
+        tree.snapshot, tree.grouped, tree.grouping = snapshot, grouped, by
         return tree
 
-    return snapshot.keep("dominator tree", make)
+    return snapshot.keep(("dominator tree", by), make)
 
 
-def group(snapshot: Snapshot, node: int, filter_text: str) -> GroupAnswer:
-    """A group of the compact tree. Raises :class:`BadRequestError`."""
-    check_node(snapshot, node)
-    tree = dominator_tree(snapshot)
+def group(snapshot: Snapshot, number: int, filter_text: str) -> GroupAnswer:
+    """A group by its number. Raises :class:`BadRequestError`."""
+    by, node = located(snapshot, number)
+    tree = dominator_tree(snapshot, by)
     path = tree.path(node)
-    kind = int(snapshot.compact.type[node])
-    name = None if kind == NEVER and node == 0 else tree.names.names([min(kind, tree.names.count - 1)])[0]
-    found = compact_nodes(snapshot, np.array([node, *path], np.int64))
-    members = np.flatnonzero(snapshot.objects.group == node)
+    key = int(tree.grouped.key[node])
+    name = None if key == NEVER and node == 0 else tree.names.names([min(key, tree.names.count - 1)])[0]
+    found = compact_nodes(snapshot, np.array([node, *path], np.int64), by)
+    members = np.flatnonzero(is_in(snapshot, number))
     retained = snapshot.objects.retained[members].astype(np.int64)
     largest = members[np.argsort(-retained, kind="stable")[:_MOST_EXAMPLES]]
-    fitting = int(fitting_by_group(snapshot, filter_text)[node]) if filter_text.strip() else None
+    fits = fitting_by_group(snapshot, filter_text) if filter_text.strip() else None
+    fitting = None if fits is None else int(tree.grouped.summed(fits)[node])
     return GroupAnswer(found[0], name, found[1:], object_rows(snapshot, largest), fitting)

@@ -11,10 +11,10 @@ from memlens.store.objects.retained import below_own_group, retained_by_object_g
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph import filters
 from memlens.views.graph.filters import Chosen
+from memlens.views.graph.groupings import is_in
 from memlens.views.graph.halves import in_halves
 from memlens.views.graph.native import has_native, native_bytes, native_columns
 from memlens.views.graph.packages import packages_of
-from memlens.views.graph.retained import check_node
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
 from memlens.views.graph.types import (
     NATIVE_FIGURES,
@@ -110,10 +110,9 @@ def fitting(snapshot: Snapshot, filter_text: str, kind: int | None, group: int |
     if kind is not None:
         numbers = instances_of(snapshot, kind)
         if group is not None:
-            numbers = numbers[snapshot.objects.group[numbers] == group]
+            numbers = numbers[is_in(snapshot, group, numbers)]
     elif group is not None:
-        check_node(snapshot, group)
-        numbers = np.flatnonzero(snapshot.objects.group == group)
+        numbers = np.flatnonzero(is_in(snapshot, group))
     elif chosen is not None:
         return np.flatnonzero(chosen.mask(snapshot))
     else:

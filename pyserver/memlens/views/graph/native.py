@@ -47,10 +47,10 @@ def native_or_none(snapshot: Snapshot, amount: int) -> int | None:
     return amount if has_native(snapshot) else None
 
 
-def native_of_groups(snapshot: Snapshot, groups: Numbers) -> tuple[Numbers, Numbers]:
-    """What the objects of each of some groups of the compact tree own, and what they retain.
+def native_of_nodes(snapshot: Snapshot) -> tuple[Numbers, Numbers]:
+    """What the objects of each node of the compact tree own, and what they retain.
 
-    None of a group's objects dominates another one of it.
+    None of a node's objects dominates another one of it.
     """
 
     def make() -> tuple[Numbers, Numbers]:
@@ -66,8 +66,7 @@ def native_of_groups(snapshot: Snapshot, groups: Numbers) -> tuple[Numbers, Numb
         np.add.at(retained, compact.parent[below], retained[below])
         return own, retained
 
-    own, retained = snapshot.keep("native of groups", make)
-    return own[groups], retained[groups]
+    return snapshot.keep("native of nodes", make)
 
 
 def native_columns(snapshot: Snapshot) -> tuple[Numbers, Numbers]:

@@ -13,6 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import id_text
 from memlens.views.answers import Frame
+from memlens.views.graph.groupings import Grouping, group_of
 from memlens.views.graph.images import EqualImages, ImageRow, equal_images, image_row
 from memlens.views.graph.rows import (
     MOST_NAME,
@@ -74,7 +75,7 @@ class ObjectAnswer(Struct, frozen=True):
     allocated: list[Frame]
     """The stack that allocated it, innermost first; empty if it isn't known."""
     group: int
-    """The node of the compact dominator tree that it is of."""
+    """Its group of the dominator tree, see :func:`memlens.views.graph.groupings.located`."""
     image: ImageRow | None
     """Its size where it is an image, see :mod:`memlens.views.graph.images`."""
     equal_images: EqualImages
@@ -90,8 +91,11 @@ def number_of(snapshot: Snapshot, own_id: int) -> int:
     return int(found[0])
 
 
-def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
-    """An object by its number, with ``limit`` of its references at most. Raises :class:`BadRequestError`."""
+def describe(snapshot: Snapshot, number: int, limit: int = 100, by: Grouping = "type") -> ObjectAnswer:
+    """An object by its number, with ``limit`` of its references at most, and its group of the tree grouped ``by``.
+
+    Raises :class:`BadRequestError`.
+    """
     check_object(snapshot, number)
     row = object_rows(snapshot, [number])[0]
     own, own_total = references(snapshot, number, 0, limit)
@@ -115,7 +119,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
         dominated=below,
         dominated_total=below_total,
         allocated=[] if stacks is None else stack_frames(snapshot, int(stacks[number])),
-        group=int(snapshot.objects.group[number]),
+        group=group_of(snapshot, number, by),
         image=image_row(snapshot, number),
         equal_images=equal_images(snapshot, number),
     )

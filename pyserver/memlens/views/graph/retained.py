@@ -5,25 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from memlens.errors import BadRequestError
 from memlens.kernels.graph import freed
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
-from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import Text, phrase
-from memlens.views.graph.native import native_of_groups, native_or_none, own_native
+from memlens.texts import Text
+from memlens.views.graph.groupings import ROOTS, UNREACHABLE, Grouping, grouped_tree, number_of
+from memlens.views.graph.native import native_of_nodes, native_or_none, own_native
 from memlens.views.graph.reach import followed, held_distances
-from memlens.views.graph.rows import Numbers, check_object, type_names
+from memlens.views.graph.rows import Numbers, check_object
 from memlens.views.graph.stopped import finished
-
-UNREACHABLE = phrase("(unreachable)")
-"""The name of the node that objects which no root reaches are below."""
-_ROOTS = phrase("(roots)")
 
 
 class CompactNode(Struct, frozen=True):
-    """Objects of one type whose dominators are of one node. ``node`` is its number, 0 for the root.
+    """Objects of one type, package or module whose dominators are of one node. ``node`` is its number as a group.
 
     A root that is no object has the type ``(roots)``, the node that unreachable objects are below ``(unreachable)``.
     """
@@ -49,37 +44,33 @@ class RetainedAnswer(Struct, frozen=True):
     """Memory outside of the heap that they own; None in dumps that say so of no object."""
 
 
-def check_node(snapshot: Snapshot, node: int) -> None:
-    """Raises :class:`BadRequestError` where the compact tree has no such node."""
-    if not 0 <= node < graph_of(snapshot.info).compact_nodes:
-        raise BadRequestError(phrase("The compact dominator tree has no node {node}", node=node))
-
-
 def node_name(names: Sequence[str], node: int, kind: int) -> Text:
     """What a node of the compact tree is called; ``names`` are those of types."""
     if kind != NEVER:
         return Text(names[kind])
-    return UNREACHABLE if node else _ROOTS
+    return UNREACHABLE if node else ROOTS
 
 
-def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
-    """Some nodes of the compact tree."""
-    stored, names = snapshot.compact, type_names(snapshot)
-    columns = (stored.type, stored.objects, stored.shallow, stored.retained, stored.first, stored.last)
+def compact_nodes(snapshot: Snapshot, numbers: Numbers, by: Grouping = "type") -> list[CompactNode]:
+    """Some nodes of the tree that is grouped so."""
+    tree = grouped_tree(snapshot, by)
+    columns = (tree.objects, tree.shallow, tree.retained, tree.first, tree.last)
     return [
         CompactNode(
-            number,
-            node_name(names, number, kind),
+            number_of(by, number),
+            tree.name(number),
             objects,
             shallow,
             retained,
             last - first,
-            *(native_or_none(snapshot, amount) for amount in outside),
+            *(native_or_none(snapshot, int(amount)) for amount in outside),
         )
-        for number, (kind, objects, shallow, retained, first, last), outside in zip(
+        for number, (objects, shallow, retained, first, last), outside in zip(
             numbers.tolist(),
             zip(*(column[numbers].tolist() for column in columns), strict=True),
-            zip(*(column.tolist() for column in native_of_groups(snapshot, numbers)), strict=True),
+            zip(
+                *(tree.summed(column)[numbers].tolist() for column in native_of_nodes(snapshot)), strict=True
+            ),
             strict=True,
         )
     ]
