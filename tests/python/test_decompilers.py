@@ -228,7 +228,7 @@ def test_a_decompiler_ends_when_it_is_cancelled_or_takes_too_long(
     tools = Tools(decompiler(tmp_path / "tool.jar"), java.home, None)
     stop = threading.Event()
     stop.set()
-    with pytest.raises(DecompilerError, match="ended"):
+    with pytest.raises(DecompilerError, match="stopped"):
         Decompilers(lambda: tools).decompile(classes, MEMBER, stop)
     monkeypatch.setattr(decompilers_module, "_MOST_S", 0.5)
     assert "it took more than" in refusal(classes, tools)

@@ -208,7 +208,7 @@ def test_a_process_that_a_signal_would_end_gets_none(tmp_path: Path, node: Start
         assert "has ended" in refused(zombie, tmp_path / "x")
     finally:
         os.waitpid(zombie, 0)
-    assert "You have no process" in refused(zombie, tmp_path / "x")
+    assert "There is no process" in refused(zombie, tmp_path / "x")
     assert "There is no folder" in refused(process.pid, tmp_path / "nowhere" / "x")
     assert not (tmp_path / "x").exists()
 

@@ -530,6 +530,7 @@ def test_a_leak_of_ruby_leads_to_the_line_that_allocates(open_dump: Opened) -> N
             line(
                 each,
                 "OBJECT",
+                [],
                 **{"class": of_message},
                 memsize=1_000,
                 file="mail.rb",

@@ -647,8 +647,8 @@ def test_what_the_page_says_is_so(client: McpClient, folder: Path) -> None:
     )  # fmt: skip
     assert done.stdout == f"{received}\n"
     versions = client.request("server/discover", {"_meta": MODERN})["result"]["supportedVersions"]
-    assert f"from its version {min(versions)} on to\n{max(versions)}" in PAGE
-    assert f"the last {('no', 'one', 'two', 'three', 'four')[MOST_KEPT]}, until" in PAGE
+    assert f"for protocol versions {min(versions)} to\n{max(versions)}" in PAGE
+    assert f"last {('no', 'one', 'two', 'three', 'four')[MOST_KEPT]} files" in PAGE
     assert f"after {SQL_SECONDS:.0f} seconds" in PAGE
     assert f"{MOST_CHARACTERS:,} characters" in PAGE
     reference = re.search(r"`#([\w-]+)`", PAGE)

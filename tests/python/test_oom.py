@@ -253,7 +253,10 @@ def test_two_devices_run_out_of_memory_for_two_reasons(tmp_path: Path) -> None:
     largest = find(zero, "largest-line")
     assert largest.frame is not None
     assert (largest.frame.file, largest.frame.line) == ("/job/model.py", 10)
-    assert "model.py:10 (layer10): 30 MiB in 1 allocation, 60% of what was live" in largest.text.text
+    assert (
+        "model.py:10 (layer10) held the most: 30 MiB in 1 allocation, 60% of what was live"
+        in largest.text.text
+    )
     assert "is less than the 386 MiB that were missing" in largest.text.text
     assert zero.retry is None
 

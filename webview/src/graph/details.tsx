@@ -14,6 +14,7 @@ import { said, t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import { useAsked } from './asked';
 import type { GraphContext } from './context';
+import { located } from './groups';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
 import { hasImages, ofType } from './menu';
 import { ObjectButton } from './object-button';
@@ -216,6 +217,7 @@ export function GroupDetails({
 }): VNode {
   const { node, path, largest, fitting } = found;
   const place = largest.find(({ file }) => file !== null) ?? null;
+  const isOfTypes = located(node.node).by === 'type';
   return (
     <>
       <Name type={said(node.type)} />
@@ -251,7 +253,7 @@ export function GroupDetails({
                     title={visible(said(each.type))}
                     onClick={() => context.select({ is: 'group', group: each.node })}
                   >
-                    <bdi>{visible(shortType(said(each.type)))}</bdi>
+                    <bdi>{visible(isOfTypes ? shortType(said(each.type)) : said(each.type))}</bdi>
                   </button>
                   <span class="heap-figures">
                     {bytesAndNative(each.retained_bytes, each.native_retained_bytes)}
