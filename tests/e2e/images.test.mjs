@@ -84,7 +84,7 @@ test('a click shows the object, and those that are equal to it', async () => {
 test('a type and the finding lead to their images', async () => {
   await view.locator('[data-tab=types]').click();
   await view
-    .locator('[id=pane-types] .grid-row:has(bdi:text-is("android.graphics.Bitmap"))')
+    .locator('[id=pane-types] .grid-row:has([title="android.graphics.Bitmap"])')
     .click({ button: 'right' });
   await view.locator('[role=menuitem]', { hasText: 'Show Images' }).click();
   await drawn();

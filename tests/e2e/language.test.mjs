@@ -33,7 +33,7 @@ after(() => vscode?.close());
 const english = (view) =>
   view.frame.evaluate(() => {
     const same =
-      /\b([KMGT]iB|PyTorch|pprof|hprof|SQL|Ctrl|Shift|Alt|Enter|Escape|Delete)\b|\b[a-z-]+[:<>][^\s,]*/g;
+      /\b([KMGT]iB|PyTorch|pprof|HPROF|SQL|Ctrl|Shift|Alt|Enter|Escape|Delete)\b|\b[a-z-]+[:<>][^\s,]*/g;
     const isEnglish = (text) =>
       (text.replace(same, ' ').match(/\p{L}+/gu) ?? []).some(
         (word) => /^[A-Za-z]{2,}$/.test(word) && /[aeiou]/i.test(word),
