@@ -3,7 +3,7 @@
 
 import path from 'node:path';
 import * as vscode from 'vscode';
-import { isFile, isWithin } from './base/files';
+import { isFile, isWithinAny, placesOf } from './base/files';
 import type { SnapshotEditorProvider } from './editor/provider';
 import type { Server } from './server/client';
 import { CANCELLED, problemOf } from './server/problem';
@@ -120,10 +120,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     const named = FILES.map((key) => input[key])
       .filter((file) => typeof file === 'string')
       .map(localPath);
-    return named.filter(
-      (file) =>
-        !open.includes(file) && !folders.some((folder) => isWithin(folder, path.resolve(folder, file))),
-    );
+    return named.filter((file) => !open.includes(file) && !isWithinAny(folders, file));
   }
 
   async #request(
@@ -148,8 +145,8 @@ function localPath(file: string): string {
 
 /** A relative path is one of the workspace's: of the first folder that has such a file. */
 async function inWorkspace(file: string): Promise<string> {
-  if (path.isAbsolute(file)) return file;
-  const here = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => path.join(uri.fsPath, file));
-  for (const each of here) if (await isFile(each)) return each;
-  return here[0] ?? file;
+  const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
+  const places = placesOf(file, folders);
+  for (const each of places) if (await isFile(each)) return each;
+  return places[0] ?? file;
 }

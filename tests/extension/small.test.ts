@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type * as vscode from 'vscode';
 import { Disposable } from '../../extension/src/base/disposable';
+import { isWithinAny } from '../../extension/src/base/files';
 import { nameOfDump } from '../../extension/src/commands/dump';
 import { nameWithoutValues } from '../../extension/src/commands/redact';
 import { ViewStates } from '../../extension/src/editor/states';
@@ -20,6 +21,19 @@ describe('the name of a dump that is taken', () => {
     assert.equal(name('日本.jar'), '日本-20260102-030405.hprof');
     assert.equal(name('a: b'), 'a-b-20260102-030405.hprof');
     assert.equal(name(''), 'heap-20260102-030405.hprof');
+  });
+});
+
+describe('a path that a language model names', () => {
+  it('is within the workspace only if it is wherever it may lead', () => {
+    const within = (file: string, ...folders: string[]) => isWithinAny(folders, file);
+    assert.ok(within('a.pickle', '/work/one', '/work/two'));
+    assert.ok(within('/work/two/a.pickle', '/work/one', '/work/two'));
+    assert.ok(within('../two/a.pickle', '/work/one', '/work/two'));
+    // within the second folder from there, but in no folder from the first, where it is looked for first
+    assert.ok(!within('../one.pickle', '/work/one', '/work/one/deep'));
+    assert.ok(!within('/etc/passwd', '/work/one'));
+    assert.ok(!within('a.pickle'));
   });
 });
 

@@ -15,3 +15,14 @@ export function isWithin(folder: string, file: string): boolean {
   const relative = path.relative(folder, file);
   return relative !== '' && !path.isAbsolute(relative) && relative.split(path.sep)[0] !== '..';
 }
+
+/** Where a path may lead: a relative one to each of some folders. */
+export function placesOf(file: string, folders: readonly string[]): readonly string[] {
+  return path.isAbsolute(file) ? [file] : folders.map((folder) => path.join(folder, file));
+}
+
+/** Whether a path leads into some folders, whichever of its places is taken. */
+export function isWithinAny(folders: readonly string[], file: string): boolean {
+  const places = placesOf(file, folders);
+  return places.length > 0 && places.every((place) => folders.some((folder) => isWithin(folder, place)));
+}
