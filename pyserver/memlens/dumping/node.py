@@ -20,8 +20,8 @@ from memlens.dumping.inspector import Address, Inspector, InspectorError, sessio
 from memlens.texts import phrase
 
 _POLL_S = 0.1
-_LATE_S = 2.0
-"""How long after it was asked for an inspector is waited for that is no longer needed."""
+_LATE_S = 5.0
+"""How long an inspector is waited for, and then for that it closes, once it is no longer needed."""
 
 _DEFAULT_PORT = 9229
 _PORT_OPTION = re.compile(r"--(?:inspect|inspect-brk|inspect-wait|inspect-port|debug-port)=(?:.*:)?(\d+)")
@@ -120,15 +120,21 @@ def _opened(pid: int, before: set[Address] | None, ports: set[int]) -> list[Addr
 
 
 def _close_later(pid: int, before: set[Address] | None, ports: set[int]) -> None:
-    """Have the process close its inspector when it comes to it: whoever reaches that can make it run anything."""
+    """Have the process close its inspector when it comes to it: whoever reaches that can make it run anything.
+
+    The session is kept until then, as Node.js may lose what a session that has ended asked for.
+    """
     guarded = f"process.pid === {_inner_pid(pid)} && ({_CLOSE})"
-    deadline = time.monotonic() + _LATE_S
+    deadline, was_open = time.monotonic() + _LATE_S, False
     while _is_alive(pid) and time.monotonic() < deadline:
-        for address in _opened(pid, before, ports):
+        opened = _opened(pid, before, ports)
+        if was_open and not opened:
+            return
+        for address in opened:
             with session(address) as inspector, contextlib.suppress(InspectorError):
                 if inspector is not None:
-                    inspector.value(guarded, _POLL_S)
-                    return
+                    was_open = True
+                    inspector.value(guarded, max(deadline - time.monotonic(), _POLL_S))
         time.sleep(_POLL_S)
 
 
