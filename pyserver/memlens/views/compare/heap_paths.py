@@ -5,9 +5,8 @@ from msgspec import Struct
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
+from memlens.views.graph.groupings import grouped_tree
 from memlens.views.graph.native import has_native, native_of_nodes
-from memlens.views.graph.retained import node_name
-from memlens.views.graph.rows import type_names
 
 LEAST_SHARE = 0.002
 """A node is compared only if it retains, or has grown by, at least this share of the larger dump."""
@@ -39,9 +38,8 @@ class _Tree:
     """A dump's dominator tree grouped by type, for traversal."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.stored = snapshot.compact
+        self.stored = grouped_tree(snapshot, "type")
         self._snapshot = snapshot
-        self._type_names = type_names(snapshot)
 
     def children(self, node: int | None, least: int) -> dict[str, int]:
         """A node's children that retain at least ``least`` bytes, by type."""
@@ -66,7 +64,7 @@ class _Tree:
 
     def name(self, node: int) -> Text:
         """What a node is called."""
-        return node_name(self._type_names, node, int(self.stored.type[node]))
+        return self.stored.name(node)
 
     def figures(self, node: int | None) -> tuple[int, int]:
         """The number of a node's objects, and what they retain."""

@@ -10,7 +10,7 @@ from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph.groupings import ROOTS, UNREACHABLE, Grouping, grouped_tree, number_of
+from memlens.views.graph.groupings import Grouping, grouped_tree, number_of
 from memlens.views.graph.native import native_of_nodes, native_or_none, own_native
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object
@@ -42,13 +42,6 @@ class RetainedAnswer(Struct, frozen=True):
     retained_bytes: int
     native_retained_bytes: int | None
     """Memory outside of the heap that they own; None in dumps that say so of no object."""
-
-
-def node_name(names: Sequence[str], node: int, kind: int) -> Text:
-    """What a node of the compact tree is called; ``names`` are those of types."""
-    if kind != NEVER:
-        return Text(names[kind])
-    return UNREACHABLE if node else ROOTS
 
 
 def compact_nodes(snapshot: Snapshot, numbers: Numbers, by: Grouping = "type") -> list[CompactNode]:
