@@ -43,6 +43,7 @@ class Archived:
         self.kinds: Kinds = {}
         for frame, (_, _, _, kind) in zip(self.frames, rows, strict=True):
             self.kinds[frame] = kind
+        self._last: dict[Frame, int] = {}
         self.tree = tree
         parents = snapshot.tree.parent.tolist()
         frames = snapshot.tree.frame.tolist()
@@ -71,8 +72,12 @@ class Archived:
 
     def _passed_over(self, frame: Frame) -> int:
         """The rank of a frame that is used only if there is no other, else 0; which these are is tested elsewhere."""
-        kind = self.kinds.get(frame, NATIVE)
-        return int(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
+        last = self._last.get(frame)
+        if last is None:
+            kind = self.kinds.get(frame, NATIVE)
+            last = int(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
+            self._last[frame] = last
+        return last
 
     def is_python(self, frame: Frame) -> bool:
         """Whether memlens takes a frame for Python code, or for a library's."""

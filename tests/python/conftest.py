@@ -26,6 +26,24 @@ def real_files(*patterns: str) -> list[Path]:
     return _real(REAL, patterns)
 
 
+# Recordings of programs that others in the folder ran as well, with another batch size or model.
+_OTHER_SIZES = (
+    *("wedson__medium_128_*", "wedson__medium_256_*", "wedson__medium_1024_*", "nothanmin__*_forward_*"),
+    *("niu__*_snapshot_150__*", "niu__*_snapshot_200__*", "zijian__memory__c005a2*"),
+    *("flexgen__1.3b_snapshot__0*", "flexgen__1.3b_snapshot__4*", "flexgen__1.3b_snapshot__6*"),
+    *("flexgen__1.3b_snapshot__c*", "silmont__fp32__*", "silmont__memory_forward_fp32_*"),
+)
+
+
+def real_programs(*patterns: str) -> list[Path]:
+    """Of the real PyTorch snapshots whose names match, one or two of each program.
+
+    Readers are tested with every file; views, for which the sizes of a model make no difference, with these.
+    """
+    others = set(real_files(*_OTHER_SIZES))
+    return [path for path in real_files(*patterns) if path not in others]
+
+
 def real_profiles(*patterns: str) -> list[Path]:
     """The real profiles whose names match."""
     return _real(DATA / "profiles", patterns)

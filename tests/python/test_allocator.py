@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python.conftest import event, real_files
+from tests.python.conftest import event, real_programs
 from tests.python.model_allocator import MIB, ModelAllocator
 from tests.python.replays import torch as oracle
 
@@ -117,9 +117,9 @@ def replayed(
     return held, blocks
 
 
-@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem)
-def test_states_of_real_files_equal_a_full_replay(opened: Callable[[Path], Snapshot], path: Path) -> None:
-    snapshot, data = opened(path), oracle.load(path)
+@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem)
+def test_states_of_real_files_equal_a_full_replay(looked_at: Callable[[Path], Snapshot], path: Path) -> None:
+    snapshot, data = looked_at(path), oracle.load(path)
     chance = random.Random(7)
     for info in snapshot.timeline.devices:
         segments = [
@@ -147,12 +147,12 @@ def test_states_of_real_files_equal_a_full_replay(opened: Callable[[Path], Snaps
         check_end(snapshot, info.device, segments)
 
 
-@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem)
 def test_the_rules_for_block_sizes_agree_with_real_files(
-    opened: Callable[[Path], Snapshot], path: Path
+    looked_at: Callable[[Path], Snapshot], path: Path
 ) -> None:
     """Of blocks allocated in the trace; 512-byte rounding alone is wrong for one in seven of them."""
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     for info in snapshot.timeline.devices:
         own = snapshot.device(info.device)
         reported = (own.rounded > 0) & (own.start > 0)

@@ -336,8 +336,8 @@ def test_a_filter_keeps_colours(opened: Any, sample: Path) -> None:
 @pytest.mark.parametrize(
     "path", real_files("*512_training*.pickle", "nothanmin__memory_snapshot__*"), ids=lambda path: path.name
 )
-def test_pictures_of_real_files(path: Path, opened: Any) -> None:
-    snapshot = opened(path)
+def test_pictures_of_real_files(path: Path, looked_at: Any) -> None:
+    snapshot = looked_at(path)
     data = oracle.load(path)
     for info in snapshot.timeline.devices:
         found = oracle.allocations(data, info.device)

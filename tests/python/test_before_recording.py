@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.python.archived import source_lines
-from tests.python.conftest import ROOT, event, frame, real_files
+from tests.python.conftest import ROOT, event, frame, real_programs
 from tests.python.replays import torch as oracle
 
 from memlens import cli
@@ -58,15 +58,15 @@ def as_read(frames: tuple[tuple[str, int, str], ...]) -> tuple[tuple[str, int, s
 REAL_FILES = [
     ROOT / "samples" / "train.pickle",
     # the profiler's frames have their places in their names, which is tested elsewhere
-    *(path for path in real_files("*.pickle", "*.html") if not path.name.startswith("cpu_profile")),
+    *(path for path in real_programs("*.pickle", "*.html") if not path.name.startswith("cpu_profile")),
 ]
 
 
 @pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.stem[:40])
-def test_memory_is_attributed_to_the_lines_that_allocated_it(opened: Opened, path: Path) -> None:
+def test_memory_is_attributed_to_the_lines_that_allocated_it(looked_at: Opened, path: Path) -> None:
     """Every allocation's stack in every real file, and every line's sums, by an independent rule."""
     raw = oracle.load(path)
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     peaks: dict[Place, int] = defaultdict(int)
     totals: dict[Place, int] = defaultdict(int)
     for info in snapshot.timeline.devices:
@@ -82,10 +82,10 @@ def test_memory_is_attributed_to_the_lines_that_allocated_it(opened: Opened, pat
         assert (peaks[file, line], totals[file, line]) == (figures[2], figures[0]), (file, line)
 
 
-@pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__*"), ids=lambda path: path.name)
-def test_nothing_is_attributed_to_zero_grad(opened: Opened, path: Path) -> None:
+@pytest.mark.parametrize("path", real_programs("nothanmin__memory_snapshot__*"), ids=lambda path: path.name)
+def test_nothing_is_attributed_to_zero_grad(looked_at: Opened, path: Path) -> None:
     """It freed 3.6 GiB of gradients from before recording, 17% of the peak."""
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     for file, line, _, _, figures in source_lines(snapshot):
         assert not (file.endswith("benchmarking_script.py") and line == 105) or figures[2] == 0
     device = snapshot.device(0)
@@ -120,7 +120,7 @@ def cut(path: Path, target: Path) -> tuple[Any, list[oracle.Alloc], int]:
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / "samples" / "train.pickle", *real_files("charan*", "niu__*", "decomfl*")],
+    [ROOT / "samples" / "train.pickle", *real_programs("charan*", "niu__*", "decomfl*")],
     ids=lambda path: path.stem[:40],
 )
 def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path: Path) -> None:
@@ -265,7 +265,7 @@ ROLES = {
 }
 
 
-@pytest.mark.parametrize("path", real_files("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
+@pytest.mark.parametrize("path", real_programs("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
 def test_no_inferred_category_is_wrong(opened: Opened, tmp_path: Path, path: Path) -> None:
     """Complete recordings, cut at 13 places: in forward, backward, zero_grad and step."""
     whole = oracle.load(path)
@@ -289,7 +289,7 @@ def test_no_inferred_category_is_wrong(opened: Opened, tmp_path: Path, path: Pat
     assert counts["parameter_or_optimizer_state (inferred)"] > 100
 
 
-@pytest.mark.parametrize("path", real_files("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
+@pytest.mark.parametrize("path", real_programs("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
 def test_no_inferred_module_is_wrong(opened: Opened, tmp_path: Path, path: Path) -> None:
     """The same cut recordings: a parameter's module is the chain of ``__init__`` that allocated it."""
     whole = oracle.load(path)

@@ -183,8 +183,8 @@ def test_every_node_has_the_sums_of_both_sides_stacks(pair: Any, direction: Any,
 
 @pytest.mark.parametrize(
     "files",
-    [real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-heap.pb.gz")]
-    if real_profiles("pprof/go-heap.pb.gz")
+    [real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-heap-mid.pb.gz")]
+    if real_profiles("pprof/go-heap-mid.pb.gz")
     else [],
     ids=lambda files: files[0].name,
 )

@@ -161,7 +161,7 @@ def test_exports_are_sums_over_allocations(with_oracle: WithOracle) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", real_profiles("pprof/go-heap.pb.gz", "pprof/go-cpu-labels.pb.gz"), ids=lambda p: p.name
+    "path", real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-cpu-labels.pb.gz"), ids=lambda p: p.name
 )
 def test_profiles_are_exported_unchanged(path: Path, tmp_path: Path) -> None:
     """Every value of every stack."""
@@ -211,7 +211,7 @@ EVERY_FORMAT = [
         )
     ),
     *real_profiles(
-        "pprof/go-heap.pb.gz", "pprof/go-cpu-labels.pb.gz", "pprof/go-heap-mid.debug1.txt.zst",
+        "pprof/go-heap-base.pb.gz", "pprof/go-cpu-labels.pb.gz",
         "public/parca/alloc_space_delta.pb.gz", "public/parca/profile-with-labels.pb.gz",
         "heaptrack/heaptrack.sqlite.zst", "tracemalloc/ast-10frames.pickle", "massif/massif.out.sqlite-pages",
         "dhat/dhat.out.git-log.json", "jemalloc/jeprof.11700.0.i0.heap",

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
+from tests.python.conftest import ROOT, event, frame, real_profiles, real_programs
 from tests.python.limited_allocator import DeviceFullError, LimitedAllocator
 from tests.python.model_allocator import MIB
 from tests.python.profile_reading import FIXTURES
@@ -49,7 +49,7 @@ LEFT_OUT = {
     "heaptrack.cpp-tree-small.raw.zst",
 }
 REAL = [
-    *real_files("*.pickle", "*.html"),
+    *real_programs("*.pickle", "*.html"),
     *real_profiles("dhat/*.json", "gperftools/*", "jemalloc/*", "massif/*", "pprof/*", "tracemalloc/*"),
     *(path for path in real_profiles("heaptrack/heaptrack.*") if path.name not in LEFT_OUT),
     *real_profiles(

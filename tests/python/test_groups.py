@@ -153,9 +153,9 @@ def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot]) -> None:
     real_files("zijian*9e5*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*", "docubox*", "magma*"),
     ids=lambda path: path.name,
 )
-def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+def test_real_files(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
     chance = random.Random(3)
-    snapshot, raw = opened(path), oracle.load(path)
+    snapshot, raw = looked_at(path), oracle.load(path)
     for of in sets_of(snapshot, chance)[:2]:
         check_tree(snapshot, raw, of, chance)
     # the operators of all stacks equal those computed one by one

@@ -100,8 +100,8 @@ def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot], filter_tex
 @pytest.mark.parametrize(
     "path", real_files("zijian*9e5*", "magma*", "cpu_profile_mlp*"), ids=lambda path: path.name
 )
-def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
-    looked = check_pictures(opened(path), oracle.load(path), "", random.Random(6))
+def test_real_files(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
+    looked = check_pictures(looked_at(path), oracle.load(path), "", random.Random(6))
     # the small model has few, large tensors, none thin enough to be merged
     assert looked > 0 or path.name.startswith("cpu_profile")
 

@@ -176,9 +176,9 @@ def boxes(snapshot: Snapshot, device: int, count: int) -> list[tuple[float, floa
     "path", real_files(*(f"{name}.pickle" for name in FILES)), ids=lambda path: path.stem
 )
 def test_maps_of_real_files_show_each_allocation_at_its_address(
-    opened: Callable[[Path], Snapshot], path: Path
+    looked_at: Callable[[Path], Snapshot], path: Path
 ) -> None:
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     for device in snapshot.timeline.devices:
         for box in boxes(snapshot, device.device, 3):
             check(snapshot, device.device, box, (40, 90))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python.conftest import frame, real_files
+from tests.python.conftest import frame, real_programs
 from tests.python.limited_allocator import DeviceFullError, LimitedAllocator, asked_of_driver
 from tests.python.model_allocator import KIB, MIB
 from tests.python.replays import torch as oracle
@@ -398,11 +398,11 @@ def test_a_file_without_an_event_is_reported(
         assert capsys.readouterr().out.startswith(words)
 
 
-@pytest.mark.parametrize("path", real_files("flexgen__oom*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", real_programs("flexgen__oom*.pickle"), ids=lambda path: path.stem)
 def test_a_real_snapshot_taken_at_an_oom_marks_its_moment(
-    opened: Callable[[Path], Snapshot], path: Path
+    looked_at: Callable[[Path], Snapshot], path: Path
 ) -> None:
-    found = marks(opened(path)).marks
+    found = marks(looked_at(path)).marks
     assert [(mark.kind, mark.size_bytes) for mark in found] == [("snapshot", 11840159744)]
 
 
@@ -434,7 +434,7 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
     return [answer.asked_by.text for answer in answers]
 
 
-@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
+@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem[:40])
 def test_where_real_requests_came_from(
     path: Path, opened: Callable[[Path], Snapshot], tmp_path: Path
 ) -> None:
@@ -487,9 +487,9 @@ def test_a_request_without_python_names_operators(opened: Callable[[Path], Snaps
     ]
 
 
-@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
-def test_the_recorder_itself_is_never_named(path: Path, opened: Callable[[Path], Snapshot]) -> None:
-    snapshot = opened(path)
+@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem[:40])
+def test_the_recorder_itself_is_never_named(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
+    snapshot = looked_at(path)
     labels = set(snapshot.stacks.label.tolist())
     named = {row[2] for number, row in snapshot.frames.rows(labels - {0xFFFFFFFF}).items()}
     assert not [name for name in named if name.startswith(("torch::unwind", "torch::CapturedTraceback"))]

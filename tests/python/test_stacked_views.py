@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python.conftest import event, frame, real_files
+from tests.python.conftest import event, frame, real_programs
 from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
@@ -409,10 +409,10 @@ def test_the_sweep_drops_dead_allocations() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", real_files("*training*.pickle", "nothanmin*", "cpu*"), ids=lambda path: path.name
+    "path", real_programs("*training*.pickle", "nothanmin*", "cpu*"), ids=lambda path: path.name
 )
-def test_pictures_of_real_files(path: Path, opened: Any) -> None:
-    snapshot = opened(path)
+def test_pictures_of_real_files(path: Path, looked_at: Any) -> None:
+    snapshot = looked_at(path)
     data = oracle.load(path)
     for info in snapshot.timeline.devices:
         found = oracle.allocations(data, info.device)

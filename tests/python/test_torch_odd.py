@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.python.archived import source_lines
-from tests.python.conftest import event, frame, real_files
+from tests.python.conftest import event, frame, real_files, real_programs
 from tests.python.replays import torch as oracle
 
 from memlens import cli
@@ -538,7 +538,7 @@ def test_values_that_a_profiler_does_not_record_are_unknown(
         assert set(row.values() if isinstance(row, dict) else row) == {None}
 
 
-@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
+@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem[:40])
 def test_lines_of_the_interpreter_are_never_shown_first(path: Path, cache: Cache) -> None:
     snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     try:
