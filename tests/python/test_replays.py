@@ -359,12 +359,11 @@ def test_profiles(
     through, _ = sums.by_line()
     charged = {rank: sums.charged(rank) for rank in (archived.rank_mine, archived.rank_any)}
     for column, name in enumerate(known):
-        rows = {(row["file"], row["line"]): row for row in ask.lines("--value", name)}
-        assert {place: row["total"] for place, row in rows.items() if row["total"]} == {
-            place: values[column] for place, values in through.items() if values[column]
-        }
         for rank, options in ((archived.rank_mine, ()), (archived.rank_any, ("--any-code",))):
             rows = {(row["file"], row["line"]): row for row in ask.lines("--value", name, *options)}
+            assert {place: row["total"] for place, row in rows.items() if row["total"]} == {
+                place: values[column] for place, values in through.items() if values[column]
+            }
             assert {place: row["itself"] for place, row in rows.items() if row["itself"]} == {
                 place: values[column] for place, values in charged[rank].items() if values[column]
             }
