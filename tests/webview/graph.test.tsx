@@ -451,9 +451,16 @@ test('the overview, and the details of an object', async () => {
   await drawn();
   assert.equal(marked(), 2, 'what that refers to leads back to it');
   assertTranslated(details, 'references');
-  inspector.sourceMissing('σ <b>λ</b>');
+  inspector.sourceMissing({ text: 'σ <b>λ</b>', lookedFor: ['/σ/λ.π', '<i>λ.π</i> σ'], advice: 'Π' });
   await drawn();
-  assert.equal(details.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
+  const missing = [...details.querySelectorAll('.heap-missing > p, .heap-missing li')];
+  assert.match(missing[0]?.textContent ?? '', /^σ <b>λ<\/b> /);
+  assert.deepEqual(
+    missing.slice(1).map(({ textContent }) => textContent),
+    ['/σ/λ.π', '<i>λ.π</i> σ', 'Π'],
+    'a place a line, then what can be done',
+  );
+  assertTranslated(details, 'a missing source');
   assertTranslated(strip, 'overview');
   inspector.dispose();
 });
@@ -480,6 +487,24 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   const lines = String(types.did.pop()).split('\n');
   assert.deepEqual(lines[1]?.split('\t').slice(-3), ['25.0%', '12 MiB', '40 MiB']);
   pane.dispose?.();
+  // of a dump that has hardly any there are no columns, only figures
+  const little = contextWith(
+    {
+      'memlens/heapTypes': {
+        rows: [TYPE, { ...TYPE, number: 2 }].map((each) => ({ ...each, ...native })),
+        total: 2,
+      },
+    },
+    null,
+    {
+      ...info,
+      shallow_bytes: 20 * info.native_bytes,
+    },
+  );
+  const without = typesPane(little);
+  (await shown(without)).querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  assert.equal(String(little.did.pop()).split('\n')[0]?.split('\t').length, lines[0]?.split('\t').length - 2);
+  without.dispose?.();
   const found: ObjectAnswer = {
     ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
     ...{ roots_total: 0, fields_total: 0 },

@@ -16,7 +16,7 @@ import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { located } from './groups';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
-import { hasImages, ofType } from './menu';
+import { hasImages, mayBeDefined, mayHaveSource, ofType } from './menu';
 import { ObjectButton } from './object-button';
 import { Picture } from './picture';
 import { PlaceButton } from './place';
@@ -44,7 +44,7 @@ export function ObjectDetails({
         <span class="muted"> {idText(row)}</span>
       </Name>
       {name !== '' && !image && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
-      <Actions selection={selection} context={context} place={row} />
+      <Actions {...{ selection, context, place: row }} hasSource={mayHaveSource(context, row)} />
       <Figures
         rows={[
           [t('Retained'), bytes(row.retained_bytes), exactBytes(row.retained_bytes)],
@@ -187,7 +187,11 @@ export function TypeDetails({
   return (
     <>
       <Name type={type.type} />
-      <Actions selection={{ is: 'type', kind: type.number }} context={context} place={place} />
+      <Actions
+        {...{ context, place }}
+        selection={{ is: 'type', kind: type.number }}
+        hasSource={place !== null || mayBeDefined(context, type)}
+      />
       <Figures
         rows={[
           [t('Instances'), count(type.count), ''],
@@ -221,7 +225,11 @@ export function GroupDetails({
   return (
     <>
       <Name type={said(node.type)} />
-      <Actions selection={{ is: 'group', group: node.node }} context={context} place={place} />
+      <Actions
+        {...{ context, place }}
+        selection={{ is: 'group', group: node.node }}
+        hasSource={largest.some((each) => mayHaveSource(context, each))}
+      />
       <Figures
         rows={[
           // the roots together, and all that is unreachable, are no objects

@@ -12,7 +12,7 @@ import { openMenu, openMenuAt, type MenuEntry } from '../widgets/menu';
 import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { leaveOutItems, type LeaveOut } from './left-out';
-import { selectionMenu } from './menu';
+import { mayHaveSource, selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
 import { Done } from './waiting';
 import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords } from './words';
@@ -130,7 +130,7 @@ function Link({ row, name, above, isLast, context, leaveOut, children }: LinkPro
   const entries = (): readonly MenuEntry[] => [
     ...items,
     ...(items.length > 0 ? [null] : []),
-    ...selectionMenu(context, { is: 'object', object: row.object }),
+    ...selectionMenu(context, { is: 'object', object: row.object }, '', mayHaveSource(context, row)),
     ...copyItems(context.api, copiedObject(row), null),
   ];
   return (
