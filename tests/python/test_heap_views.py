@@ -115,6 +115,9 @@ def test_each_link_of_a_path_says_what_cutting_it_frees(small: Snapshot) -> None
         ("type:WeakMap", lambda s, i: "WeakMap" in type_names(s)[s.objects.type[i]]),
         ("-type:WeakMap,Key", lambda s, i: type_names(s)[s.objects.type[i]] not in ("WeakMap", "Key")),
         ("id:0x7", lambda s, i: s.objects.id[i] == 7),
+        ("0x7", lambda s, i: s.objects.id[i] == 7),
+        ("-@0x7,@9", lambda s, i: s.objects.id[i] not in (7, 9)),
+        ("id:@0x7", lambda s, i: s.objects.id[i] == 7),
         (
             'string:"a"',
             lambda s, i: "string" in type_names(s)[s.objects.type[i]] and "a" in _text(s, i).lower(),

@@ -503,7 +503,10 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   );
   const without = typesPane(little);
   (await shown(without)).querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
-  assert.equal(String(little.did.pop()).split('\n')[0]?.split('\t').length, lines[0]?.split('\t').length - 2);
+  assert.equal(
+    String(little.did.pop()).split('\n')[0]?.split('\t').length,
+    (lines[0]?.split('\t').length ?? 0) - 2,
+  );
   without.dispose?.();
   const found: ObjectAnswer = {
     ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
