@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from tests.python.conftest import DATA
+from tests.python.gcdump_files import gcdump
 from tests.python.graphs import STRONG, SmallGraph, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
@@ -669,6 +670,27 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     assert answers["heapCut"]["freed_bytes"] >= 0
     with pytest.raises(RpcError, match="no object number"):
         server.request("memlens/heapObject", {**about, "object": 10**6, "by": "type"})
+
+
+def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
+    opened: Opened, tmp_path: Path
+) -> None:
+    """Of a .gcdump, whose own root retains what roots reach; the objects of the last sum are garbage."""
+    path = tmp_path / "app.gcdump"
+    types = [("[.NET Roots]", 0, None), ("App.Cache", 100, "App.dll"), ("App.Lost", 30, "App.dll")]
+    path.write_bytes(
+        gcdump(types, [(0, None, [1]), (1, None, [2]), (2, None, []), (2, None, [4, 1]), (2, None, [])])
+    )
+    snapshot = opened(path)
+    objects, compact = snapshot.objects, snapshot.compact
+    assert objects.retained.tolist() == [130, 130, 30, 60, 30]
+    assert objects.dominator.tolist() == [NEVER, 0, 1, NEVER, 3]
+    assert int(compact.retained[0]) == 190
+    below = [group(snapshot, number, "") for number in range(1, int(compact.last[0]))]
+    assert [(each.node.type.text, each.node.retained_bytes) for each in below] == [
+        ("[.NET Roots]", 130),
+        ("(unreachable)", 60),
+    ]
 
 
 @has_java
