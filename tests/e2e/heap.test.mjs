@@ -449,7 +449,7 @@ test('the thread that ran out of memory: the headline leads to its frames, a fra
   await rows.filter({ hasText: 'OutOfMemoryError.<init>' }).waitFor();
   assert.match(
     await failed.innerText(),
-    /importer\s+ran out of memory.*RanOut\.java:\d+\s+runnable, 5 frames/,
+    /importer\s+ran out of memory\s+RanOut\.java:\d+\s+runnable, 5 frames/,
   );
   assert.equal(await failed.getAttribute('aria-expanded'), 'true');
   const frame = rows.filter({ hasText: 'RanOut.grow' });

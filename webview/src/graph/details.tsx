@@ -77,7 +77,11 @@ export function ObjectDetails({
       )}
       <Section title={t('Dominator')}>
         {dominator ? (
-          <ObjectButton row={dominator} context={context} />
+          <ul class="heap-list">
+            <li>
+              <ObjectButton row={dominator} context={context} />
+            </li>
+          </ul>
         ) : (
           <span class="muted">{t('No single object')}</span>
         )}

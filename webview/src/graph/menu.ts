@@ -38,15 +38,15 @@ const OF_V8: ReadonlySet<string> = new Set([
   ...['sliced string', 'string', 'symbol', 'synthetic'],
 ]);
 
-/**
- * Whether an object may have source: the dump says a line or a file, or it is of a type of .NET, which are searched for
- * by their names.
- */
+/** Types of which no file has the declaration: what a dump or a runtime made up, and arrays of numbers. */
+const UNDECLARED = /^(?:[[(]|(?:boolean|byte|char|double|float|int|long|short)(?:\[\])+)/;
+
+/** Whether an object may have source. Of V8's dumps those have that come with a line; others may have by their class. */
 export function mayHaveSource(
   { info: { kind } }: Pick<GraphContext, 'info'>,
   { file, type }: { readonly file: string | null; readonly type: string },
 ): boolean {
-  return file !== null || (kind === 'gcdump' && !type.startsWith('['));
+  return file !== null || (kind !== 'v8' && !UNDECLARED.test(type));
 }
 
 /** The same of a type; a dump says the line of one by its objects. */
@@ -54,7 +54,7 @@ export function mayBeDefined(
   { info }: Pick<GraphContext, 'info'>,
   { kind, type }: { readonly kind: string; readonly type: string },
 ): boolean {
-  return info.kind === 'v8' ? !OF_V8.has(kind) : !type.startsWith('[');
+  return info.kind === 'v8' ? !OF_V8.has(kind) : !UNDECLARED.test(type);
 }
 
 /** `name` is what a type is called. */

@@ -112,13 +112,14 @@ export function textCell(text: string): Cell {
   return { parts: [text], copied: text };
 }
 
-/** `badge` says something else of it. */
-export function objectCell(row: ObjectRow, badge = ''): Cell {
+/** `badge` says something else of it, and `head` what it is to something. */
+export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null): Cell {
   const { type, flags, distance, file, line } = row;
   const name = ownName(row);
   return {
     parts: [
-      <>
+      <span class="heap-line">
+        {head}
         <TypeName type={type} text={shortType(type)} />
         <span class="muted heap-id"> {idText(row)}</span>
         {name !== '' && <bdi class="heap-name"> {name}</bdi>}
@@ -127,15 +128,21 @@ export function objectCell(row: ObjectRow, badge = ''): Cell {
         ))}
         {distance === null && <Badge text={t('unreachable')} />}
         {badge !== '' && <Badge text={badge} />}
-        {file !== null && line !== null && (
-          <bdi class="place place-link" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
-            {`${shorten(fileName(file), 60)}:${line}`}
-          </bdi>
-        )}
-      </>,
+        {file !== null && line !== null && <PlaceLink file={file} line={line} />}
+      </span>,
     ],
     copied: objectText(row),
   };
+}
+
+/** A place of which the line's number is never cut off. */
+export function PlaceLink({ file, line }: { readonly file: string; readonly line: number }): VNode {
+  return (
+    <bdi class="place place-link heap-place" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
+      <span class="heap-file">{shorten(fileName(file), 60)}</span>
+      {`:${line}`}
+    </bdi>
+  );
 }
 
 export function TypeName({ type, text }: { readonly type: string; readonly text: string }): VNode {

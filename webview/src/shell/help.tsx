@@ -89,7 +89,9 @@ const BOX_ACTIONS: ReadonlySet<string> = new Set([
 ]);
 
 export function graphKeys(): readonly Part[] {
-  const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action));
+  const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action)).map((row) =>
+    row.action === 'leave' ? { ...row, text: t('Clear the selection, then the zoom') } : row,
+  );
   return [[t('View'), GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys(t('In the picture'), boxes)];
 }
 

@@ -40,6 +40,8 @@ _PYTHON = ("type", "module", "function")
 _CODE = {
     "hprof": ("java.lang.Class",), "ruby": ("Class", "Module"), "python": _PYTHON, "pyheap": _PYTHON,
 }  # fmt: skip
+_STACK = "Thread"
+"""What has the stack of a thread in its own bytes, which every program of Ruby has."""
 _CACHE = "functools._lru_cache_wrapper"
 _MOST_POINTS = 2_000
 
@@ -90,6 +92,8 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
         return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
+    if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) == _STACK:
+        return False
     if (
         total >= _PROGRAM_SHARE * case.whole
         and not _is_mostly(groups, total)
@@ -97,6 +101,10 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
     ):
         return False
     return own + shallow >= least and own + shallow >= _OWN_SHARE * total
+
+
+def _type_of(case: GraphCase, number: int) -> str:
+    return case.type_names()[int(case.snapshot.objects.type[number])]
 
 
 def _is_mostly(groups: list[_Group], total: int) -> bool:
@@ -218,7 +226,7 @@ def _advice(case: GraphCase, holder: int, groups: list[_Group]) -> Text | str:
     if len(groups[0].members) < LEAST_COLLECTED or _is_of_the_engine(case, groups[0]):
         return ""
     above = int(case.snapshot.objects.dominator[holder])
-    if above != NEVER and case.type_names()[int(case.snapshot.objects.type[above])] == _CACHE:
+    if above != NEVER and _type_of(case, above) == _CACHE:
         return phrase(" Give lru_cache a maxsize, or call cache_clear.")
     return phrase(" Remove what is no longer needed from it, or limit its size.")
 
