@@ -18,6 +18,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from memlens.cli import dominators as printed
 from memlens.errors import BadRequestError
 from memlens.export.pictures.sunburst import sunburst
+from memlens.model.frames import USER
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
@@ -26,7 +27,7 @@ from memlens.views.flame import graph as flame
 from memlens.views.graph import filters, halves, listing, together
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
-from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
+from memlens.views.graph.dominators import GroupNames, dominator_tree, fitting_by_group, group
 from memlens.views.graph.groupings import (
     Grouping,
     group_of,
@@ -708,6 +709,18 @@ def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     assert (answer.node.type.text, answer.node.objects, answer.largest) == ("(unreachable)", 0, [])
     drawn = flame.picture(tree, 0, 1, 1, 1, 800, "")
     assert "(unreachable)" in {name.function for name in drawn.names}
+
+
+@has_java
+def test_a_package_is_the_programs_if_half_of_its_bytes_are(opened: Opened) -> None:
+    """Arrays of numbers have no package, as some classes of the program; most of their bytes are the platform's."""
+    snapshot = opened(JAVA)
+    names = GroupNames(snapshot, "package")
+    listed = [each.function for each in names.names(range(names.count - 1))]
+    is_own = dict(zip(listed, (names.kinds()[:-1] == USER).tolist(), strict=True))
+    assert is_own["org.eclipse.mat.tests"]
+    assert not is_own["(no package)"]
+    assert not is_own["java.util"]
 
 
 @has_java

@@ -127,6 +127,8 @@ function titleOf({ is, found }: Answer): string {
       return plural(found.type.count, '{1}: {0} instance', '{1}: {0} instances', found.type.type);
     case 'group': {
       const { type, objects, retained_bytes: retained, native_retained_bytes: native } = found.node;
+      // the roots together, and all that is unreachable, are no objects
+      if (objects === 0) return t('{0}: {1} retained', said(type), bytesAndNative(retained, native));
       return plural(
         objects,
         '{1}: {0} object, {2} retained',

@@ -135,13 +135,12 @@ export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null
   };
 }
 
-/** A place of which the line's number is never cut off. */
+/** A place; where there is little room for it, its end with the line's number stays. */
 export function PlaceLink({ file, line }: { readonly file: string; readonly line: number }): VNode {
   return (
-    <bdi class="place place-link heap-place" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
-      <span class="heap-file">{shorten(fileName(file), 60)}</span>
-      {`:${line}`}
-    </bdi>
+    <span class="place place-link heap-place" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
+      <bdi dir="ltr">{`${shorten(fileName(file), 60)}:${line}`}</bdi>
+    </span>
   );
 }
 

@@ -81,6 +81,7 @@ const GRAPH_KEYS: readonly (readonly [string, string])[] = [
   ['T', t('Panel')],
   [t('1 to 9'), t('Types, dominators, why alive, and the other tabs in their order')],
   ['?', t('This list')],
+  HISTORY,
 ];
 /** What of the flame graph's keys the dominator tree has. */
 const BOX_ACTIONS: ReadonlySet<string> = new Set([

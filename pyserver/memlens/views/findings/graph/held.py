@@ -31,6 +31,8 @@ _MODULE_LEVEL = "<module>"
 _ATTRIBUTES = "__dict__"
 _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MOST_PATH = 3, 200
+_CONTEXT = "system / Context"
+"""What V8 calls the variables of a function or a module, which have names of their own."""
 _GLOBAL = re.compile(r"^(global|Window) /.*$")
 
 
@@ -54,7 +56,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             # of Java's the first reference leads from the thread to the variable's object
             return _held_by_variable(path, variable, names[1:] if _is_local(path) else names)
         if names:
-            shown = shortened(_short_name(case, first) + "".join(names), _MOST_PATH)
+            shown = shortened((_short_name(case, first) + "".join(names)).lstrip("."), _MOST_PATH)
             path_part = linked(
                 shown, line=_own_line(case, first), objects=ObjectsLink("object", first.object)
             )
@@ -202,6 +204,8 @@ def _short_name(case: GraphCase, row: ObjectRow) -> str:
     """What a path begins with: a class's name, a module's, a function's, or else a type with its id."""
     if row.name and _is_python(case) and row.type == "module":
         return plain_name(row.name)
+    if case.info.kind == "v8" and row.name == _CONTEXT:
+        return ""
     if is_class(row) or (row.name and case.info.kind == "v8"):
         # V8 adds the page's address to the name of a global object
         return short_type(_GLOBAL.sub(r"\1", row.name))
