@@ -21,10 +21,12 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import type { Compare } from '../../webview/src/compare/comparison';
+import { FLAME_KEYS } from '../../webview/src/flame/keys';
 import { ComparePane } from '../../webview/src/graph/compare';
 import type { GraphContext } from '../../webview/src/graph/context';
 import { dominatorsPane } from '../../webview/src/graph/dominators';
 import { Inspector } from '../../webview/src/graph/inspector';
+import { mayBeDefined, mayHaveSource, selectionMenu } from '../../webview/src/graph/menu';
 import { Overview } from '../../webview/src/graph/overview';
 import { withoutSameEnd } from '../../webview/src/graph/series';
 import { restoreGraph } from '../../webview/src/graph/state';
@@ -33,6 +35,7 @@ import { typesPane } from '../../webview/src/graph/types';
 import { whyPane } from '../../webview/src/graph/why';
 import { factsOf, typeAndModule } from '../../webview/src/graph/words';
 import { EVERYTHING } from '../../webview/src/shell/context';
+import { graphKeys } from '../../webview/src/shell/help';
 import type { Pane } from '../../webview/src/shell/pane';
 
 afterEach(() => {
@@ -527,6 +530,50 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   const order = { ...restoreGraph(info, null), order: 'native' } as const;
   assert.equal(restoreGraph(info, order).order, 'native');
   assert.equal(restoreGraph(INFO, order).order, 'retained', 'a dump without it can’t be sorted by it');
+});
+
+test('source is offered of what may have some', () => {
+  const offers = (kind: string, file: string | null, type: string): boolean =>
+    mayHaveSource({ info: { ...INFO, kind } }, { file, type });
+  const defined = (kind: string, own: string, type: string): boolean =>
+    mayBeDefined({ info: { ...INFO, kind } }, { kind: own, type });
+  assert.deepEqual(
+    [
+      offers('v8', '/app/leak.js', 'Session'),
+      offers('v8', null, '(array)'),
+      offers('v8', null, 'system / Map'),
+    ],
+    [true, false, false],
+  );
+  assert.deepEqual(
+    [
+      offers('hprof', null, 'shop.Session'),
+      offers('hprof', null, 'byte[][]'),
+      offers('gcdump', null, '[static vars]'),
+    ],
+    [true, false, false],
+  );
+  const made = ['code', 'number', 'object shape', 'string', 'synthetic', 'hidden'];
+  assert.deepEqual(
+    made.filter((own) => defined('v8', own, 'Σ')),
+    [],
+  );
+  assert.ok(defined('v8', 'object', 'Session') && defined('v8', 'closure', 'Function'));
+  const menu = (hasSource: boolean): number =>
+    selectionMenu(contextWith({}), { is: 'object', object: 1 }, '', hasSource).length;
+  assert.equal(menu(true) - menu(false), 1);
+});
+
+test('the keys that are listed are those that the picture has', () => {
+  const texts = graphKeys().flatMap(([, rows]) => rows.map(([, text]) => text));
+  const others = FLAME_KEYS.filter(({ action }) =>
+    ['search', 'focus', 'ignore', 'hide', 'collapse', 'sandwich', 'leave'].includes(action),
+  );
+  assert.equal(others.length, 7);
+  assert.deepEqual(
+    others.filter(({ text }) => texts.includes(text)),
+    [],
+  );
 });
 
 test('an image says its size, or why it isn’t drawn', async () => {
