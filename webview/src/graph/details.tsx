@@ -22,7 +22,7 @@ import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
 import { Waiting } from './waiting';
-import { bytesAndNative, idText, objectsText, ownName, referencesText, shortType } from './words';
+import { bytesAndNative, idText, objectsText, ownName, referencesText, rootText, shortType } from './words';
 
 /** A value that isn't broken between lines. */
 const NUMBER = /^-?[\d.]+(e[+-]?\d+)?$/i;
@@ -65,9 +65,9 @@ export function ObjectDetails({
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul class="heap-list heap-roots">
-            {roots.map(({ kind, detail, file, line }, index) => (
+            {roots.map(({ file, line, ...root }, index) => (
               <li key={index}>
-                <bdi>{visible(detail === '' ? kind : `${kind}: ${shorten(detail, 200)}`)}</bdi>{' '}
+                <bdi>{rootText(root)}</bdi>{' '}
                 {file !== null && line !== null && <PlaceButton file={file} line={line} context={context} />}
               </li>
             ))}

@@ -15,7 +15,7 @@ import { leaveOutItems, type LeaveOut } from './left-out';
 import { mayHaveSource, selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
 import { Done } from './waiting';
-import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords } from './words';
+import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords, rootText } from './words';
 
 interface PathsProps {
   readonly found: PathsAnswer;
@@ -206,7 +206,7 @@ function Cut({
 }
 
 function rootWords({ roots }: Path): string {
-  const kinds = [...new Set(roots.map(({ kind, detail }) => (detail === '' ? kind : `${kind} ${detail}`)))];
+  const kinds = [...new Set(roots.map(rootText))];
   return visible(shorten(kinds.join(', ') || t('root'), 200));
 }
 

@@ -1,7 +1,13 @@
 // Objects of a heap dump in words, and as cells of its tables.
 
 import type { VNode } from 'preact';
-import type { GraphInfo, ObjectRow, ReferenceRow, TypeRow } from '../../../extension/shared/protocol.gen';
+import type {
+  GraphInfo,
+  ObjectRow,
+  ReferenceRow,
+  RootRow,
+  TypeRow,
+} from '../../../extension/shared/protocol.gen';
 import type { CopiedCell, CopiedPlace } from '../widgets/copy';
 import type { GridCell } from '../widgets/tree-grid';
 import { bytes, count, exactBytes } from '../base/format';
@@ -87,6 +93,12 @@ export function factsOf({
   ];
   if (each > 1) parts.push(t('sampled: one object stands for {0}', count(Math.round(each))));
   return parts.join('  ·  ');
+}
+
+/** "local: orders (main)"; of .NET the detail says the kind as well: "static var Shop.Program.Open". */
+export function rootText({ kind, detail }: Pick<RootRow, 'kind' | 'detail'>): string {
+  const saysKind = detail.startsWith(`${kind.replace(/s$/, '')} `);
+  return visible(detail === '' ? kind : saysKind ? shorten(detail, 200) : `${kind}: ${shorten(detail, 200)}`);
 }
 
 /** What is said where there are no rows. */

@@ -66,9 +66,16 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             )
             if not kinds or case.info.kind == "v8" or has_name:
                 return path_part
-            return in_a_row([path_part, f"({kinds}{': ' + plain_name(detail) if detail else ''})"], " ")
+            return in_a_row([path_part, f"({_root(kinds, detail)})"], " ")
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
     return nearest
+
+
+def _root(kinds: str, detail: str) -> str:
+    """What a path begins at: a kind of roots, and which of them, as ``static var Shop.Program.Open`` of these."""
+    if not detail or detail.startswith(f"{kinds.removesuffix('s')} "):
+        return plain_name(detail) or kinds
+    return f"{kinds}: {plain_name(detail)}"
 
 
 def and_held(holder: Text | None) -> Text | str:
