@@ -265,7 +265,7 @@ export type ToWebviewMessage =
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }
   /** A frame's file was not found: of a trace shown in the stack panel, not as a popup. */
-  | { type: 'sourceMissing'; file: string; line: number; lookedFor: string; advice?: string }
+  | { type: 'sourceMissing'; file: string; line: number; lookedFor: readonly string[]; advice?: string }
   /** The snapshot that it is compared with, or null; `fresh` if the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
   /** The heap dumps over time, in their order; empty without any beside the view's own. */

@@ -2114,8 +2114,8 @@ export interface ObjectSourceParams {
  * With "type" the dump has only the type's name, and the line is that of a declaration of that name found here. With
  * "none" nothing is known. `declared` is set for a type that sources outside the workspace may declare, if nothing
  * was found. `file` is the dump's own path, for which `memlens/remember` remembers a choice; empty
- * where it has none. `looked_for` is for the message when nothing was found. `how`, `line` and `changed` are
- * as those of `memlens/source`.
+ * where it has none. `looked_for` lists what was looked for and where, for the message when nothing was found.
+ * `how`, `line` and `changed` are as those of `memlens/source`.
  */
 export interface ObjectSourceResult {
   relation: 'allocation' | 'definition' | 'none' | 'type';
@@ -2126,7 +2126,7 @@ export interface ObjectSourceResult {
   function: string;
   type: string;
   how: 'ambiguous' | 'cell' | 'exact' | 'mapping' | 'none' | 'remembered' | 'suffix';
-  looked_for: string;
+  looked_for: string[];
   changed: ChangedLine | null;
   declared: DeclaredType | null;
 }

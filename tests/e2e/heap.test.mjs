@@ -75,6 +75,10 @@ test('boxes are as wide as what dominators retain, and the leak is the widest of
   assert.ok(width > surface.width / 4, `${width} of ${surface.width}`);
   assert.match(await view.text('.heap-overview'), /MiB in [\d,]+ objects/);
   await view.locator('.grid-row', { hasText: 'Session' }).first().waitFor();
+  // over a box: what it retains, and of how many objects
+  const over = all.filter(({ name }) => name === 'Session').reduce((a, b) => (b.width > a.width ? b : a));
+  await vscode.page.mouse.move(surface.x + over.x + over.width / 2, surface.y + over.y + over.height / 2);
+  await view.locator('.tooltip', { hasText: /retained.*Session.*4,000 objects.*leak\.js:8/s }).waitFor();
   await vscode.page.mouse.move(5, 5);
   const shown = await view.controls();
   assert.ok(shown.length >= 8 && shown.length <= MOST_CONTROLS, `${shown.length}: ${shown}`);
@@ -394,13 +398,17 @@ const LEAKS = [
   },
   {
     ...{ file: 'sessions.ruby.json.zst', type: 'Session', source: 'sessions.rb' },
-    ...{ line: '= Session.new(user)', finding: /200 Session/, path: /Hash @.*Session @/s },
+    ...{
+      line: '= Session.new(user)',
+      finding: /200 Session.*Remove what is no longer needed/,
+      path: /Hash @.*Session @/s,
+    },
   },
   {
     ...{ file: PYTHON, type: '__main__.Session', source: 'sessions.py' },
     ...{
       line: 'def __init__(self, user: int)',
-      finding: /400 Session.*sessions/,
+      finding: /400 Session.*Held by __main__\.registry\.sessions\. Remove what is no longer needed/,
       path: /registry.*sessions →.*dict.*Session @/s,
     },
   },
@@ -449,7 +457,7 @@ test('the thread that ran out of memory: the headline leads to its frames, a fra
   await rows.filter({ hasText: 'OutOfMemoryError.<init>' }).waitFor();
   assert.match(
     await failed.innerText(),
-    /importer\s+ran out of memory.*RanOut\.java:\d+\s+runnable, 5 frames/,
+    /importer\s+ran out of memory\s+RanOut\.java:\d+\s+runnable, 5 frames/,
   );
   assert.equal(await failed.getAttribute('aria-expanded'), 'true');
   const frame = rows.filter({ hasText: 'RanOut.grow' });
@@ -458,6 +466,17 @@ test('the thread that ran out of memory: the headline leads to its frames, a fra
   await variable.filter({ hasText: 'ArrayList' }).click();
   await view.locator('.heap-details .panel-name', { hasText: 'ArrayList' }).waitFor();
   await view.settled();
+  // beside the details there is less room: what the frames are called gives way, and their lines stay
+  const cut = await rows.locator('.heap-place').evaluateAll((places) =>
+    places
+      .filter((place) => {
+        const cell = place.closest('.grid-row > div').getBoundingClientRect();
+        const { left, right } = place.querySelector('bdi').getBoundingClientRect();
+        return left < cell.left || right > cell.right;
+      })
+      .map((place) => place.textContent),
+  );
+  assert.deepEqual(cut, []);
   // what the command line says of it
   const { threads } = await vscode.memlens('threads', file);
   const grow = threads[0].stack.find(({ row }) => row.frame?.function === 'shop.RanOut.grow');

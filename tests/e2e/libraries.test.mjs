@@ -176,11 +176,10 @@ test('where there is no source, the view says what was looked for and what to do
   const said = view.locator('.heap-details', { hasText: 'was not found' });
   await said.waitFor();
   const text = await said.innerText();
-  assert.match(
-    text,
-    /ModuleDescriptor\.java, .* for java\.lang\.module\.ModuleDescriptor among the symbols/s,
-  );
+  assert.match(text, /ModuleDescriptor\.java, .*\njava\.lang\.module\.ModuleDescriptor among the symbols/s);
   assert.ok(text.includes(archives), text);
+  // each place is a row of a list
+  assert.equal(await said.locator('.heap-missing li').count(), 5);
   assert.match(text, /redhat\.java/);
   assert.deepEqual(await view.violations(), []);
   await vscode.screenshot('library-missing');

@@ -1,5 +1,6 @@
 """On which heap dumps each rule says something, and what: made ones and real ones, their figures held to SQL."""
 
+import os
 import re
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from memlens.views.sql.query import SqlSession
 LEFT_OUT = {"javac_300files_withgarbage.hprof.zst", "ts20check_node26.heapsnapshot.zst"}
 REAL = [path for path in real_heaps("v8/*", "gcdump/*", "hprof/*") if path.name not in LEFT_OUT]
 SMALL = 200
+REMOVE = "Remove what is no longer needed from it, or limit its size."
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 
@@ -175,7 +177,7 @@ def test_a_real_leak(tmp_path: Path) -> None:
     with closing(archived(paths[0], tmp_path)) as snapshot:
         found = {each.rule: each for each in findings(snapshot, None, 100).findings}
     assert found["retains_most"].text.endswith(
-        "most of it in 10,000 RequestContext (leak.js:4). Held by global.app."
+        "most of it in 10,000 RequestContext (leak.js:4). Held by global.app. " + REMOVE
     )
     assert found["retains_most"].line is not None
     assert found["retains_most"].line.line == 4
@@ -241,7 +243,8 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
         assert found == {}
         return
     assert found["retains_most"] == (
-        "Cache retains 469 KiB, 27% of the reachable heap, most of it in 200 Session. Held by Window.cache."
+        "Cache retains 469 KiB, 27% of the reachable heap, most of it in 200 Session. Held by Window.cache. "
+        + REMOVE
     )
     assert found["duplicate_strings"] == (
         "199 strings are copies of others, 77.7 KiB (5% of the reachable heap): “the same text” 200 times."
@@ -290,7 +293,7 @@ def test_what_is_global_is_not_kept_by_a_closure(open_dump: Opened) -> None:
     found = texts(open_dump(heap.data(), "page.heapsnapshot"))
     assert found == {
         "retains_most": "Table retains 196 KiB, 33% of the reachable heap, most of it in 200 Order. "
-        "Held by Window.orders."
+        "Held by Window.orders. " + REMOVE
     }
 
 
@@ -345,7 +348,9 @@ def test_findings_about_the_same_bytes_are_merged(open_dump: Opened) -> None:
     (one,) = findings(snapshot, None, 100).findings
     assert re.sub(r" @\d+", "", one.text) == (
         "Table retains 392 KiB, 76% of the reachable heap, most of it in 200 Session. Held by "
-        "Window.open.context.sessions. The same bytes: 3 closures, open (store.js:1), close (store.js:11) and report "
+        "Window.open.context.sessions. "
+        + REMOVE
+        + " The same bytes: 3 closures, open (store.js:1), close (store.js:11) and report "
         "(store.js:21), keep variables of the functions around them, which retain 416 KiB (81% of the reachable heap), "
         "as sessions, log."
     )
@@ -492,9 +497,19 @@ def test_what_a_local_variable_holds(open_dump: Opened) -> None:
     dump.record(0x05, dump.pack("IIIPP", 12, 4, 2, 71, 70))
     dump.add(0x08, "PII", thread, 4, 12)
     dump.add(0x03, "PII", shop, 4, 1)
-    found = texts(open_dump(program.data(), "shop.hprof"))
+    snapshot = open_dump(program.data(), "shop.hprof")
+    found = texts(snapshot)
     assert found["retains_most"].endswith(
-        "Held by a local variable of Shop.main (Shop.java:7) in thread main, through orders."
+        "Held by a local variable of Shop.main (Shop.java:7) in thread main, through orders. " + REMOVE
+    )
+    (held, *_) = [
+        part for part in parts_of(snapshot) if part.line is not None and part.text.startswith("Shop.main")
+    ]
+    assert held.line is not None
+    assert (held.line.file, held.line.line, held.text) == (
+        "com/example/Shop.java",
+        7,
+        "Shop.main (Shop.java:7)",
     )
 
 
@@ -542,7 +557,7 @@ def test_a_leak_of_ruby_leads_to_the_line_that_allocates(open_dump: Opened) -> N
     snapshot = open_dump(made(root("vm", *kinds), *classes, *rows), "mail.json")
     found = texts(snapshot)
     assert found["retains_most"].endswith(
-        "most of it in 200 Message (allocated at mail.rb:33). Held by Object > Outbox."
+        "most of it in 200 Message (allocated at mail.rb:33). Held by Object > Outbox. " + REMOVE
     )
     (first, *_) = findings(snapshot, None, 100).findings
     assert first.line is not None
@@ -700,6 +715,73 @@ def test_rules_for_dotnet(open_dump: Opened, has: bool) -> None:
         assert found["thread_locals"].startswith("Variables of threads retain 59.4 KiB (2%")
 
 
+PYTHON_PROGRAM = """
+import functools, sys, types, memlens.dump
+
+class Page:
+    def __init__(self):
+        self.body = bytearray(9_000)
+
+class Fetcher:
+    seen = {}
+
+cache = types.ModuleType("shop.cache")
+cache.pages = {}
+sys.modules["shop.cache"] = cache
+
+class Registry:
+    pages = None
+
+registry = Registry()
+registry.pages = {}
+
+@functools.cache
+def load(number):
+    return Page()
+
+def work(pages):
+    for number in range(300):
+        if pages is None:
+            load(number)
+        else:
+            pages[number] = Page()
+    memlens.dump.heap(sys.argv[1])
+
+def collect():
+    mine = {}
+    work(mine)
+
+"""
+PYTHON_HOLDERS = {
+    "work(Fetcher.seen)": "Held by Fetcher.seen. " + REMOVE,
+    "work(cache.pages)": "Held by shop.cache.pages. " + REMOVE,
+    "work(registry.pages)": "Held by __main__.registry.pages. " + REMOVE,
+    "work(None)": "Held by __main__.load. Give lru_cache a maxsize, or call cache_clear.",
+    "collect()": "Held by the local variable pages of work (service.py:31) in thread MainThread. " + REMOVE,
+}
+
+
+@pytest.mark.parametrize("call", PYTHON_HOLDERS)
+def test_what_holds_objects_of_python_is_said_by_name(tmp_path: Path, call: str) -> None:
+    """A class's attribute, a module's, one of what a module names, a cache, and a function's variable."""
+    program, path = tmp_path / "service.py", tmp_path / "service.pyheap"
+    dump = "memlens.dump.heap(sys.argv[1])\n"
+    # what still runs holds its arguments as well
+    text = PYTHON_PROGRAM if call == "collect()" else PYTHON_PROGRAM.replace(f"    {dump}", "")
+    program.write_text(f"{text}{call}\n{'' if call == 'collect()' else dump}")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "pyserver")}
+    subprocess.run([sys.executable, program, path], check=True, cwd=tmp_path, env=environment)
+    with closing(archived(path, tmp_path)) as snapshot:
+        (found, *others) = findings(snapshot, None, 100).findings
+        line = next(
+            (part.line for part in pieces(found.sentence) if part.text.endswith("(service.py:31)")), None
+        )
+    assert found.text.endswith(PYTHON_HOLDERS[call])
+    # neither classes nor the dictionaries of modules, of which every program has many
+    assert not others
+    assert (line is not None) == (call == "collect()")
+
+
 def test_thread_locals_of_python(tmp_path: Path) -> None:
     program = (
         "import sys, threading, memlens.dump\n"
@@ -716,6 +798,53 @@ def test_thread_locals_of_python(tmp_path: Path) -> None:
         assert ("thread_locals" in found) == (path.stem == "after")
     assert found["thread_locals"].startswith("Variables of threads retain 1.91 MiB")
     assert "held by" in found["thread_locals"]
+
+
+@pytest.mark.parametrize("held", ["by events", "by a list as well"])
+def test_pages_that_only_events_keep(open_dump: Opened, held: str) -> None:
+    """Closed pages that handlers of a window's event lead to, one through what a lambda captured; others are shown."""
+    core, app = "System.Private.CoreLib", "App.dll"
+    types = [
+        ("[.NET Roots]", 0, None), ("[static vars]", 0, None), ("App.Window", 64, app), ("App.Page", 64, app),
+        ("System.EventHandler", 64, core), ("System.Delegate[]", 64, core), ("System.Byte[]", -1, core),
+        ("App.Window.<>c__DisplayClass5_0", 24, app), ("App.Page[]", 64, app), ("System.String", -1, core),
+        ("App.Settings", 40_000, app),
+    ]  # fmt: skip
+    nodes: list[Node] = [(0, None, [1]), (1, None, [2])]
+
+    def add(kind: int, size: int | None, *children: int) -> int:
+        nodes.append((kind, size, children))
+        return len(nodes) - 1
+
+    nodes.append((2, None, []))
+    pages = [add(3, None, add(6, 9_000)) for _ in range(3)]
+    shown = [add(3, None, add(6, 9_000)) for _ in range(2)]
+    captured = add(7, None, pages[2])
+    # one of a kind is no leak, and what is the platform's is none of the program's
+    alone, platform = add(10, None), [add(9, 20_000) for _ in range(2)]
+    targets = [*pages[:2], captured, *shown, alone, *platform]
+    event = add(4, None, add(5, None, *(add(4, None, each) for each in targets)))
+    nodes[2] = (
+        2,
+        None,
+        [event, add(8, None, *(pages if held != "by events" else []), *shown), add(6, 900_000)],
+    )
+    snapshot = open_dump(gcdump(types, nodes), "app.gcdump")
+    found = texts(snapshot)
+    assert ("subscribers" in found) == (held == "by events")
+    if held == "by events":
+        assert found["subscribers"] == (
+            "3 Page retain 26.6 KiB (3% of the reachable heap), and only event handlers of Window keep them alive. "
+            "Unsubscribe them when they are done."
+        )
+        assert found["subscribers"] in re.sub(r" @[0-9a-fx]+", "", headline(snapshot, None).text)
+
+
+@pytest.mark.parametrize("path", real_heaps("gcdump/*"), ids=lambda path: path.name)
+def test_pages_that_leak_are_told_from_those_that_do_not(tmp_path: Path, path: Path) -> None:
+    with closing(archived(path, tmp_path)) as snapshot:
+        text = headline(snapshot, None).text
+    assert ("LeakyPage" in text) == path.name.startswith("jp_")
 
 
 @pytest.mark.parametrize("elements", [0, 1])

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from tests.python.conftest import DATA
+from tests.python.gcdump_files import gcdump
 from tests.python.graphs import STRONG, SmallGraph, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
@@ -17,6 +18,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from memlens.cli import dominators as printed
 from memlens.errors import BadRequestError
 from memlens.export.pictures.sunburst import sunburst
+from memlens.model.frames import USER
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
@@ -25,7 +27,7 @@ from memlens.views.flame import graph as flame
 from memlens.views.graph import filters, halves, listing, together
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
-from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
+from memlens.views.graph.dominators import GroupNames, dominator_tree, fitting_by_group, group
 from memlens.views.graph.groupings import (
     Grouping,
     group_of,
@@ -115,6 +117,9 @@ def test_each_link_of_a_path_says_what_cutting_it_frees(small: Snapshot) -> None
         ("type:WeakMap", lambda s, i: "WeakMap" in type_names(s)[s.objects.type[i]]),
         ("-type:WeakMap,Key", lambda s, i: type_names(s)[s.objects.type[i]] not in ("WeakMap", "Key")),
         ("id:0x7", lambda s, i: s.objects.id[i] == 7),
+        ("0x7", lambda s, i: s.objects.id[i] == 7),
+        ("-@0x7,@9", lambda s, i: s.objects.id[i] not in (7, 9)),
+        ("id:@0x7", lambda s, i: s.objects.id[i] == 7),
         (
             'string:"a"',
             lambda s, i: "string" in type_names(s)[s.objects.type[i]] and "a" in _text(s, i).lower(),
@@ -668,6 +673,27 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
         server.request("memlens/heapObject", {**about, "object": 10**6, "by": "type"})
 
 
+def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
+    opened: Opened, tmp_path: Path
+) -> None:
+    """Of a .gcdump, whose own root retains what roots reach; the objects of the last sum are garbage."""
+    path = tmp_path / "app.gcdump"
+    types = [("[.NET Roots]", 0, None), ("App.Cache", 100, "App.dll"), ("App.Lost", 30, "App.dll")]
+    path.write_bytes(
+        gcdump(types, [(0, None, [1]), (1, None, [2]), (2, None, []), (2, None, [4, 1]), (2, None, [])])
+    )
+    snapshot = opened(path)
+    objects, compact = snapshot.objects, snapshot.compact
+    assert objects.retained.tolist() == [130, 130, 30, 60, 30]
+    assert objects.dominator.tolist() == [NEVER, 0, 1, NEVER, 3]
+    assert int(compact.retained[0]) == 190
+    below = [group(snapshot, number, "") for number in range(1, int(compact.last[0]))]
+    assert [(each.node.type.text, each.node.retained_bytes) for each in below] == [
+        ("[.NET Roots]", 130),
+        ("(unreachable)", 60),
+    ]
+
+
 @has_java
 def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     snapshot = opened(JAVA)
@@ -683,6 +709,18 @@ def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     assert (answer.node.type.text, answer.node.objects, answer.largest) == ("(unreachable)", 0, [])
     drawn = flame.picture(tree, 0, 1, 1, 1, 800, "")
     assert "(unreachable)" in {name.function for name in drawn.names}
+
+
+@has_java
+def test_a_package_is_the_programs_if_half_of_its_bytes_are(opened: Opened) -> None:
+    """Arrays of numbers have no package, as some classes of the program; most of their bytes are the platform's."""
+    snapshot = opened(JAVA)
+    names = GroupNames(snapshot, "package")
+    listed = [each.function for each in names.names(range(names.count - 1))]
+    is_own = dict(zip(listed, (names.kinds()[:-1] == USER).tolist(), strict=True))
+    assert is_own["org.eclipse.mat.tests"]
+    assert not is_own["(no package)"]
+    assert not is_own["java.util"]
 
 
 @has_java

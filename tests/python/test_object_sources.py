@@ -31,16 +31,22 @@ def test_the_line_that_allocated_an_object(server: LspClient, tmp_path: Path, wo
     # a class of which only the name is known
     found = source(server, snapshot, object=0)
     assert (found["relation"], found["path"], found["candidates"], found["how"]) == ("type", None, [], "none")
-    assert found["looked_for"] == ""
+    assert found["looked_for"] == []
     # the same when the program's folder is gone: what is searched for, and where
     program.unlink()
     found = source(server, snapshot, object=3)
     assert found["path"] is None
-    assert found["looked_for"].startswith("app/cache.rb, and for files called cache.rb below ")
-    assert found["looked_for"].endswith(str(workspace))
+    assert looked_for(found, workspace) == ["app/cache.rb", "files called cache.rb"]
     for wrong in ({"object": 99}, {"type": 99}, {}):
         with pytest.raises(RpcError):
             source(server, snapshot, **wrong)
+
+
+def looked_for(found: dict[str, Any], workspace: Path) -> list[str]:
+    """What was looked for, without the folders, which are the workspace's and others of the same server."""
+    places = found["looked_for"]
+    assert places[-1].endswith(str(workspace))
+    return [place.partition(" below ")[0] for place in places]
 
 
 def test_a_class_of_java_by_its_name(server: LspClient, tmp_path: Path, workspace: Path) -> None:
@@ -65,11 +71,10 @@ def test_a_class_of_java_by_its_name(server: LspClient, tmp_path: Path, workspac
     classes = name.rpartition(".")[2].split("$")
     found = source(server, opened, object=item)
     assert found["path"] is None
-    assert found["looked_for"].endswith(str(workspace))
-    assert found["looked_for"].startswith(
-        f"{classes[0]}.java, {classes[0]}.kt, {classes[0]}.scala or {classes[0]}.groovy, then for a declaration of "
-        f"{classes[-1]} in *.java, *.kt, *.scala or *.groovy, below "
-    )
+    assert looked_for(found, workspace) == [
+        f"{classes[0]}.java, {classes[0]}.kt, {classes[0]}.scala or {classes[0]}.groovy",
+        f"a declaration of {classes[-1]} in *.java, *.kt, *.scala or *.groovy",
+    ]
 
 
 LOOKED_FOR = (
@@ -80,47 +85,53 @@ LOOKED_FOR = (
     ("python.memlens-heap", test_python_heap.small(), {"object": 0}, "app.py", "app.py"),
     ("python.memlens-heap", test_python_heap.small(), {"type": 1}, "app.py", "app.py"),
     # a class of .NET by its name
-    ("net.gcdump", gcdump_files.small(), {"object": 3}, "Cache.cs, then for a declaration of Cache in *.cs", None),
+    ("net.gcdump", gcdump_files.small(), {"object": 3}, "Cache.cs", None),
 )  # fmt: skip
 
 
 def test_the_file_that_was_searched_for_is_named_in_every_language(
     server: LspClient, tmp_path: Path, workspace: Path
 ) -> None:
-    for name, data, what, looked_for, file in LOOKED_FOR:
+    for name, data, what, first, file in LOOKED_FOR:
         dump = tmp_path / name
         if not dump.exists():
             dump.write_bytes(data)
         snapshot = open_view(server, dump)["snapshot"]
         found = source(server, snapshot, **what)
         assert (found["path"], found["how"]) == (None, "none")
-        by_name = "" if file is None else f" and for files called {file}"
-        assert found["looked_for"].startswith(f"{looked_for},{by_name} below ")
-        assert found["looked_for"].endswith(str(workspace))
+        by_name = "a declaration of Cache in *.cs" if file is None else f"files called {file}"
+        assert looked_for(found, workspace) == [first, by_name]
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "expected"),
     [
-        ("gcdump", "Shop.Session", "Session.cs, then for a declaration of Session in *.cs, below /a or /b"),
+        (
+            "gcdump",
+            "Shop.Session",
+            ["Session.cs below /a or /b", "a declaration of Session in *.cs below /a or /b"],
+        ),
         (
             "hprof",
             "shop.MainKt",
-            (
-                "MainKt.java, MainKt.kt, MainKt.scala, MainKt.groovy, Main.java, Main.kt, Main.scala or Main.groovy, "
-                "then for a declaration of MainKt in *.java, *.kt, *.scala or *.groovy, below /a or /b"
-            ),
+            [
+                (
+                    "MainKt.java, MainKt.kt, MainKt.scala, MainKt.groovy, Main.java, Main.kt, Main.scala or "
+                    "Main.groovy below /a or /b"
+                ),
+                "a declaration of MainKt in *.java, *.kt, *.scala or *.groovy below /a or /b",
+            ],
         ),
-        ("hprof", "int[]", ""),
-        ("v8", "(array)", ""),
-        ("ruby", "String", ""),
-        ("python", "dict", ""),
+        ("hprof", "int[]", []),
+        ("v8", "(array)", []),
+        ("ruby", "String", []),
+        ("python", "dict", []),
     ],
 )
-def test_the_file_that_is_searched_for_is_named(kind: str, name: str, expected: str) -> None:
-    assert str(searched_for([Path("/a"), Path("/b")], kind, name) or "") == expected
+def test_the_file_that_is_searched_for_is_named(kind: str, name: str, expected: list[str]) -> None:
+    assert [str(each) for each in searched_for([Path("/a"), Path("/b")], kind, name)] == expected
 
 
 def test_the_searched_folders_are_named() -> None:
-    assert str(below([])) == "but no folder is open"
+    assert str(below([])) == "(no folder is open)"
     assert str(below([Path(f"/{each}") for each in "abcd"])) == "below /a, /b, /c or others"

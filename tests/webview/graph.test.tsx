@@ -21,10 +21,12 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import type { Compare } from '../../webview/src/compare/comparison';
+import { FLAME_KEYS } from '../../webview/src/flame/keys';
 import { ComparePane } from '../../webview/src/graph/compare';
 import type { GraphContext } from '../../webview/src/graph/context';
 import { dominatorsPane } from '../../webview/src/graph/dominators';
 import { Inspector } from '../../webview/src/graph/inspector';
+import { mayBeDefined, mayHaveSource, selectionMenu } from '../../webview/src/graph/menu';
 import { Overview } from '../../webview/src/graph/overview';
 import { withoutSameEnd } from '../../webview/src/graph/series';
 import { restoreGraph } from '../../webview/src/graph/state';
@@ -33,6 +35,7 @@ import { typesPane } from '../../webview/src/graph/types';
 import { whyPane } from '../../webview/src/graph/why';
 import { factsOf, typeAndModule } from '../../webview/src/graph/words';
 import { EVERYTHING } from '../../webview/src/shell/context';
+import { graphKeys } from '../../webview/src/shell/help';
 import type { Pane } from '../../webview/src/shell/pane';
 
 afterEach(() => {
@@ -451,9 +454,16 @@ test('the overview, and the details of an object', async () => {
   await drawn();
   assert.equal(marked(), 2, 'what that refers to leads back to it');
   assertTranslated(details, 'references');
-  inspector.sourceMissing('σ <b>λ</b>');
+  inspector.sourceMissing({ text: 'σ <b>λ</b>', lookedFor: ['/σ/λ.π', '<i>λ.π</i> σ'], advice: 'Π' });
   await drawn();
-  assert.equal(details.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
+  const missing = [...details.querySelectorAll('.heap-missing > p, .heap-missing li')];
+  assert.match(missing[0]?.textContent ?? '', /^σ <b>λ<\/b> /);
+  assert.deepEqual(
+    missing.slice(1).map(({ textContent }) => textContent),
+    ['/σ/λ.π', '<i>λ.π</i> σ', 'Π'],
+    'a place a line, then what can be done',
+  );
+  assertTranslated(details, 'a missing source');
   assertTranslated(strip, 'overview');
   inspector.dispose();
 });
@@ -480,6 +490,27 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   const lines = String(types.did.pop()).split('\n');
   assert.deepEqual(lines[1]?.split('\t').slice(-3), ['25.0%', '12 MiB', '40 MiB']);
   pane.dispose?.();
+  // of a dump that has hardly any there are no columns, only figures
+  const little = contextWith(
+    {
+      'memlens/heapTypes': {
+        rows: [TYPE, { ...TYPE, number: 2 }].map((each) => ({ ...each, ...native })),
+        total: 2,
+      },
+    },
+    null,
+    {
+      ...info,
+      shallow_bytes: 20 * info.native_bytes,
+    },
+  );
+  const without = typesPane(little);
+  (await shown(without)).querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  assert.equal(
+    String(little.did.pop()).split('\n')[0]?.split('\t').length,
+    (lines[0]?.split('\t').length ?? 0) - 2,
+  );
+  without.dispose?.();
   const found: ObjectAnswer = {
     ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
     ...{ roots_total: 0, fields_total: 0 },
@@ -499,6 +530,50 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   const order = { ...restoreGraph(info, null), order: 'native' } as const;
   assert.equal(restoreGraph(info, order).order, 'native');
   assert.equal(restoreGraph(INFO, order).order, 'retained', 'a dump without it can’t be sorted by it');
+});
+
+test('source is offered of what may have some', () => {
+  const offers = (kind: string, file: string | null, type: string): boolean =>
+    mayHaveSource({ info: { ...INFO, kind } }, { file, type });
+  const defined = (kind: string, own: string, type: string): boolean =>
+    mayBeDefined({ info: { ...INFO, kind } }, { kind: own, type });
+  assert.deepEqual(
+    [
+      offers('v8', '/app/leak.js', 'Session'),
+      offers('v8', null, '(array)'),
+      offers('v8', null, 'system / Map'),
+    ],
+    [true, false, false],
+  );
+  assert.deepEqual(
+    [
+      offers('hprof', null, 'shop.Session'),
+      offers('hprof', null, 'byte[][]'),
+      offers('gcdump', null, '[static vars]'),
+    ],
+    [true, false, false],
+  );
+  const made = ['code', 'number', 'object shape', 'string', 'synthetic', 'hidden'];
+  assert.deepEqual(
+    made.filter((own) => defined('v8', own, 'Σ')),
+    [],
+  );
+  assert.ok(defined('v8', 'object', 'Session') && defined('v8', 'closure', 'Function'));
+  const menu = (hasSource: boolean): number =>
+    selectionMenu(contextWith({}), { is: 'object', object: 1 }, '', hasSource).length;
+  assert.equal(menu(true) - menu(false), 1);
+});
+
+test('the keys that are listed are those that the picture has', () => {
+  const texts = graphKeys().flatMap(([, rows]) => rows.map(([, text]) => text));
+  const others = FLAME_KEYS.filter(({ action }) =>
+    ['search', 'focus', 'ignore', 'hide', 'collapse', 'sandwich', 'leave'].includes(action),
+  );
+  assert.equal(others.length, 7);
+  assert.deepEqual(
+    others.filter(({ text }) => texts.includes(text)),
+    [],
+  );
 });
 
 test('an image says its size, or why it isn’t drawn', async () => {

@@ -35,7 +35,7 @@ export async function openCell(
             frame.file,
             result.notebooks,
           );
-    view.send({ type: 'sourceMissing', file: frame.file, line: frame.line, lookedFor });
+    view.send({ type: 'sourceMissing', file: frame.file, line: frame.line, lookedFor: [lookedFor] });
   }
 }
 

@@ -26,7 +26,7 @@ export interface Place {
 }
 
 export interface Missing {
-  readonly lookedFor: string;
+  readonly lookedFor: readonly string[];
   readonly advice: string;
 }
 
@@ -101,24 +101,13 @@ export class LibrarySources {
     const { symbol, language } = type.declared;
     const sources = await this.#search('memlens/librarySource', type, choose, token);
     if (sources === null || 'uri' in sources) return sources;
-    if (language !== 'jvm') {
-      const lookedFor = vscode.l10n.t(
-        'for {0} among the symbols of the language extensions, and in {1}',
-        symbol,
-        sources.looked_for,
-      );
-      return { lookedFor, advice: advice(type.declared) };
-    }
+    const asked = vscode.l10n.t('{0} among the symbols of the language extensions', symbol);
+    if (language !== 'jvm') return { lookedFor: [asked, sources.looked_for], advice: advice(type.declared) };
     say(vscode.l10n.t('among class files, to decompile it'));
     const classes = await this.#search('memlens/libraryClass', type, choose, token);
     if (classes === null || 'uri' in classes) return classes;
     return {
-      lookedFor: vscode.l10n.t(
-        'for {0} among the symbols of the language extensions, in {1}, and in {2}',
-        symbol,
-        sources.looked_for,
-        classes.looked_for,
-      ),
+      lookedFor: [asked, sources.looked_for, classes.looked_for],
       advice: [classes.problem, advice(type.declared)].filter((text) => text !== '').join(' '),
     };
   }

@@ -80,7 +80,7 @@ export class SourceOpener {
     const found = await this.libraries.find({ ...params, type, declared }, this.#choose.bind(this));
     if (found === null) return;
     if ('uri' in found) await showSource(view, { ...found, changed: null }, column);
-    else view.send({ ...missing, lookedFor: `${lookedFor}, ${found.lookedFor}`, advice: found.advice });
+    else view.send({ ...missing, lookedFor: [...lookedFor, ...found.lookedFor], advice: found.advice });
   }
 
   /** Let the user say where a file is, and open it. */
@@ -93,7 +93,7 @@ export class SourceOpener {
   /** Some views say it beside the frame, and offer the same. */
   async #missing(view: SnapshotView, file: string, line: number, lookedFor: string): Promise<void> {
     if (view.model !== null && SHOWS_MISSING[view.model]) {
-      view.send({ type: 'sourceMissing', file, line, lookedFor });
+      view.send({ type: 'sourceMissing', file, line, lookedFor: [lookedFor] });
       return;
     }
     const locateFile = vscode.l10n.t('Locate File…');

@@ -47,24 +47,27 @@ async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
     return _likeliest(found, wanted)
 
 
-def searched_for(folders: list[Path], kind: str, name: str) -> Text | None:
-    """What :func:`find_type` looks for and where, for a message; None if no source can declare the type."""
+def searched_for(folders: list[Path], kind: str, name: str) -> list[Text]:
+    """What :func:`find_type` looks for and where, for a message; nothing if no source can declare the type."""
     wanted = type_name(kind, name)
     if wanted is None:
-        return None
-    return phrase(
-        "{files}, then for a declaration of {type} in {suffixes}, {below}",
-        files=one_of(file_names(kind, wanted)),
-        type=wanted.names[-1],
-        suffixes=one_of([f"*{suffix}" for suffix in SUFFIXES[kind]]),
-        below=below(folders),
-    )
+        return []
+    where = below(folders)
+    return [
+        phrase("{files} {below}", files=one_of(file_names(kind, wanted)), below=where),
+        phrase(
+            "a declaration of {type} in {suffixes} {below}",
+            type=wanted.names[-1],
+            suffixes=one_of([f"*{suffix}" for suffix in SUFFIXES[kind]]),
+            below=where,
+        ),
+    ]
 
 
 def below(folders: list[Path]) -> Text:
     """Where files are searched for."""
     if not folders:
-        return phrase("but no folder is open")
+        return phrase("(no folder is open)")
     return phrase("below {folders}", folders=some_of(folders, _MOST_FOLDERS))
 
 

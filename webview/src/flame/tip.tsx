@@ -17,11 +17,13 @@ export interface FlameCardProps {
   readonly facts: BoxFacts;
   readonly name: FlameName | undefined;
   readonly figures: TipFigures;
+  /** What else is known of the box; empty for nothing. */
+  readonly detail: string;
   readonly colour: string;
   readonly places: Places;
 }
 
-export function FlameCard({ facts, name, figures, colour, places }: FlameCardProps): VNode {
+export function FlameCard({ facts, name, figures, detail, colour, places }: FlameCardProps): VNode {
   const where = name ? [kindOf(name), places.of(name)].filter(Boolean).join(' · ') : '';
   return (
     <>
@@ -36,6 +38,7 @@ export function FlameCard({ facts, name, figures, colour, places }: FlameCardPro
       <div>
         <bdi class={facts.more ? '' : 'code'}>{shorten(titleOf(facts, name), 120)}</bdi>
       </div>
+      {detail !== '' && <div class="muted">{detail}</div>}
       {facts.more && <div class="muted">{t('Each under half a pixel here: zoom in to see them')}</div>}
       {where !== '' && (
         <div class="muted">

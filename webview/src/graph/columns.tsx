@@ -5,6 +5,7 @@ import { share } from '../base/format';
 import { t } from '../base/l10n';
 import { ShareBar } from '../widgets/share-bar';
 import type { GridColumn } from '../widgets/tree-grid';
+import { showsNative } from './native';
 import { bytesCell, type Cell } from './words';
 
 export interface HeapColumn<O extends string> {
@@ -73,23 +74,27 @@ export function gridColumns<O extends string>(
   });
 }
 
-/** Memory outside of the heap, in dumps that know of any. */
+/** Columns of memory outside of the heap, where there is enough of it. */
 export function nativeColumns<O extends string>(
-  { native_bytes: native }: Pick<GraphInfo, 'native_bytes'>,
+  info: Pick<GraphInfo, 'native_bytes' | 'shallow_bytes'>,
   orders: readonly [own: O, retained: O] | null,
 ): readonly HeapColumn<O>[] {
-  if (native === 0) return [];
+  if (!showsNative(info)) return [];
   return [
     figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null),
     figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null),
   ];
 }
 
-export function nativeCells({
-  native_bytes: own,
-  native_retained_bytes: retained,
-}: Pick<ObjectRow, 'native_bytes' | 'native_retained_bytes'>): readonly Cell[] {
-  if (own === null || retained === null) return [];
+/** The cells of these columns. */
+export function nativeCells(
+  info: Pick<GraphInfo, 'native_bytes' | 'shallow_bytes'>,
+  {
+    native_bytes: own,
+    native_retained_bytes: retained,
+  }: Pick<ObjectRow, 'native_bytes' | 'native_retained_bytes'>,
+): readonly Cell[] {
+  if (own === null || retained === null || !showsNative(info)) return [];
   // most objects have none, and a column of zeros hides those that do
   return [own, retained].map((value) =>
     value === 0 ? { ...bytesCell(value), parts: [''] } : bytesCell(value),

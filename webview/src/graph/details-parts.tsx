@@ -16,10 +16,12 @@ export function Actions({
   selection,
   context,
   place,
+  hasSource,
 }: {
   readonly selection: HeapSelection;
   readonly context: GraphContext;
   readonly place: Pick<ObjectRow, 'file' | 'line'> | null;
+  readonly hasSource: boolean;
 }): VNode {
   return (
     <div class="heap-actions">
@@ -28,9 +30,11 @@ export function Actions({
           {t('Why Alive')}
         </button>
       )}
-      <button type="button" class="button" onClick={() => context.openSource(selection, false)}>
-        {t('Open Source')}
-      </button>
+      {hasSource && (
+        <button type="button" class="button" onClick={() => context.openSource(selection, false)}>
+          {t('Open Source')}
+        </button>
+      )}
       {place?.file && place.line !== null && (
         <PlaceButton file={place.file} line={place.line} context={context} />
       )}

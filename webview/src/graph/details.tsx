@@ -16,13 +16,13 @@ import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { located } from './groups';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
-import { hasImages, ofType } from './menu';
+import { hasImages, mayBeDefined, mayHaveSource, ofType } from './menu';
 import { ObjectButton } from './object-button';
 import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
 import { Waiting } from './waiting';
-import { bytesAndNative, idText, objectsText, ownName, referencesText, shortType } from './words';
+import { bytesAndNative, idText, objectsText, ownName, referencesText, rootText, shortType } from './words';
 
 /** A value that isn't broken between lines. */
 const NUMBER = /^-?[\d.]+(e[+-]?\d+)?$/i;
@@ -44,7 +44,7 @@ export function ObjectDetails({
         <span class="muted"> {idText(row)}</span>
       </Name>
       {name !== '' && !image && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
-      <Actions selection={selection} context={context} place={row} />
+      <Actions {...{ selection, context, place: row }} hasSource={mayHaveSource(context, row)} />
       <Figures
         rows={[
           [t('Retained'), bytes(row.retained_bytes), exactBytes(row.retained_bytes)],
@@ -65,9 +65,9 @@ export function ObjectDetails({
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul class="heap-list heap-roots">
-            {roots.map(({ kind, detail, file, line }, index) => (
+            {roots.map(({ file, line, ...root }, index) => (
               <li key={index}>
-                <bdi>{visible(detail === '' ? kind : `${kind}: ${shorten(detail, 200)}`)}</bdi>{' '}
+                <bdi>{rootText(root)}</bdi>{' '}
                 {file !== null && line !== null && <PlaceButton file={file} line={line} context={context} />}
               </li>
             ))}
@@ -77,7 +77,11 @@ export function ObjectDetails({
       )}
       <Section title={t('Dominator')}>
         {dominator ? (
-          <ObjectButton row={dominator} context={context} />
+          <ul class="heap-list">
+            <li>
+              <ObjectButton row={dominator} context={context} />
+            </li>
+          </ul>
         ) : (
           <span class="muted">{t('No single object')}</span>
         )}
@@ -187,7 +191,11 @@ export function TypeDetails({
   return (
     <>
       <Name type={type.type} />
-      <Actions selection={{ is: 'type', kind: type.number }} context={context} place={place} />
+      <Actions
+        {...{ context, place }}
+        selection={{ is: 'type', kind: type.number }}
+        hasSource={place !== null || mayBeDefined(context, type)}
+      />
       <Figures
         rows={[
           [t('Instances'), count(type.count), ''],
@@ -221,7 +229,11 @@ export function GroupDetails({
   return (
     <>
       <Name type={said(node.type)} />
-      <Actions selection={{ is: 'group', group: node.node }} context={context} place={place} />
+      <Actions
+        {...{ context, place }}
+        selection={{ is: 'group', group: node.node }}
+        hasSource={largest.some((each) => mayHaveSource(context, each))}
+      />
       <Figures
         rows={[
           // the roots together, and all that is unreachable, are no objects

@@ -17,7 +17,7 @@ import {
   shareColumn,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
-import { selectionMenu } from './menu';
+import { mayHaveSource, selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import { bytesCell, copiedObject, countCell, noObjects, objectCell, textCell } from './words';
 
@@ -54,7 +54,7 @@ export function dominatorsPane(context: GraphContext): Pane {
       row.distance === null ? textCell('–') : countCell(row.distance),
       bytesCell(row.shallow_bytes),
       ...retainedCells(row.retained_bytes, context.info.shallow_bytes),
-      ...nativeCells(row),
+      ...nativeCells(context.info, row),
     ],
     isSelected: ({ object }) => sameSelection(context.state.selection, { is: 'object', object }),
     pick: ({ object, file, line }, opened, beside) => {
@@ -62,7 +62,8 @@ export function dominatorsPane(context: GraphContext): Pane {
       else if (opened) context.openSource({ is: 'object', object }, beside);
       context.select({ is: 'object', object });
     },
-    menu: ({ object }) => selectionMenu(context, { is: 'object', object }),
+    menu: (row) =>
+      selectionMenu(context, { is: 'object', object: row.object }, '', mayHaveSource(context, row)),
     copied: copiedObject,
     empty: () => noObjects(context),
   });

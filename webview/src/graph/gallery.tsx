@@ -19,7 +19,7 @@ import type { MenuEntry } from '../widgets/menu';
 import { TileGrid, type Tile } from '../widgets/tile-grid';
 import { sameSelection, type GraphContext } from './context';
 import { draw } from './image-file';
-import { selectionMenu } from './menu';
+import { mayHaveSource, selectionMenu } from './menu';
 import { Thumbnails, type Shown } from './thumbnails';
 import { GivenUp, Waiting } from './waiting';
 import { bytesAndNative, bytesCell, copiedObject, countCell, objectText } from './words';
@@ -208,7 +208,7 @@ class Gallery {
     if (!row) return [];
     const selection = { is: 'object', object: row.object.object } as const;
     return [
-      ...selectionMenu(this.context, selection),
+      ...selectionMenu(this.context, selection, '', mayHaveSource(this.context, row.object)),
       ...copyItems(this.context.api, copiedObject(row.object), {
         one: () => this.table([row]),
         all: () => this.table(this.here),

@@ -26,6 +26,7 @@ import { Dropdown } from '../widgets/choice';
 import type { GraphContext } from './context';
 import { groupOf, groupingsOf, located, type Grouping } from './groups';
 import { selectionMenu } from './menu';
+import { objectsText } from './words';
 
 const ZOOM_STEP = 1.5;
 
@@ -82,10 +83,15 @@ export class Icicle {
         over,
         (node) => {
           const asked = context.api.request('memlens/heapGroup', { group: this.groupOf(node), filter: '' });
-          return turned(asked, ({ name, node: { type } }) => ({ node: { name: name ?? rootName(type) } }));
+          return turned(asked, ({ name, node: { type, objects } }) => ({
+            node: { name: name ?? rootName(type) },
+            // all that is unreachable is no group of objects
+            detail: objects > 0 ? objectsText(objects) : '',
+          }));
         },
         ({ value }, total) => ({ large: bytes(value), small: t('retained · {0}', share(value, total)) }),
         places,
+        true,
       );
     this.hover = hoverOf(this.plot);
     const { plot } = this;
@@ -256,6 +262,8 @@ export class Icicle {
   /** Groups the boxes by something else; what was in view is elsewhere then. */
   private group(by: Grouping): void {
     this.context.keep({ grouped: by, ...WHOLE });
+    this.hover.forget();
+    this.ringHover.forget();
     this.begin();
     this.regrouped();
   }
@@ -279,7 +287,10 @@ export class Icicle {
     if (!selected || selected.more) return;
     const name = this.plot.facts(this.plot.selectedBox())?.name;
     const known = name === undefined ? undefined : this.plot.names.get(name);
-    const own = selectionMenu(this.context, { is: 'group', group: this.groupOf(selected.node) });
+    const group = { is: 'group', group: this.groupOf(selected.node) } as const;
+    // of V8's the boxes of what a script defines have its line
+    const hasSource = this.context.info.kind !== 'v8' || (known !== undefined && known.file !== '');
+    const own = selectionMenu(this.context, group, '', hasSource);
     const copied = known ? { name: nameText(known), place: known.line > 0 ? known : null } : null;
     openMenu([...own, ...(copied ? copyItems(this.context.api, copied, null) : [])], x, y);
   }

@@ -14,6 +14,7 @@ import { bytes } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
 import { atLine } from '../base/paths';
+import { shorten, visible } from '../base/text';
 import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { PanelRoom } from '../shell/frame';
@@ -29,8 +30,8 @@ type Answer =
 export class Inspector {
   private readonly root = createRef<HTMLElement>();
   private readonly answer = signal<Answer | null>(null);
-  /** Which paths were tried for the source, which wasn't found. */
-  private readonly missing = signal('');
+  /** What was tried for the source, which wasn't found. */
+  private readonly missing = signal<MissingSource | null>(null);
   private readonly asking = new Latest();
   private of = '';
 
@@ -60,7 +61,7 @@ export class Inspector {
     const of = JSON.stringify([selection, this.context.filter, this.context.state.grouped]);
     if (of === this.of) return;
     this.of = of;
-    this.missing.value = '';
+    this.missing.value = null;
     this.asking.cancel();
     if (!selection) {
       this.answer.value = null;
@@ -78,9 +79,9 @@ export class Inspector {
     );
   }
 
-  /** The source of what is shown wasn't found; `text` says what was looked for, which is too long for one line. */
-  sourceMissing(text: string): void {
-    this.missing.value = text;
+  /** The source of what is shown wasn't found. */
+  sourceMissing(missing: MissingSource): void {
+    this.missing.value = missing;
   }
 
   dispose(): void {
@@ -126,6 +127,8 @@ function titleOf({ is, found }: Answer): string {
       return plural(found.type.count, '{1}: {0} instance', '{1}: {0} instances', found.type.type);
     case 'group': {
       const { type, objects, retained_bytes: retained, native_retained_bytes: native } = found.node;
+      // the roots together, and all that is unreachable, are no objects
+      if (objects === 0) return t('{0}: {1} retained', said(type), bytesAndNative(retained, native));
       return plural(
         objects,
         '{1}: {0} object, {2} retained',
@@ -151,9 +154,34 @@ function headingOf(shown: Answer | null): string {
   }
 }
 
+/** A sentence on a source that wasn't found, what was looked for and where, and what can be done. */
+interface MissingSource {
+  readonly text: string;
+  readonly lookedFor: readonly string[];
+  readonly advice: string;
+}
+
+function Missing({ text, lookedFor, advice }: MissingSource): VNode {
+  return (
+    <div class="heap-missing">
+      <p>{lookedFor.length === 0 ? text : `${text} ${t('Memlens looked for:')}`}</p>
+      {lookedFor.length > 0 && (
+        <ul>
+          {lookedFor.map((place, index) => (
+            <li key={index}>
+              <bdi>{visible(shorten(place, 600))}</bdi>
+            </li>
+          ))}
+        </ul>
+      )}
+      {advice !== '' && <p>{visible(advice)}</p>}
+    </div>
+  );
+}
+
 interface DetailsProps {
   readonly answer: Signal<Answer | null>;
-  readonly missing: Signal<string>;
+  readonly missing: Signal<MissingSource | null>;
   readonly context: GraphContext;
   readonly close: () => void;
 }
@@ -176,7 +204,7 @@ function Details({ answer, missing, context, close }: DetailsProps): VNode {
         </div>
       </header>
       <div class="panel-body">
-        {shown !== null && missing.value !== '' && <p class="heap-missing">{missing.value}</p>}
+        {shown !== null && missing.value !== null && <Missing {...missing.value} />}
         {shown === null ? (
           <p class="hint">{t('Select a box, a type or an object.')}</p>
         ) : shown.is === 'object' ? (

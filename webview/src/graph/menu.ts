@@ -22,17 +22,53 @@ export function ofType(name: string): string {
   return `type:${exactly(name)}`;
 }
 
+/** V8's own objects: it made them up, or they hold code and numbers, which no source defines. */
+const OF_V8: ReadonlySet<string> = new Set([
+  ...[
+    'array',
+    'bigint',
+    'code',
+    'concatenated string',
+    'hidden',
+    'native',
+    'number',
+    'object shape',
+    'regexp',
+  ],
+  ...['sliced string', 'string', 'symbol', 'synthetic'],
+]);
+
+/** Types of which no file has the declaration: what a dump or a runtime made up, and arrays of numbers. */
+const UNDECLARED = /^(?:[[(]|(?:boolean|byte|char|double|float|int|long|short)(?:\[\])+)/;
+
+/** Whether an object may have source. Of V8's dumps those have that come with a line; others may have by their class. */
+export function mayHaveSource(
+  { info: { kind } }: Pick<GraphContext, 'info'>,
+  { file, type }: { readonly file: string | null; readonly type: string },
+): boolean {
+  return file !== null || (kind !== 'v8' && !UNDECLARED.test(type));
+}
+
+/** The same of a type; a dump says the line of one by its objects. */
+export function mayBeDefined(
+  { info }: Pick<GraphContext, 'info'>,
+  { kind, type }: { readonly kind: string; readonly type: string },
+): boolean {
+  return info.kind === 'v8' ? !OF_V8.has(kind) : !UNDECLARED.test(type);
+}
+
 /** `name` is what a type is called. */
 export function selectionMenu(
   context: GraphContext,
   selection: HeapSelection,
   name = '',
+  hasSource = true,
 ): readonly MenuEntry[] {
   const item = (text: string, run: () => void): MenuItem => ({ text, key: '', run });
   return [
     ...(canExplain(selection) ? [item(t('Why Alive'), () => context.explain(selection))] : []),
     item(t('Show Details'), () => context.select(selection)),
-    item(t('Open Source'), () => context.openSource(selection, false)),
+    ...(hasSource ? [item(t('Open Source'), () => context.openSource(selection, false))] : []),
     ...(selection.is === 'type' ? [item(t('Filter by Type'), () => context.setFilter(ofType(name)))] : []),
     ...(selection.is === 'type' && hasImages(context, selection.kind)
       ? [item(t('Show Images'), () => context.showImages(ofType(name)))]

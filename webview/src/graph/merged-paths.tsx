@@ -17,7 +17,7 @@ import {
 } from './columns';
 import type { GraphContext } from './context';
 import { leaveOutItems, type LeaveOut } from './left-out';
-import { selectionMenu } from './menu';
+import { mayHaveSource, selectionMenu } from './menu';
 import { HeapTree } from './tree';
 import {
   Badge,
@@ -97,7 +97,8 @@ export function mergedTree(
     menu: ({ above_type: above, name, type, children, example }) => {
       const link = { above, name, object: null, type: children > 0 ? type : null };
       const items = leaveOutItems(link, context.state.without, leaveOut);
-      const own = selectionMenu(context, { is: 'object', object: example.object });
+      const hasSource = mayHaveSource(context, example);
+      const own = selectionMenu(context, { is: 'object', object: example.object }, '', hasSource);
       return items.length > 0 ? [...items, null, ...own] : own;
     },
     copied: ({ example }) => ({ name: objectText(example), place: null }),

@@ -12,10 +12,10 @@ import { openMenu, openMenuAt, type MenuEntry } from '../widgets/menu';
 import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { leaveOutItems, type LeaveOut } from './left-out';
-import { selectionMenu } from './menu';
+import { mayHaveSource, selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
 import { Done } from './waiting';
-import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords } from './words';
+import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords, rootText } from './words';
 
 interface PathsProps {
   readonly found: PathsAnswer;
@@ -130,7 +130,7 @@ function Link({ row, name, above, isLast, context, leaveOut, children }: LinkPro
   const entries = (): readonly MenuEntry[] => [
     ...items,
     ...(items.length > 0 ? [null] : []),
-    ...selectionMenu(context, { is: 'object', object: row.object }),
+    ...selectionMenu(context, { is: 'object', object: row.object }, '', mayHaveSource(context, row)),
     ...copyItems(context.api, copiedObject(row), null),
   ];
   return (
@@ -206,7 +206,7 @@ function Cut({
 }
 
 function rootWords({ roots }: Path): string {
-  const kinds = [...new Set(roots.map(({ kind, detail }) => (detail === '' ? kind : `${kind} ${detail}`)))];
+  const kinds = [...new Set(roots.map(rootText))];
   return visible(shorten(kinds.join(', ') || t('root'), 200));
 }
 

@@ -22,7 +22,7 @@ export function PlaceButton({
       title={t('Open {0}', visible(`${file}:${line}`))}
       onClick={(event) => context.openPlace(file, line, event.ctrlKey || event.metaKey)}
     >
-      <bdi>{visible(`${shorten(fileName(file), 60)}:${line}`)}</bdi>
+      <bdi dir="ltr">{visible(`${shorten(fileName(file), 60)}:${line}`)}</bdi>
     </button>
   );
 }

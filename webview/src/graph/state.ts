@@ -3,6 +3,7 @@
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import { oneOf } from '../base/one-of';
 import { groupingsOf, located } from './groups';
+import { showsNative } from './native';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 
 const ORDERS: readonly GraphState['order'][] = ['retained', 'shallow', 'count', 'name'];
@@ -22,7 +23,7 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
   const same = saved?.fileBytes === info.file_bytes ? saved : null;
   const whole = { x0: 0, x1: 1, top: 0 };
   const place = same && isPlace(same) ? { x0: same.x0, x1: same.x1, top: same.top } : whole;
-  const orders = info.native_bytes > 0 ? [...ORDERS, ...NATIVE_ORDERS] : ORDERS;
+  const orders = showsNative(info) ? [...ORDERS, ...NATIVE_ORDERS] : ORDERS;
   return {
     selection: same ? known(info, same.selection) : null,
     order: oneOf(saved?.order, orders, 'retained'),

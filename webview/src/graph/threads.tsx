@@ -24,7 +24,7 @@ import {
 import { sameSelection, type GraphContext } from './context';
 import { selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
-import { Badge, bytesCell, copiedObject, countCell, EMPTY, objectCell, type Cell } from './words';
+import { Badge, bytesCell, copiedObject, countCell, EMPTY, objectCell, PlaceLink, type Cell } from './words';
 
 type Node =
   | { readonly is: 'thread'; readonly row: ThreadRow }
@@ -228,13 +228,12 @@ function threadCell(row: ThreadRow): Cell {
   const mark = failed ? t('ran out of memory') : '';
   return {
     parts: [
-      <>
+      <span class="heap-line">
         <bdi class="heap-thread">{shorten(name, 100)}</bdi>
-        {failed && ' '}
         {failed && <Badge text={mark} />}
         {at && <Place frame={at} />}
         <span class="muted"> {visible(words)}</span>
-      </>,
+      </span>,
     ],
     copied: visible([name, words, ...(failed ? [mark] : [])].join(', ')),
   };
@@ -247,12 +246,12 @@ function partCell(row: StackRow): Cell {
   const place = frame && frame.line > 0 ? ` ${fileName(frame.file)}:${frame.line}` : '';
   return {
     parts: [
-      <>
+      <span class="heap-line">
         <bdi class={frame ? 'code' : 'muted'} title={visible(name)}>
           {shorten(frame ? withoutPackage(name) : name, 140)}
         </bdi>
         {frame && <Place frame={frame} />}
-      </>,
+      </span>,
     ],
     copied: visible(`${name}${place}`),
   };
@@ -265,26 +264,18 @@ function withoutPackage(name: string): string {
 
 /** `rows = ArrayList @5143`; of what the file doesn't name, what kind of root it is. */
 function variableCell({ name, kind, object }: VariableRow): Cell {
-  const cell = objectCell(object);
   const of = kind === 'thread local' ? t('thread local') : kind;
   const head = name === '' ? `${of}:` : `${shorten(name, 80)} =`;
-  return {
-    parts: [
-      <bdi class={name === '' ? 'muted' : 'heap-reference'} title={visible(of)}>
-        {head}
-      </bdi>,
-      ' ',
-      ...cell.parts,
-    ],
-    copied: visible(`${head} ${copiedObject(object).name}`),
-  };
+  const cell = objectCell(
+    object,
+    '',
+    <bdi class={name === '' ? 'muted heap-head' : 'heap-reference heap-head'} title={visible(of)}>
+      {`${head} `}
+    </bdi>,
+  );
+  return { ...cell, copied: visible(`${head} ${copiedObject(object).name}`) };
 }
 
 function Place({ frame: { file, line } }: { readonly frame: Frame }): VNode | null {
-  if (file === '' || line <= 0) return null;
-  return (
-    <bdi class="place place-link" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
-      {`${shorten(fileName(file), 60)}:${line}`}
-    </bdi>
-  );
+  return file === '' || line <= 0 ? null : <PlaceLink file={file} line={line} />;
 }

@@ -23,7 +23,7 @@ import {
   type HeapColumn,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
-import { selectionMenu } from './menu';
+import { mayBeDefined, mayHaveSource, selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import {
   bytesCell,
@@ -72,7 +72,7 @@ export function typesPane(context: GraphContext): Pane {
     },
     menu: (node) => {
       const selection = selectionOf(node);
-      return selection ? selectionMenu(context, selection, nameOf(node)) : [];
+      return selection ? selectionMenu(context, selection, nameOf(node), hasSource(node, context)) : [];
     },
     copied: (node) => (node.is === 'object' ? copiedObject(node.row) : { name: nameOf(node), place: null }),
     sort: (column) => {
@@ -154,6 +154,11 @@ function nameOf({ row }: Node): string {
   return 'name' in row ? row.name : row.type;
 }
 
+function hasSource(node: Node, context: GraphContext): boolean {
+  if (node.is === 'object') return mayHaveSource(context, node.row);
+  return node.is === 'type' && mayBeDefined(context, node.row);
+}
+
 function selectionOf(node: Node): GraphState['selection'] {
   if (node.is === 'type') return { is: 'type', kind: node.row.number };
   return node.is === 'object' ? { is: 'object', object: node.row.object } : null;
@@ -164,7 +169,7 @@ function cellsOf(node: Node, { info, state }: GraphContext): readonly Cell[] {
   const figures = [
     bytesCell(shallow),
     ...retainedCells(retained, info.shallow_bytes),
-    ...nativeCells(node.row),
+    ...nativeCells(info, node.row),
   ];
   if (node.is === 'object') return [objectCell(node.row), EMPTY, ...figures];
   if (node.is === 'type') return [typeCell(node.row), countCell(node.row.count), ...figures];

@@ -99,14 +99,13 @@ export class GraphView implements PartsOwner {
         this.showDefinition(message.file, message.line);
         return;
       case 'sourceMissing': {
-        const { file, lookedFor, advice } = message;
-        const missing =
-          lookedFor === ''
-            ? t('The dump doesn’t say where {0} is defined.', file)
-            : t('{0} was not found. Memlens looked for {1}.', baseName(file), lookedFor);
-        const text = advice === undefined ? missing : `${missing} ${advice}`;
-        this.parts.inspector.sourceMissing(visible(text));
-        this.failed(new Error(text));
+        const { file, lookedFor, advice = '' } = message;
+        const text =
+          lookedFor.length === 0
+            ? t('The dump doesn’t say where {0} is defined.', visible(file))
+            : t('{0} was not found.', visible(baseName(file)));
+        this.parts.inspector.sourceMissing({ text, lookedFor, advice });
+        this.failed(new Error(advice === '' ? text : `${text} ${advice}`));
         return;
       }
       case 'other':

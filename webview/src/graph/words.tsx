@@ -1,7 +1,13 @@
 // Objects of a heap dump in words, and as cells of its tables.
 
 import type { VNode } from 'preact';
-import type { GraphInfo, ObjectRow, ReferenceRow, TypeRow } from '../../../extension/shared/protocol.gen';
+import type {
+  GraphInfo,
+  ObjectRow,
+  ReferenceRow,
+  RootRow,
+  TypeRow,
+} from '../../../extension/shared/protocol.gen';
 import type { CopiedCell, CopiedPlace } from '../widgets/copy';
 import type { GridCell } from '../widgets/tree-grid';
 import { bytes, count, exactBytes } from '../base/format';
@@ -89,6 +95,12 @@ export function factsOf({
   return parts.join('  ·  ');
 }
 
+/** "local: orders (main)"; of .NET the detail says the kind as well: "static var Shop.Program.Open". */
+export function rootText({ kind, detail }: Pick<RootRow, 'kind' | 'detail'>): string {
+  const saysKind = detail.startsWith(`${kind.replace(/s$/, '')} `);
+  return visible(detail === '' ? kind : saysKind ? shorten(detail, 200) : `${kind}: ${shorten(detail, 200)}`);
+}
+
 /** What is said where there are no rows. */
 export function noObjects({ filter }: { readonly filter: string }): string {
   return filter === '' ? t('The dump has no objects.') : t('No object matches the filter.');
@@ -112,13 +124,14 @@ export function textCell(text: string): Cell {
   return { parts: [text], copied: text };
 }
 
-/** `badge` says something else of it. */
-export function objectCell(row: ObjectRow, badge = ''): Cell {
+/** `badge` says something else of it, and `head` what it is to something. */
+export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null): Cell {
   const { type, flags, distance, file, line } = row;
   const name = ownName(row);
   return {
     parts: [
-      <>
+      <span class="heap-line">
+        {head}
         <TypeName type={type} text={shortType(type)} />
         <span class="muted heap-id"> {idText(row)}</span>
         {name !== '' && <bdi class="heap-name"> {name}</bdi>}
@@ -127,15 +140,20 @@ export function objectCell(row: ObjectRow, badge = ''): Cell {
         ))}
         {distance === null && <Badge text={t('unreachable')} />}
         {badge !== '' && <Badge text={badge} />}
-        {file !== null && line !== null && (
-          <bdi class="place place-link" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
-            {`${shorten(fileName(file), 60)}:${line}`}
-          </bdi>
-        )}
-      </>,
+        {file !== null && line !== null && <PlaceLink file={file} line={line} />}
+      </span>,
     ],
     copied: objectText(row),
   };
+}
+
+/** A place; where there is little room for it, its end with the line's number stays. */
+export function PlaceLink({ file, line }: { readonly file: string; readonly line: number }): VNode {
+  return (
+    <span class="place place-link heap-place" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
+      <bdi dir="ltr">{`${shorten(fileName(file), 60)}:${line}`}</bdi>
+    </span>
+  );
 }
 
 export function TypeName({ type, text }: { readonly type: string; readonly text: string }): VNode {

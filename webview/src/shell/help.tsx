@@ -81,6 +81,7 @@ const GRAPH_KEYS: readonly (readonly [string, string])[] = [
   ['T', t('Panel')],
   [t('1 to 9'), t('Types, dominators, why alive, and the other tabs in their order')],
   ['?', t('This list')],
+  HISTORY,
 ];
 /** What of the flame graph's keys the dominator tree has. */
 const BOX_ACTIONS: ReadonlySet<string> = new Set([
@@ -89,7 +90,9 @@ const BOX_ACTIONS: ReadonlySet<string> = new Set([
 ]);
 
 export function graphKeys(): readonly Part[] {
-  const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action));
+  const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action)).map((row) =>
+    row.action === 'leave' ? { ...row, text: t('Clear the selection, then the zoom') } : row,
+  );
   return [[t('View'), GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys(t('In the picture'), boxes)];
 }
 

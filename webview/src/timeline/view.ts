@@ -203,7 +203,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         return;
       case 'sourceMissing':
         frame.set({ panelOpen: true });
-        panel.sourceMissing(message.file, message.line, message.lookedFor);
+        panel.sourceMissing(message.file, message.line, message.lookedFor.join(', '));
         return;
       case 'other':
         this.compare.receive(message.other, this.device.device);

@@ -23,7 +23,7 @@ from memlens.sources.declarations import type_name
 from memlens.sources.finder import Finder
 from memlens.sources.type_finder import FoundType, below, find_type, searched_for
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
 
 _LANGUAGES: dict[str, Language] = {"hprof": "jvm", "gcdump": "dotnet"}
@@ -50,26 +50,24 @@ def register(
         is_type, kind = known.relation == "type", opened.info.kind
         found = one_if_chosen(known.type, await find_type(finder, kind, known.type)) if is_type else []
         declared = _declared_type(kind, known.type) if is_type and not found else None
-        searched = searched_for(finder.folders, kind, known.type) if is_type else None
+        searched = searched_for(finder.folders, kind, known.type) if is_type else []
         if known.file and not found:
             here = await sources.located(params.snapshot, known.file, known.line)
             name = known.file.replace("\\", "/").rpartition("/")[2]
-            searched = searched or phrase(
-                "{path}, and for files called {name} {below}",
-                path=here.looked_for,
-                name=name,
-                below=below(finder.folders),
-            )
+            searched = searched or [
+                Text(here.looked_for),
+                phrase("files called {name} {below}", name=name, below=below(finder.folders)),
+            ]
             return ObjectSourceResult(
                 known.relation, here.path, here.line, here.candidates, known.file, known.function, known.type,
-                here.how, spoken(searched), here.changed, None if here.candidates else declared,
+                here.how, [spoken(each) for each in searched], here.changed, None if here.candidates else declared,
             )  # fmt: skip
         only = found[0] if len(found) == 1 else None
         return ObjectSourceResult(
             known.relation, only.path if only else None, found[0].line if found else 0,
             [each.path for each in found], "", "", known.type,
             "none" if not found else "suffix" if only else "ambiguous",
-            spoken(searched) if searched else "", None, declared,
+            [spoken(each) for each in searched], None, declared,
         )  # fmt: skip
 
     async def heap_at(params: HeapAtParams) -> HeapAtResult:

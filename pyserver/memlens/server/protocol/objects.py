@@ -24,8 +24,8 @@ class ObjectSourceResult(Struct, frozen=True):
     With "type" the dump has only the type's name, and the line is that of a declaration of that name found here. With
     "none" nothing is known. ``declared`` is set for a type that sources outside the workspace may declare, if nothing
     was found. ``file`` is the dump's own path, for which ``memlens/remember`` remembers a choice; empty
-    where it has none. ``looked_for`` is for the message when nothing was found. ``how``, ``line`` and ``changed`` are
-    as those of ``memlens/source``.
+    where it has none. ``looked_for`` lists what was looked for and where, for the message when nothing was found.
+    ``how``, ``line`` and ``changed`` are as those of ``memlens/source``.
     """
 
     relation: Relation
@@ -36,7 +36,7 @@ class ObjectSourceResult(Struct, frozen=True):
     function: str
     type: str
     how: How
-    looked_for: str
+    looked_for: list[str]
     changed: ChangedLine | None
     declared: DeclaredType | None = None
 

@@ -16,7 +16,7 @@ from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import reach, referrers, tree
 from memlens.kernels.tree import calltree
 from memlens.model.distinct import distinct
-from memlens.model.graph import Graph
+from memlens.model.graph import NONE, Graph
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType
 from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER
@@ -180,7 +180,8 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
         graph.objects.type,
         graph.objects.shallow,
         retained,
-        graph.root,
+        # what roots don't reach has a node of its own, beside the graph's own root
+        graph.root if graph.facts.unreachable_attached else None,
         room,
         unreached,
     )
@@ -223,6 +224,8 @@ def _dominators(
     kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
     dominator, retained = room(count, np.uint32), room(count, np.uint64)
     kernel.by_object(order[:found], idom[:found], of_vertex, dominator, retained)
+    if graph.root is not None and not graph.facts.unreachable_attached:
+        _detach(graph, order[reachable:found], idom[reachable:found], dominator, retained)
     rows = np.empty(0, REACHED_DTYPE)
     if alone is not None:
         sums = room(reachable, np.uint64)
@@ -237,6 +240,12 @@ def _dominators(
     unreached = order[reachable:found].copy()
     room.again(order, idom, of_vertex)
     return dominator, retained, unreached, rows, owned
+
+
+def _detach(graph: Graph, unreached: U32, idom: U32, dominator: U32, retained: U64) -> None:
+    """Take what no root reaches out of the graph's own root, which stands for all that none dominates."""
+    dominator[unreached[idom == 0]] = NONE
+    retained[graph.root] -= graph.objects.shallow[unreached].sum(dtype=np.uint64)
 
 
 def _owned(graph: Graph, order: U32, idom: U32, work: U64) -> Rows:

@@ -16,6 +16,7 @@ from memlens.views.findings.graph import (
     leaks,
     runtime,
     slots,
+    subscribers,
     threads,
 )
 from memlens.views.findings.graph.case import GraphCase
@@ -56,6 +57,7 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     holders.accumulates: ("retains_most", "group_retains_most"),
     leaks.detached_nodes: ("detached_nodes",),
     leaks.listeners: ("listeners",),
+    subscribers.subscribers: ("subscribers",),
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
     runtime.finalizers: ("finalizers",),

@@ -119,7 +119,12 @@ class GroupNames:
         tree = grouped_tree(snapshot, by)
         self._names = [*tree.names, UNREACHABLE]
         of_type, _ = keys_of_types(snapshot, by)
-        self._own = np.bincount(of_type, ~packages_of(snapshot).is_platform, len(tree.names)) > 0
+        own, shallow = ~packages_of(snapshot).is_platform, snapshot.types.shallow.astype(np.float64)
+        # a class without a package doesn't make arrays of numbers, which have none either, the program's
+        is_most = 2 * np.bincount(of_type, own * shallow, len(tree.names)) >= np.bincount(
+            of_type, shallow, len(tree.names)
+        )
+        self._own = is_most & (np.bincount(of_type, own, len(tree.names)) > 0)
 
     @property
     def count(self) -> int:
@@ -132,7 +137,7 @@ class GroupNames:
         return self.count - 1
 
     def kinds(self) -> npt.NDArray[np.uint8]:
-        """Those with platform's types alone are libraries'."""
+        """Those of which the program's types have less than half of the bytes are libraries'."""
         return np.append(np.where(self._own, _USER, _LIBRARY), _NEITHER).astype(np.uint8)
 
     def package_numbers(self) -> npt.NDArray[np.uint32]:

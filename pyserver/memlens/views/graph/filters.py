@@ -17,12 +17,13 @@
 ``function:``             what variables of frames of such a function refer to
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
-``id:5143``               the file's own id or address, decimal or as ``0x7f…``
+``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
 Terms are separated, turned round and quoted as in :mod:`memlens.views.selection.filters`.
 """
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -52,6 +53,8 @@ _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = ("string", "name", "field", "held-by", "is", "id", "since", "thread", "function", "finding")
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 _MOST_SECONDS = 1e9
+_ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
+"""An id or address as the view shows it; a number alone may be anything."""
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
 
 
@@ -107,6 +110,9 @@ def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
 
 def _meant(term: Term) -> Term:
     """A word that stands for a term."""
+    if term.field == "id" or (not term.field and all(map(_ID.fullmatch, term.values))):
+        values = tuple(value.removeprefix("@") for value in term.values)
+        return Term("id", term.comparison, values, term.negated)
     if term.field or len(term.values) != 1 or term.values[0].casefold() not in _WORDS:
         return term
     meant = _WORDS[term.values[0].casefold()]

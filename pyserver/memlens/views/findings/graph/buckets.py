@@ -9,7 +9,8 @@ from memlens.model.distinct import counted, distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
-from memlens.views.findings.graph.case import GraphCase, figure, held_by, measured
+from memlens.views.findings.graph.case import GraphCase, figure, measured
+from memlens.views.findings.graph.held import held_by
 from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.rows import Numbers
 

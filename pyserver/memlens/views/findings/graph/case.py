@@ -14,13 +14,12 @@ from memlens.model.graph import NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
-from memlens.texts import Text, in_a_row, phrase
+from memlens.texts import Text, phrase
 from memlens.units import id_text, plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import linked, text_in_sql
 from memlens.views.graph.kinds import kinds_where, named_by_text
 from memlens.views.graph.objects import first_references
-from memlens.views.graph.paths import Path, paths
 from memlens.views.graph.places import places_of
 from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
@@ -29,10 +28,6 @@ from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _MOST_NAME = 60
-LOCAL_VARIABLE = "local variable"
-"""The kind of the references from a thread to what variables of its frames refer to, called by the frame."""
-_FIRST_STEPS, _LAST_STEPS = 3, 2
-_MOST_PATHS, _MOST_PATH = 3, 200
 
 NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key")}
 """Names of references that rules look for, by the format."""
@@ -42,7 +37,6 @@ RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 _MODULE = re.compile(r"\s\(.*\)$")
 REALM = "system / NativeContext"
 """What V8 calls a page's or a program's realm, from which everything that is global hangs."""
-_GLOBAL = re.compile(r"^(global|Window) /.*$")
 _CLASSES = frozenset(("Class", "Module", "type"))
 """The types of Ruby's and Python's classes, which have names."""
 
@@ -204,13 +198,14 @@ def short_type(name: str) -> str:
 
 def object_name(case: GraphCase, row: ObjectRow) -> Text:
     """An object for a sentence: ``Session @5143``, a class by its own name."""
-    if _is_class(row):
+    if is_class(row):
         return phrase("class {name}", name=short_type(row.name))
     name = case.type_name(int(case.snapshot.objects.type[row.object]))
     return Text(f"{name} {id_text(row.id, case.info.kind)}")
 
 
-def _is_class(row: ObjectRow) -> bool:
+def is_class(row: ObjectRow) -> bool:
+    """Whether an object is a class with a name."""
     return bool(row.name) and (row.type in _CLASSES or row.type.startswith("java.lang.Class"))
 
 
@@ -247,97 +242,6 @@ def of_types(names: Collection[str]) -> str:
     """A condition for the types of objects."""
     listed = ", ".join(text_in_sql(name) for name in dict.fromkeys(names))
     return f"type IN ({listed})"
-
-
-def held_by(case: GraphCase, number: int) -> Text | None:
-    """What holds an object, as ``Leak.CACHE.table``: names along a short path, without the runtime's own steps."""
-    nearest: Text | None = None
-    for path in paths(case.snapshot, number, _MOST_PATHS).paths:
-        kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots[:2]))
-        first, names = _way(case, path)
-        detail = next((root.detail for root in path.roots if root.detail), "")
-        if names and _is_local(path) and first.object == path.root.object:
-            return _held_by_local(path, names[1:], detail)
-        if names:
-            begin = _short_name(case, first)
-            shown = shortened(begin + "".join(names), _MOST_PATH)
-            path_part = linked(shown, objects=ObjectsLink("object", first.object))
-            # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
-            has_name = _is_class(first) and (first.object != path.root.object or case.info.kind != "hprof")
-            if not kinds or case.info.kind == "v8" or has_name:
-                return path_part
-            return in_a_row([path_part, f"({kinds}{': ' + plain_name(detail) if detail else ''})"], " ")
-        nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
-    return nearest
-
-
-def _is_local(path: Path) -> bool:
-    """Whether a path begins with a variable of a thread's frame, by a reference that is called by the frame."""
-    return bool(path.steps) and path.steps[0].kind == LOCAL_VARIABLE
-
-
-def _held_by_local(path: Path, names: list[str], thread: str) -> Text:
-    """``a local variable of Shop.main (Shop.java:7) in thread main, through orders.table``."""
-    frame = path.steps[0].name
-    function, place, where = frame.partition(" (")
-    called = ".".join(function.split(".")[-2:]) + place + where
-    variable = path.steps[0].object.object
-    return phrase(
-        "{variable}{frame}{thread}{names}",
-        variable=linked(phrase("a local variable"), objects=ObjectsLink("object", variable)),
-        frame=phrase(" of {frame}", frame=shortened(plain_name(called), _MOST_PATH)) if frame else "",
-        thread=phrase(" in thread {name}", name=plain_name(thread)) if thread else "",
-        names=phrase(", through {path}", path=shortened("".join(names).lstrip("."), _MOST_PATH))
-        if names
-        else "",
-    )
-
-
-def and_held(holder: Text | None) -> Text | str:
-    """What :func:`held_by` says as the end of a sentence."""
-    return "" if holder is None else phrase(", held by {holder}", holder=holder)
-
-
-def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
-    """The program's first object on a path, or the class whose static field holds, and the references from there on."""
-    ends = [path.root, *(step.object for step in path.steps)]
-    runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
-    begin = max((place for place, row in enumerate(ends[:-1]) if _is_class(row)), default=0)
-    begin = max(begin, runtime + 1)
-    steps = path.steps[begin:]
-    names = [_step(step.name, step.kind) for step in steps]
-    if steps and not any(names):
-        # where references have no names, what they lead to is said up to the object itself
-        names = [f" > {_own_type(step.object)}" for step in steps[:-1]] or [""]
-    if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
-        names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
-    return ends[begin], names
-
-
-def _short_name(case: GraphCase, row: ObjectRow) -> str:
-    """What a path begins with: a class's name, a function's, or else a type with its id."""
-    if _is_class(row) or (row.name and case.info.kind == "v8"):
-        # V8 adds the page's address to the name of a global object
-        return short_type(_GLOBAL.sub(r"\1", row.name))
-    return object_name(case, row).text
-
-
-def _own_type(row: ObjectRow) -> str:
-    """A type without its module."""
-    return short_type(row.type if row.type.startswith("(") else row.type.split(" (", 1)[0])
-
-
-def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
-    """Whether an object is one that the runtime made up to group its roots."""
-    kinds = case.snapshot.graph_names.type_kinds
-    kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
-    return kind in RUNTIME_KINDS or row.type.startswith(("[", REALM))
-
-
-def _step(name: str, kind: str) -> str:
-    if name.startswith("["):
-        return name if kind == "element" else ""
-    return f".{plain_name(name)}" if name else ""
 
 
 def common_reference(case: GraphCase, members: Numbers) -> str:

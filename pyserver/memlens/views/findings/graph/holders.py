@@ -13,13 +13,12 @@ from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
-    and_held,
     figure,
-    held_by,
     measured,
     mostly_through,
     object_part,
 )  # fmt: skip
+from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.rows import Numbers
 
@@ -35,6 +34,15 @@ _PROGRAM_SHARE = 0.8
 """What has more of everything and no group that has most of it is the program itself, as JavaScript's global object."""
 
 MOST_FOUND = 5
+LEAST_COLLECTED = 100
+"""So many objects of one type that one object holds are a collection, of whatever type that is."""
+_PYTHON = ("type", "module", "function")
+_CODE = {
+    "hprof": ("java.lang.Class",), "ruby": ("Class", "Module"), "python": _PYTHON, "pyheap": _PYTHON,
+}  # fmt: skip
+_STACK = "Thread"
+"""What has the stack of a thread in its own bytes, which every program of Ruby has."""
+_CACHE = "functools._lru_cache_wrapper"
 _MOST_POINTS = 2_000
 
 
@@ -84,6 +92,8 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
         return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
+    if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) == _STACK:
+        return False
     if (
         total >= _PROGRAM_SHARE * case.whole
         and not _is_mostly(groups, total)
@@ -91,6 +101,10 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
     ):
         return False
     return own + shallow >= least and own + shallow >= _OWN_SHARE * total
+
+
+def _type_of(case: GraphCase, number: int) -> str:
+    return case.type_names()[int(case.snapshot.objects.type[number])]
 
 
 def _is_mostly(groups: list[_Group], total: int) -> bool:
@@ -107,12 +121,30 @@ def _is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
 
 
 def _is_a_group(case: GraphCase, group: _Group) -> bool:
-    return not (_is_code(case, group.type) or _is_made_up(case, group.members[:1])[0])
+    return not (_is_code(case, group) or _is_made_up(case, group.members[:1])[0])
 
 
-def _is_code(case: GraphCase, kind: int) -> bool:
-    """Whether objects of a type are code or classes, which a program has many of anyway."""
-    return case.type_names()[kind] == "java.lang.Class" or kind in case.types_of_kind("closure")
+def _is_code(case: GraphCase, group: _Group) -> bool:
+    """Whether objects are code, classes or modules, or what these have their names in: a program has many anyway."""
+    name = case.type_names()[group.type]
+    if name in _CODE.get(case.info.kind, ()) or group.type in case.types_of_kind("closure"):
+        return True
+    return name == "dict" and case.info.kind in _CODE and _are_namespaces(case, group.members)
+
+
+def _are_namespaces(case: GraphCase, members: Numbers) -> bool:
+    """Whether half of what some dictionaries of Python's retain is in those that have a module's or a class's names."""
+    stored, objects, strings = case.snapshot.references, case.snapshot.objects, case.snapshot.strings
+    code = np.zeros(len(case.type_names()), np.bool_)
+    code[case.types_where(lambda name: name in _PYTHON)] = True
+    is_named = case.kinds(lambda name: name == "attribute")
+    rows = np.flatnonzero(is_named[stored.kind])
+    rows = rows[code[objects.type[case.sources(rows)]]]
+    names = distinct(stored.name[rows])
+    rows = rows[np.isin(stored.name[rows], names[strings.where(names, lambda text: text == "__dict__")])]
+    retained = objects.retained[members]
+    own = np.isin(members, stored.target[rows])
+    return bool(2 * int(retained[own].sum()) >= int(retained.sum()))
 
 
 def _points(case: GraphCase, least: int) -> list[int]:
@@ -179,13 +211,30 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
     line = line or case.allocated_at(np.array([holder]))
     held = held_by(case, holder)
     sentence = phrase(
-        "{object} retains {size}, {share} of the reachable heap{contents}.{holder}",
+        "{object} retains {size}, {share} of the reachable heap{contents}.{holder}{advice}",
         object=object_part(case, holder), size=measured(shown, link), share=percent(total, case.whole),
         contents=contents, holder=phrase(" Held by {holder}.", holder=held) if held else "",
+        advice=_advice(case, holder, groups) if _is_mostly(groups, total) else "",
     )  # fmt: skip
     title = phrase("Large retained size")
     finding = made("retains_most", title, sentence, shown, None, line, objects=link)
     return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
+
+
+def _advice(case: GraphCase, holder: int, groups: list[_Group]) -> Text | str:
+    """What would help where the program collects objects of one type in one place: a hundred of them or more."""
+    if len(groups[0].members) < LEAST_COLLECTED or _is_of_the_engine(case, groups[0]):
+        return ""
+    above = int(case.snapshot.objects.dominator[holder])
+    if above != NEVER and _type_of(case, above) == _CACHE:
+        return phrase(" Give lru_cache a maxsize, or call cache_clear.")
+    return phrase(" Remove what is no longer needed from it, or limit its size.")
+
+
+def _is_of_the_engine(case: GraphCase, group: _Group) -> bool:
+    """Whether Node.js itself keeps a group."""
+    lines = (case.line(int(each.members[0])) for each in (group, *_within(case, group)))
+    return any(line is not None and line.file.startswith("node:") for line in lines)
 
 
 def _begins_a_chain(case: GraphCase, holder: int) -> bool:

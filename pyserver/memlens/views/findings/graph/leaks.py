@@ -14,13 +14,13 @@ from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
     REALM,
     GraphCase,
-    and_held,
     figure,
-    held_by,
     measured,
     object_part,
     retained_sql,
 )  # fmt: skip
+from memlens.views.findings.graph.held import and_held, held_by
+from memlens.views.findings.graph.subscribers import DELEGATES
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.rows import Numbers
 
@@ -28,10 +28,6 @@ LEAST_LISTENERS = 50
 LEAST_DETACHED_BYTES = 16 << 10
 MOST_FOUND = 3
 _LISTENERS = re.compile(r"(?i)(listener|handler|observer|subscriber|callback)s?$")
-_DELEGATES = re.compile(
-    r"EventHandler|(?:Handler|Callback|Delegate)(?:<.*>)?$|(?:^|!)System\.(?:Action|Func|Predicate)(?:<.*>)?$"
-)
-"""Types of delegates, by the names that they usually have; one with many targets has these in an array."""
 _MOST_CONTEXTS = 2_000
 _MOST_FUNCTIONS = 3
 _MOST_TRIED = 12
@@ -117,7 +113,7 @@ def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
     names = case.type_names()
     arrays = np.zeros(len(names), np.bool_)
     arrays[case.types_where(lambda name: name.startswith("System.Object[]"))] = True
-    kinds = case.types_where(lambda name: not name.endswith("]") and _DELEGATES.search(name))
+    kinds = case.types_where(lambda name: not name.endswith("]") and DELEGATES.search(name))
     members = case.instances(kinds).astype(np.int64)
     for delegate in members.tolist():
         part = slice(int(stored.start[delegate]), int(stored.start[delegate + 1]))

@@ -11,16 +11,15 @@ from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import (
     GraphCase,
-    and_held,
     chosen,
     figure,
-    held_by,
     measured,
     object_part,
     of_types,
     retained_sql,
     short_type,
 )  # fmt: skip
+from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.kinds import kinds_where
 from memlens.views.graph.reach import followed

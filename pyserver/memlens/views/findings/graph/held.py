@@ -1,0 +1,243 @@
+"""What holds an object, in words: names along a short path from a root, without the runtime's own steps."""
+
+import re
+from typing import NamedTuple
+
+from memlens.model.frames import USER
+from memlens.model.graph import NONE
+from memlens.texts import Text, in_a_row, phrase
+from memlens.units import plain_name, shortened
+from memlens.views.findings.answers import LineLink, ObjectsLink
+from memlens.views.findings.graph.case import (
+    REALM,
+    RUNTIME_KINDS,
+    GraphCase,
+    is_class,
+    object_name,
+    short_type,
+)  # fmt: skip
+from memlens.views.findings.writing import base_line, linked
+from memlens.views.graph.paths import Path, paths
+from memlens.views.graph.rows import ObjectRow
+from memlens.views.graph.thread_table import table
+
+_LOCAL_VARIABLE = "local variable"
+"""The kind of the references from a Java thread to what variables of its frames refer to, called by the frame."""
+_PYTHON = ("python", "pyheap")
+_LOCAL = "local"
+"""The kind of the roots that are variables of Python's frames."""
+_MODULE_LEVEL = "<module>"
+"""The function of the frames that run modules, whose local variables are the module's own."""
+_ATTRIBUTES = "__dict__"
+_FIRST_STEPS, _LAST_STEPS = 3, 2
+_MOST_PATHS, _MOST_PATH = 3, 200
+_CONTEXT = "system / Context"
+"""What V8 calls the variables of a function or a module, which have names of their own."""
+_GLOBAL = re.compile(r"^(global|Window) /.*$")
+
+
+class _Variable(NamedTuple):
+    """A variable of a thread's frame: its name, empty where that isn't known, the thread's name, and the frame."""
+
+    name: str
+    thread: str
+    frame: LineLink | None
+
+
+def held_by(case: GraphCase, number: int) -> Text | None:
+    """What holds an object, as ``Leak.CACHE.table``; None if nothing does."""
+    nearest: Text | None = None
+    for path in _in_order(case, paths(case.snapshot, number, _MOST_PATHS).paths):
+        kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots[:2]))
+        first, names = _way(case, path)
+        detail = next((root.detail for root in path.roots if root.detail), "")
+        is_first = first.object == path.root.object and not _has_names(case, first)
+        if is_first and (variable := _variable(case, path)):
+            # of Java's the first reference leads from the thread to the variable's object
+            return _held_by_variable(path, variable, names[1:] if _is_local(path) else names)
+        if names:
+            shown = shortened((_short_name(case, first) + "".join(names)).lstrip("."), _MOST_PATH)
+            path_part = linked(
+                shown, line=_own_line(case, first), objects=ObjectsLink("object", first.object)
+            )
+            # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
+            has_name = _has_names(case, first) and (
+                first.object != path.root.object or case.info.kind != "hprof"
+            )
+            if not kinds or case.info.kind == "v8" or has_name:
+                return path_part
+            return in_a_row([path_part, f"({_root(kinds, detail)})"], " ")
+        nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
+    return nearest
+
+
+def _root(kinds: str, detail: str) -> str:
+    """What a path begins at: a kind of roots, and which of them, as ``static var Shop.Program.Open`` of these."""
+    if not detail or detail.startswith(f"{kinds.removesuffix('s')} "):
+        return plain_name(detail) or kinds
+    return f"{kinds}: {plain_name(detail)}"
+
+
+def and_held(holder: Text | None) -> Text | str:
+    """What :func:`held_by` says as the end of a sentence."""
+    return "" if holder is None else phrase(", held by {holder}", holder=holder)
+
+
+def _in_order(case: GraphCase, found: list[Path]) -> list[Path]:
+    """Some paths, the one first that says most: a variable of a module's frame is an attribute of the module as well,
+    and a root of which nothing is known says nothing.
+    """
+    return sorted(found, key=lambda path: _is_known_otherwise(case, path)) if _is_python(case) else found
+
+
+def _is_known_otherwise(case: GraphCase, path: Path) -> bool:
+    if _has_names(case, _way(case, path)[0]):
+        return False
+    variable = _variable(case, path)
+    if variable is None:
+        return True
+    return variable.frame is not None and variable.frame.function == _MODULE_LEVEL
+
+
+def _is_python(case: GraphCase) -> bool:
+    return case.info.kind in _PYTHON
+
+
+def _is_local(path: Path) -> bool:
+    """Whether a path begins with a variable of a thread's frame, by a reference that is called by the frame."""
+    return bool(path.steps) and path.steps[0].kind == _LOCAL_VARIABLE
+
+
+def _variable(case: GraphCase, path: Path) -> _Variable | None:
+    """The variable of a thread's frame with which a path begins."""
+    if _is_local(path):
+        thread = next((root.detail for root in path.roots if root.detail), "")
+        return _Variable("", thread, _frame_of_local(case, path))
+    if not _is_python(case) or all(root.kind != _LOCAL for root in path.roots):
+        return None
+    known = table(case.snapshot)
+    rows = known.variables[known.variables["object"] == path.root.object]
+    rows = rows[rows["depth"] != NONE]
+    if not len(rows):
+        return None
+    rows = rows[:_MOST_PATHS]
+    frames = known.frames[known.frame_rows(rows)].tolist()
+    names = case.snapshot.strings.texts(rows["name"])
+    threads = case.snapshot.strings.texts(known.name[rows["thread"]])
+    found = [
+        _Variable(name, thread, case.line_of(frame))
+        for name, thread, frame in zip(names, threads, frames, strict=True)
+    ]
+    # a function that holds what a module names as well says where it is used
+    return min(found, key=lambda each: each.frame is None or each.frame.function == _MODULE_LEVEL)
+
+
+def _frame_of_local(case: GraphCase, path: Path) -> LineLink | None:
+    """The frame of a Java thread from whose variable a path goes on."""
+    known, step = table(case.snapshot), path.steps[0]
+    of_thread = known.object[known.variables["thread"]] == path.root.object
+    rows = known.variables[of_thread & (known.variables["object"] == step.object.object)]
+    rows = rows[rows["depth"] != NONE]
+    for frame in dict.fromkeys(known.frames[known.frame_rows(rows)].tolist()):
+        line = case.line_of(frame)
+        if line is not None and step.name == _called(line):
+            return line
+    return None
+
+
+def _called(line: LineLink) -> str:
+    """How a file of Java's calls the references of a frame's variables."""
+    return f"{line.function} ({base_line(line)})"
+
+
+def _held_by_variable(path: Path, variable: _Variable, names: list[str]) -> Text:
+    """``a local variable of Shop.main (Shop.java:7) in thread main, through orders.table``."""
+    held = path.steps[0].object.object if _is_local(path) else path.root.object
+    line = variable.frame
+    called = _short_frame(path.steps[0].name if _is_local(path) else _called(line) if line else "")
+    objects = ObjectsLink("object", held)
+    is_global = line is not None and line.function == _MODULE_LEVEL
+    if not variable.name:
+        shown = linked(phrase("a local variable"), objects=objects)
+    elif is_global:
+        shown = linked(phrase("the global variable {name}", name=plain_name(variable.name)), objects=objects)
+    else:
+        shown = linked(phrase("the local variable {name}", name=plain_name(variable.name)), objects=objects)
+    frame = linked(base_line(line) if line and is_global else shortened(called, _MOST_PATH), line=line)
+    return phrase(
+        "{variable}{frame}{thread}{names}",
+        variable=shown,
+        frame=phrase(" of {frame}", frame=frame) if called else "",
+        thread=phrase(" in thread {name}", name=plain_name(variable.thread))
+        if variable.thread and not is_global
+        else "",
+        names=phrase(", through {path}", path=shortened("".join(names).lstrip("."), _MOST_PATH))
+        if any(names)
+        else "",
+    )
+
+
+def _short_frame(frame: str) -> str:
+    """A frame without the packages of its function."""
+    function, place, where = frame.partition(" (")
+    return plain_name(".".join(function.split(".")[-2:]) + place + where)
+
+
+def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
+    """The program's first object on a path, or the class whose static field holds, and the references from there on."""
+    ends = [path.root, *(step.object for step in path.steps)]
+    runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
+    begin = max((place for place, row in enumerate(ends[:-1]) if _has_names(case, row)), default=0)
+    begin = max(begin, runtime + 1)
+    steps = path.steps[begin:]
+    names = [_step(step.name, step.kind) for step in steps]
+    if _is_python(case):
+        # what a dictionary of attributes has are the attributes of its object
+        names = ["" if name == f".{_ATTRIBUTES}" and steps[1:] else name for name in names]
+    if steps and not any(names):
+        # where references have no names, what they lead to is said up to the object itself
+        names = [f" > {_own_type(step.object)}" for step in steps[:-1]] or [""]
+    if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
+        names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
+    return ends[begin], names
+
+
+def _has_names(case: GraphCase, row: ObjectRow) -> bool:
+    """Whether an object has names for what it holds, and one of its own: a class, or a module of Python."""
+    return is_class(row) or (bool(row.name) and _is_python(case) and row.type == "module")
+
+
+def _short_name(case: GraphCase, row: ObjectRow) -> str:
+    """What a path begins with: a class's name, a module's, a function's, or else a type with its id."""
+    if row.name and _is_python(case) and row.type == "module":
+        return plain_name(row.name)
+    if case.info.kind == "v8" and row.name == _CONTEXT:
+        return ""
+    if is_class(row) or (row.name and case.info.kind == "v8"):
+        # V8 adds the page's address to the name of a global object
+        return short_type(_GLOBAL.sub(r"\1", row.name))
+    return object_name(case, row).text
+
+
+def _own_line(case: GraphCase, row: ObjectRow) -> LineLink | None:
+    """Where what a path begins with is defined in the user's own code."""
+    line = case.line(row.object)
+    return line if line and int(case.snapshot.frames.kind[line.frame]) == USER else None
+
+
+def _own_type(row: ObjectRow) -> str:
+    """A type without its module."""
+    return short_type(row.type if row.type.startswith("(") else row.type.split(" (", 1)[0])
+
+
+def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
+    """Whether an object is one that the runtime made up to group its roots."""
+    kinds = case.snapshot.graph_names.type_kinds
+    kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
+    return kind in RUNTIME_KINDS or row.type.startswith(("[", REALM))
+
+
+def _step(name: str, kind: str) -> str:
+    if name.startswith("["):
+        return name if kind == "element" else ""
+    return f".{plain_name(name)}" if name else ""

@@ -1,0 +1,107 @@
+"""What only an event keeps alive: objects that subscribed to it, and that their program has let go of otherwise."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from memlens.model.timeline import NEVER
+from memlens.texts import phrase
+from memlens.views.findings.graph.case import (
+    GraphCase,
+    chosen,
+    figure,
+    measured,
+    object_part,
+    retained_sql,
+)  # fmt: skip
+from memlens.views.findings.writing import Ranked, linked, made, percent
+from memlens.views.graph.packages import packages_of
+from memlens.views.graph.paths import paths
+from memlens.views.graph.rows import Numbers
+
+LEAST_SUBSCRIBERS = 2
+LEAST_SUBSCRIBED_SHARE, LEAST_SUBSCRIBED_BYTES = 0.01, 16 << 10
+MOST_FOUND = 3
+DELEGATES = re.compile(
+    r"EventHandler|(?:Handler|Callback|Delegate)(?:<.*>)?$|(?:^|!)System\.(?:Action|Func|Predicate)(?:<.*>)?$"
+)
+"""Types of .NET's delegates, by the names that they usually have; one with many targets has these in an array."""
+_LISTS = ("System.Delegate[]", "System.Object[]")
+_CAPTURED = "c__DisplayClass"
+"""In the names of the classes that C#'s compiler makes for variables that a lambda captures."""
+_MOST_LISTED, _MOST_PUBLISHERS = 1_000, 20
+
+
+def subscribers(case: GraphCase) -> Iterator[Ranked]:
+    """Two objects or more of one type of the program's own that nothing but delegates of .NET keeps alive retain 1% of
+    the reachable heap, and 16 KiB. Three types at most.
+
+    An object is kept by a delegate that dominates it immediately, or through the variables that a lambda captured: it
+    is freed as soon as that is unsubscribed.
+    """
+    if case.info.kind != "gcdump":
+        return
+    found: list[Ranked] = []
+    kept = _only_subscribed(case)
+    kinds = case.snapshot.objects.type[kept]
+    for kind in np.flatnonzero(np.bincount(kinds) >= LEAST_SUBSCRIBERS).tolist() if len(kept) else []:
+        members = kept[kinds == kind]
+        total = case.retained(members)
+        if total >= max(LEAST_SUBSCRIBED_BYTES, int(LEAST_SUBSCRIBED_SHARE * case.whole)):
+            found.append(_of_type(case, members, total))
+    yield from sorted(found, key=lambda each: -each.weight)[:MOST_FOUND]
+
+
+def _only_subscribed(case: GraphCase) -> Numbers:
+    """The objects of the program's own types that a delegate dominates."""
+    objects = case.snapshot.objects
+    is_delegate, is_captured = (np.zeros(len(case.type_names()), np.bool_) for _ in range(2))
+    is_delegate[case.types_where(_is_delegate)] = True
+    is_captured[case.types_where(lambda name: _CAPTURED in name)] = True
+    own = np.flatnonzero(~packages_of(case.snapshot).is_platform & ~is_delegate & ~is_captured)
+    members = case.instances(own.tolist()).astype(np.int64)
+    members = members[objects.dominator[members] != NEVER]
+    above = objects.dominator[members].astype(np.int64)
+    captured = is_captured[objects.type[above]] & (objects.dominator[above] != NEVER)
+    above[captured] = objects.dominator[above[captured]]
+    kept: Numbers = members[is_delegate[objects.type[above]]]
+    return kept
+
+
+def _is_delegate(name: str) -> bool:
+    return not name.endswith("]") and DELEGATES.search(name) is not None
+
+
+def _of_type(case: GraphCase, members: Numbers, total: int) -> Ranked:
+    objects = case.snapshot.objects
+    where = f"object IN ({', '.join(map(str, members.tolist()))})" if len(members) <= _MOST_LISTED else ""
+    shown = figure(total, retained_sql(where) if where else "")
+    largest = int(members[np.argmax(objects.retained[members])])
+    kind = int(objects.type[largest])
+    link = chosen(where or f"type = (SELECT type FROM objects WHERE object = {largest})")
+    publishers = {_publisher(case, number) for number in members[:_MOST_PUBLISHERS].tolist()}
+    publisher = publishers.pop() if len(publishers) == 1 else None
+    sentence = phrase(
+        "{objects} retain {size} ({share} of the reachable heap), and only event handlers{publisher} keep them alive. "
+        "Unsubscribe them when they are done.",
+        objects=linked(f"{len(members):,} {case.type_name(kind)}", objects=link),
+        size=measured(shown, link), share=percent(total, case.whole),
+        publisher="" if publisher is None else phrase(" of {object}", object=object_part(case, publisher)),
+    )  # fmt: skip
+    title = phrase("Kept by events")
+    return Ranked(
+        2 * total / case.whole + 0.1,
+        made("subscribers", title, sentence, shown, None, case.line(largest), objects=link),
+        members,
+    )
+
+
+def _publisher(case: GraphCase, number: int) -> int | None:
+    """The object that has the event, on the shortest path to a subscriber."""
+    for path in paths(case.snapshot, number, 1).paths:
+        for row in reversed([path.root, *(step.object for step in path.steps[:-1])]):
+            name = case.type_names()[int(case.snapshot.objects.type[row.object])]
+            if not (_is_delegate(name) or name.startswith(_LISTS) or _CAPTURED in name):
+                return None if row.type.startswith("[") else row.object
+    return None
