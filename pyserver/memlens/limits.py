@@ -73,9 +73,7 @@ def lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
-def end_with(
-    parent: int, signal_number: int | None = None, heard: Callable[[], None] | None = None
-) -> None:
+def end_with(parent: int, signal_number: int | None = None, heard: Callable[[], None] | None = None) -> None:
     """Make this process end when ``parent``, the process that started it, ends.
 
     Linux kills it, or sends it another signal, when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On

@@ -150,6 +150,8 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     types.add_argument("--order", choices=orders, default="retained")
     types.add_argument("--since", type=_seconds, metavar="SECONDS",
                        help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
+    types.add_argument("--until", type=_seconds, metavar="SECONDS",
+                       help="only objects allocated before a recording had run that long")  # fmt: skip
     types.add_argument(
         "--filter", default="", metavar="TEXT",
         help='count only the objects that match this filter, as in the view: \'finding:"Duplicate strings"\'',
@@ -206,7 +208,7 @@ def _dump(command: AddCommand) -> None:
     dump.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
                       help="how long to wait for the process to answer (default: 60)")  # fmt: skip
     dump.add_argument("--every", type=_seconds, metavar="SECONDS",
-                      help="take a series of dumps, one in so many seconds: OUT with a number before its ending")  # fmt: skip
+                      help="take a series, a dump in so many seconds: OUT with a number before its ending")  # fmt: skip
     dump.add_argument("--count", type=_positive, metavar="N", help="how many dumps of a series to take")
     dump.add_argument("--json", action="store_true", help="print JSON")
     _long_work(dump)

@@ -50,7 +50,9 @@ def _each(options: argparse.Namespace) -> Iterator[Path]:
         yield options.out
         return
     out, digits, began = options.out, len(str(options.count)), time.monotonic()
-    files = [out.with_name(f"{out.stem}-{number:0{digits}}{out.suffix}") for number in range(1, options.count + 1)]
+    files = [
+        out.with_name(f"{out.stem}-{number:0{digits}}{out.suffix}") for number in range(1, options.count + 1)
+    ]
     for file in files:
         # before the first is taken: the last may be in the way
         place.check(file.absolute(), force=options.force)

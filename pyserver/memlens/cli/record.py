@@ -59,7 +59,9 @@ def _stop_at_interrupt(stop: Event) -> None:
     signal.signal(signal.SIGINT, interrupted)
 
 
-def _until(stop: Event, seconds: float | None, report: Callable[[str, float | None], None]) -> Callable[[], bool]:
+def _until(
+    stop: Event, seconds: float | None, report: Callable[[str, float | None], None]
+) -> Callable[[], bool]:
     """Whether it is stopped, counted from the first question; meanwhile the time is reported."""
     began: list[float] = []
 

@@ -173,6 +173,7 @@ def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Ins
 
 
 def busy(pid: int, timeout_s: float) -> DumpError:
+    """The error for a program that doesn't answer."""
     advice = phrase("Its main thread may be in a long call; allow more time with --timeout.")
     return no_answer(pid, timeout_s, advice)
 
@@ -248,5 +249,6 @@ def _inner_pid(pid: int) -> int:
 
 
 def is_alive(pid: int) -> bool:
+    """Whether the process is still there."""
     # elsewhere the connection ends with the process
     return linux.is_alive(pid) if sys.platform == "linux" else True

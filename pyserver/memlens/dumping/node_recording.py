@@ -68,9 +68,7 @@ def sampling(
     Raises :class:`DumpError`.
     """
     with explained(pid), inspected(pid, arguments, timeout_s) as inspector:
-        _asked(
-            inspector, pid, "HeapProfiler.startSampling", timeout_s, samplingInterval=_SAMPLED_BYTES
-        )
+        _asked(inspector, pid, "HeapProfiler.startSampling", timeout_s, samplingInterval=_SAMPLED_BYTES)
         while not stopped():
             if inspector.receive(POLL_S) is None and not is_alive(pid):
                 raise ended(pid)

@@ -95,9 +95,7 @@ def record(
     began = time.monotonic()
     with place.writing(out, pid) as file:
         if options.sampling:
-            node_recording.sampling(
-                pid, found.arguments, file, timeout_s=options.timeout_s, stopped=stopped
-            )
+            node_recording.sampling(pid, found.arguments, file, timeout_s=options.timeout_s, stopped=stopped)
         else:
             node_recording.timeline(
                 pid, found.arguments, file, timeout_s=options.timeout_s, stopped=stopped, report=report

@@ -345,8 +345,13 @@ class _File:
         status = tree.read(start, end, len(fields), *map(fields.index, needed), *sums)
         check(status, tree.error_offset)
         ids, functions, parents, counts, sizes = map(np.asarray, tree.take())
-        if float(sizes.sum(dtype=np.float64)) >= MOST_BYTES or float(counts.sum(dtype=np.float64)) >= MOST_BYTES:
-            raise DamagedSnapshotError(phrase("The sizes of the allocation trace add up to more than any memory"))
+        if (
+            float(sizes.sum(dtype=np.float64)) >= MOST_BYTES
+            or float(counts.sum(dtype=np.float64)) >= MOST_BYTES
+        ):
+            raise DamagedSnapshotError(
+                phrase("The sizes of the allocation trace add up to more than any memory")
+            )
         return TraceRows(ids, functions, parents, nodes, np.stack((sizes, counts)).astype(np.int64))
 
     def _locations(self, nodes: int) -> Rows | None:

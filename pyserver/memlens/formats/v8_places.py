@@ -172,7 +172,9 @@ def places_of(
     places = np.empty(0, PLACE_DTYPE)
     if locations is not None:
         places = _definitions(locations, references, internal, names, texts, frames)
-    return Places(Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, allocated, places)
+    return Places(
+        Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, allocated, places
+    )
 
 
 def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[StackTree, U32, I64]:

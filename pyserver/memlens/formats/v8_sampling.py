@@ -31,7 +31,9 @@ VALUES = [
     ValueType("selfSize", "bytes", "live", phrase("Live, estimated")),
     ValueType("samples", "count", "other", phrase("Samples")),
 ]
-_HEAD = re.compile(rb'\{\s*"(?:head"\s*:\s*\{\s*"(?:callFrame|selfSize|id|children)"|samples"\s*:\s*\[\s*\{\s*"size")')
+_HEAD = re.compile(
+    rb'\{\s*"(?:head"\s*:\s*\{\s*"(?:callFrame|selfSize|id|children)"|samples"\s*:\s*\[\s*\{\s*"size")'
+)
 _ANONYMOUS = "(anonymous)"
 
 _Bytes = Annotated[float, Meta(ge=0, le=MOST_VALUE)]
@@ -91,8 +93,8 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         rows[node.id] = row
     counts = np.zeros(len(sizes), np.int64)
     for sample in file.samples:
-        if (row := rows.get(sample.nodeId)) is not None:
-            counts[row] += 1
+        if sample.nodeId in rows:
+            counts[rows[sample.nodeId]] += 1
     values = [np.array(sizes).astype(np.int64), counts]
     if not sums_fit(values):
         raise DamagedSnapshotError(phrase("The sum of the values is too large"))
@@ -129,7 +131,9 @@ def _frame(call: _CallFrame, maps: SourceMaps) -> SourceFrame:
 
 def _notices(samples: int) -> list[Notice]:
     if not samples:
-        return [Notice("no-samples", phrase("The file has no samples: nothing that was recorded is still alive."))]
+        return [
+            Notice("no-samples", phrase("The file has no samples: nothing that was recorded is still alive."))
+        ]
     said = phrase(
         "Sampled: V8 has estimated the bytes from a sample every so many (the file doesn't say how many; 32 KiB in "
         "DevTools, 512 KiB with --heap-prof, unless told otherwise). Lines are those where functions begin."
