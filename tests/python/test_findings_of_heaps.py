@@ -666,6 +666,7 @@ def dotnet_heap(*, has: bool) -> bytes:
         ("System.Byte[]", -1, "System.Private.CoreLib"), ("Free", -1, None), ("App.Shop", 24, "App.dll"),
         ("System.Action<App.Order>", 64, "System.Private.CoreLib"), ("System.Object[]", -1, "System.Private.CoreLib"),
         ("App.View", 24, "App.dll"), ("System.Threading.ThreadLocal.LinkedSlotVolatile<App.Cache>[]", -1, "System"),
+        ("System.EventHandler<App.Args>", 64, "System.Private.CoreLib"), ("App.Page", 24, "App.dll"),
     ]  # fmt: skip
     nodes: list[Node] = [(0, None, [1, 2]), (1, None, [3]), (2, None, [])]
 
@@ -678,7 +679,11 @@ def dotnet_heap(*, has: bool) -> bytes:
     handlers = [add(6, None, add(8, None, add(3, 1_000))) for _ in range(many)]
     event = add(6, None, add(7, 8 * many, *handlers))
     slots = add(9, 800, add(3, 60_000 if has else 60))
-    nodes[shop] = (5, None, [*held, event, slots])
+    # with a page that something else holds as well
+    seen = add(11, None, add(3, 9_000))
+    pages = [add(10, None, add(11, None, add(3, 9_000))) for _ in range(2 if has else 1)]
+    opened = add(10, None, add(7, 16, add(10, None, seen), *pages))
+    nodes[shop] = (5, None, [*held, event, slots, seen, opened])
     statics = add(7, 1_000_000)
     nodes[2] = (2, None, [*(add(3, 500) for _ in range(many)), statics])
     for _ in range(many):
@@ -689,7 +694,7 @@ def dotnet_heap(*, has: bool) -> bytes:
 @pytest.mark.parametrize("has", [True, False])
 def test_rules_for_dotnet(open_dump: Opened, has: bool) -> None:
     found = texts(open_dump(dotnet_heap(has=has), "app.gcdump"))
-    own = {"pinned", "free_blocks", "listeners", "thread_locals"}
+    own = {"pinned", "free_blocks", "listeners", "subscribers", "thread_locals"}
     assert own & set(found) == (own if has else set())
     if has:
         assert found["pinned"].startswith(
@@ -698,6 +703,23 @@ def test_rules_for_dotnet(open_dump: Opened, has: bool) -> None:
         assert found["free_blocks"].startswith("120 free blocks between objects take 2.29 MiB (")
         assert found["listeners"].startswith("Action<Order> has 120 listeners, and they retain ")
         assert found["thread_locals"].startswith("Variables of threads retain 59.4 KiB (2%")
+        assert found["subscribers"].startswith(
+            "2 Page are held by nothing but delegates, as of events (EventHandler<Args>), most of them of Shop @"
+        )
+        assert (
+            " and retain 17.6 KiB (1% of the reachable heap); the largest is Page @" in found["subscribers"]
+        )
+
+
+@pytest.mark.parametrize("path", real_heaps("gcdump/jp_*.gcdump"), ids=lambda path: path.name)
+def test_pages_that_events_keep_in_real_dumps(path: Path, tmp_path: Path) -> None:
+    """Samples with a page that subscribes to its window's ``PropertyChanged`` and never lets go of it."""
+    many = {"jp_leakypage.gcdump": 3, "jp_test1.gcdump": 4}[path.name]
+    with closing(archived(path, tmp_path)) as snapshot:
+        (found,) = table.about(snapshot, ["subscribers"])
+    said = found.finding.sentence.text
+    assert said.startswith(f"{many} LeakyPage are held by nothing but delegates, as of events (Prop")
+    assert "most of them of Window @" in said
 
 
 def test_thread_locals_of_python(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""V8's ``.heapprofile`` (``HeapProfiler.SamplingHeapProfile`` of ``js_protocol.pdl``): a tree of functions with bytes."""
+"""V8's ``.heapprofile`` (``SamplingHeapProfile`` of ``js_protocol.pdl``): a tree of functions with bytes."""
 
 import json
 from collections import Counter

@@ -60,6 +60,7 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     runtime.class_loaders: ("class_loaders",),
     runtime.finalizers: ("finalizers",),
     runtime.thread_locals: ("thread_locals",),
+    dotnet.subscribers: ("subscribers",),
     dotnet.pinned: ("pinned",),
     dotnet.free_blocks: ("free_blocks",),
     duplicates.strings: ("duplicate_strings",),
