@@ -704,10 +704,8 @@ def test_rules_for_dotnet(open_dump: Opened, has: bool) -> None:
         assert found["listeners"].startswith("Action<Order> has 120 listeners, and they retain ")
         assert found["thread_locals"].startswith("Variables of threads retain 59.4 KiB (2%")
         assert found["subscribers"].startswith(
-            "2 Page are held by nothing but delegates, as of events (EventHandler<Args>), most of them of Shop @"
-        )
-        assert (
-            " and retain 17.6 KiB (1% of the reachable heap); the largest is Page @" in found["subscribers"]
+            "2 Page are held by nothing but delegates, as of events (EventHandler<Args>), most of them of Shop, "
+            "and retain 17.6 KiB (1% of the reachable heap); the largest is Page."
         )
 
 
