@@ -1221,6 +1221,7 @@ export interface GraphInfo {
   truncated: boolean;
   native_bytes: number;
   image_types: number[];
+  moments: number;
   has_modules: boolean;
   allocations: ProfileInfo | null;
 }
@@ -1460,6 +1461,12 @@ export interface HeapMergedPathsParams {
   node: number;
   offset: number;
   limit: number;
+}
+
+/** When a recording's objects were allocated; a filter says which of them are told apart. */
+export interface HeapMomentsParams {
+  snapshot: string;
+  filter: string;
 }
 
 /** An object by its number; the answer has its group of the tree grouped `by`. */
@@ -2055,6 +2062,23 @@ export interface MomentParams {
   filter?: string;
 }
 
+/**
+ * Objects by when they were allocated, in bins of `bin_us` from the start of the recording on.
+ *
+ * A bin has the objects that `since:` its beginning and `until:` its end have. `fitting_bytes` are those of the
+ * objects that fit the filter without these terms, None if it has no others; `allocated_bytes` is None where the
+ * recorder didn't write it down. The last two are of objects that existed before.
+ */
+export interface MomentsAnswer {
+  bin_us: number;
+  live_bytes: number[];
+  live_objects: number[];
+  fitting_bytes: number[] | null;
+  allocated_bytes: number[] | null;
+  before_bytes: number;
+  before_objects: number;
+}
+
 /** A message for people about something that the file lacks. `code` is stable. */
 export interface Notice {
   code: string;
@@ -2400,7 +2424,11 @@ export interface Problem {
   retry: boolean;
 }
 
-/** A process whose heap can be dumped. `ending` is what names of such dumps end in, `.hprof`. */
+/**
+ * A process whose heap can be dumped. `ending` is what names of such dumps end in, `.hprof`.
+ *
+ * `recorded` says whether its allocations can be recorded as well.
+ */
 export interface ProcessRow {
   pid: number;
   runtime: string;
@@ -2408,6 +2436,7 @@ export interface ProcessRow {
   command: string;
   resident_bytes: number;
   ending: string;
+  recorded: boolean;
 }
 
 /** Nothing: the answer is about the machine on which the server runs, and its user. */
@@ -2511,6 +2540,19 @@ export interface ProgressParams {
   view: string;
   stage: string;
   fraction: number | null;
+}
+
+/**
+ * Record the allocations of a process into the file `out`, for `seconds` or until they are told to stop.
+ *
+ * `sampling` only estimates what each stack holds. Otherwise as `memlens/dump`; the stage is how long it has run.
+ */
+export interface RecordParams {
+  pid: number;
+  out: string;
+  view: string;
+  sampling: boolean;
+  seconds: number | null;
 }
 
 /**
@@ -3006,6 +3048,14 @@ export interface StepsParams {
   filter?: string;
 }
 
+/** Stop the recording whose progress goes to that view, and write it. */
+export interface StopRecordingParams {
+  view: string;
+}
+
+/** Nothing: the recording's own request is answered when the file is whole. */
+export type StopRecordingResult = Record<string, never>;
+
 /** A picture as an SVG document. */
 export interface SvgResult {
   svg: string;
@@ -3301,6 +3351,7 @@ export interface Requests {
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
   'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
+  'memlens/heapMoments': { params: HeapMomentsParams; result: MomentsAnswer };
   'memlens/heapThreads': { params: HeapThreadsParams; result: ThreadsAnswer };
   'memlens/heapStack': { params: HeapStackParams; result: ThreadStackAnswer };
   'memlens/heapVariables': { params: HeapVariablesParams; result: VariablesAnswer };
@@ -3334,6 +3385,8 @@ export interface Requests {
   'memlens/fleetFetch': { params: FleetFetchParams; result: FleetFetchResult };
   'memlens/processes': { params: ProcessesParams; result: ProcessesResult };
   'memlens/dump': { params: DumpParams; result: DumpResult };
+  'memlens/record': { params: RecordParams; result: DumpResult };
+  'memlens/stopRecording': { params: StopRecordingParams; result: StopRecordingResult };
   'memlens/tool': { params: ToolParams; result: ToolResult };
 }
 
@@ -3414,6 +3467,7 @@ export const VIEW_METHODS = [
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
   'memlens/heapCut',
+  'memlens/heapMoments',
   'memlens/heapThreads',
   'memlens/heapStack',
   'memlens/heapVariables',

@@ -7,6 +7,7 @@ import { chooseOther, chooseSeries, registerCompareCommands } from './commands/c
 import { registerFleetCommands } from './commands/fleet';
 import { registerLineCommands } from './commands/lines';
 import { registerDumpCommand } from './commands/dump';
+import { registerRecordCommands } from './commands/record';
 import { choosePython, openAsText, registerOpenCommands } from './commands/open';
 import { isPageActive, PageOffers } from './commands/pages';
 import { registerRedactCommand } from './commands/redact';
@@ -69,6 +70,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
     registerDumpCommand(editors, server),
+    registerRecordCommands(editors, server),
     registerRedactCommand(editors, server),
     registerLinks(editors),
     registerOpenCommands(context.extensionUri, editors),

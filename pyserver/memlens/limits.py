@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 SHARE = 0.8
@@ -72,25 +73,28 @@ def lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
-def end_with(parent: int, signal_number: int | None = None) -> None:
+def end_with(parent: int, signal_number: int | None = None, heard: Callable[[], None] | None = None) -> None:
     """Make this process end when ``parent``, the process that started it, ends.
 
     Linux kills it, or sends it another signal, when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On
-    other systems it ends at the end of stdin, which the parent must keep open.
+    other systems it ends at the end of stdin, which the parent must keep open. ``heard`` is called, in another thread,
+    when the parent writes anything there.
     """
+    if heard is not None or sys.platform != "linux":
+        threading.Thread(target=_listen, args=(heard,), daemon=True).start()
     if sys.platform == "linux":
         _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL if signal_number is None else signal_number)
         if os.getppid() != parent:
             os._exit(1)  # the parent ended before the call
-    else:
-        threading.Thread(target=_end_with_stdin, daemon=True).start()
 
 
-def _end_with_stdin() -> None:
+def _listen(heard: Callable[[], None] | None) -> None:
     with contextlib.suppress(OSError, ValueError):
         while os.read(sys.stdin.fileno(), 1024):
-            pass
-    os._exit(1)
+            if heard is not None:
+                heard()
+    if sys.platform != "linux":
+        os._exit(1)
 
 
 def share_one_heap() -> None:

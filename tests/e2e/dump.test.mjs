@@ -1,4 +1,4 @@
-// A running program: one command lists it, takes its heap dump, and opens that.
+// A running program: one command lists it, takes its heap dump or records its allocations, and opens that.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,13 @@ const SERVICE = `
 class Session { constructor(user) { this.user = user; } }
 const kept = Array.from({ length: +process.argv[2] }, (_, user) => new Session(user));
 console.log('ready');
-setInterval(() => kept.length, 1000);
+// what a recording shows: some are kept and more are not
+let last;
+const visits = [];
+setInterval(() => {
+  visits.push({ of: kept[0], texts: [] });
+  last = Array.from({ length: 50 }, (_, user) => ({ user, texts: [] }));
+}, 20);
 `;
 
 let vscode;
@@ -52,6 +58,12 @@ async function start(sessions) {
 /** Chooses a program in the list, and where its dump is saved. */
 async function take(program, file) {
   await vscode.runCommand('Memlens: Take Heap Dump…');
+  const shown = await choose(program);
+  await vscode.choosePath(/checkout-service-\d{8}-\d{6}\.heapsnapshot$/, path.join(vscode.folder, file));
+  return shown;
+}
+
+async function choose(program) {
   const { page } = vscode;
   const rows = page.locator('.quick-input-list .monaco-list-row');
   await rows.first().waitFor();
@@ -62,7 +74,6 @@ async function take(program, file) {
   const shown = await row.innerText();
   await vscode.screenshot('dump-chosen');
   await page.keyboard.press('Enter');
-  await vscode.choosePath(/checkout-service-\d{8}-\d{6}\.heapsnapshot$/, path.join(vscode.folder, file));
   return shown;
 }
 
@@ -104,4 +115,45 @@ test('a dump that is cancelled leaves nothing, and the program runs on', async (
   assert.ok(!existsSync(path.join(vscode.folder, 'second.heapsnapshot')));
   assert.equal(program.exitCode, null);
   assert.equal(program.signalCode, null);
+});
+
+test('allocations are recorded until they are stopped, and a range of their time filters the view', async () => {
+  const program = await start(10);
+  const { page } = vscode;
+  const file = 'recorded.heaptimeline';
+  await vscode.runCommand('Memlens: Record Allocations…');
+  await choose(program);
+  await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Every object, over time' }).waitFor();
+  await vscode.screenshot('record-kinds');
+  await page.keyboard.press('Enter');
+  await vscode.choosePath(/checkout-service-\d{8}-\d{6}\.heaptimeline$/, path.join(vscode.folder, file));
+  const running = page.locator('.statusbar-item', { hasText: /0:0[3-9]/ });
+  await running.waitFor();
+  await vscode.runCommand('Notifications: Show Notifications');
+  const link = page.locator('.notification-list-item a', { hasText: 'Stop and Open' });
+  await link.waitFor();
+  await vscode.screenshot('record-progress');
+  await link.click();
+  await page.locator('.tab.active', { hasText: file }).waitFor();
+  await running.waitFor({ state: 'hidden' });
+  assert.equal(program.exitCode, null);
+  const view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+  const chart = view.locator('.heap-recorded-chart');
+  await view.locator('.heap-recorded-legend', { hasText: 'Freed since' }).waitFor();
+  await vscode.screenshot('record-open');
+  await chart.focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Shift+PageDown');
+  const words = view.locator('.heap-recorded-head [role=status]');
+  await words.filter({ hasText: /^0 s to 1\.1 s: .* still alive, .* freed$/ }).waitFor();
+  const { objects } = await vscode.memlens('types', file, '--since', '0', '--until', '1.1');
+  assert.ok(objects > 10 && (await words.innerText()).includes(` in ${objects} objects still alive`));
+  const filter = view.locator('.filter-input');
+  assert.equal(await filter.inputValue(), 'since:0 until:1.1');
+  await vscode.screenshot('record-range');
+  await chart.focus();
+  await page.keyboard.press('Escape');
+  await words.filter({ hasText: /^$/ }).waitFor({ state: 'attached' });
+  assert.equal(await filter.inputValue(), '');
 });

@@ -129,6 +129,100 @@ def test_a_dump_of_node(tmp_path: Path, node: Start) -> None:
     assert [each.name for each in tmp_path.iterdir() if "partial" in each.name] == []
 
 
+BUSY_JS = """
+class Order { constructor(number) { this.number = number; this.lines = [number]; } }
+const kept = [];
+let last;
+console.log("ready");
+setInterval(() => {
+  kept.push(new Order(kept.length));
+  last = Array.from({ length: 500 }, (_, number) => new Order(number));
+}, 20);
+"""
+
+
+@pytest.fixture
+def busy(tmp_path: Path, start: Start) -> "subprocess.Popen[str]":
+    """A program that allocates much and keeps little of it."""
+    (tmp_path / "orders.js").write_text(BUSY_JS)
+    return start("node", f"--inspect-port={free_port()}", tmp_path / "orders.js")
+
+
+@needs_node
+def test_allocations_are_recorded_over_time(tmp_path: Path, busy: "subprocess.Popen[str]") -> None:
+    out = tmp_path / "orders.heaptimeline"
+    said = json.loads(memlens("record", busy.pid, out, "--for", "1.5", "--json").stdout)
+    assert (said["file_bytes"], stat.S_IMODE(out.stat().st_mode)) == (out.stat().st_size, 0o600)
+    assert said["seconds"] >= 1.5
+    graph = load(out)
+    assert 1_000_000 < int(graph.samples["time_us"][-1]) < 30_000_000
+    # each look at the heap still saw the latest orders, which are gone now
+    allocated = int(graph.samples["allocated_bytes"][1:].sum())
+    assert allocated > 500 * 24 * 3
+    assert graph.allocated is not None
+    orders = [f.line for f in graph.frames.frames if Path(f.file).name == "orders.js"]
+    assert 2 in orders
+    rows = json.loads(memlens("types", out, "--since", "0", "--json").stdout)["types"]
+    kept = next(row["count"] for row in rows if row["type"] == "Order")
+    query = "SELECT total FROM value_types WHERE name = 'allocated_objects'"
+    (total,) = json.loads(memlens("sql", out, query, "--json").stdout)
+    assert 500 < kept < 2_000
+    assert total["total"] > 5 * kept
+    assert listens(busy) == set(), "the inspector is closed again"
+    assert busy.poll() is None
+
+
+@needs_node
+def test_a_recording_ends_at_an_interrupt_or_is_given_up(
+    tmp_path: Path, busy: "subprocess.Popen[str]"
+) -> None:
+    out = tmp_path / "out" / "orders.heaptimeline"
+    out.parent.mkdir()
+    command = [sys.executable, "-m", "memlens", "record", str(busy.pid), str(out), "--progress", "json"]
+    for end, is_whole in ((signal.SIGTERM, False), (signal.SIGINT, True)):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as recording:
+            assert recording.stdout is not None
+            assert json.loads(recording.stdout.readline()) == {
+                "type": "progress",
+                "stage": "0:00",
+                "fraction": None,
+            }
+            recording.send_signal(end)
+            assert ('"done"' if is_whole else '"interrupted"') in recording.stdout.read()
+        assert [each.name for each in out.parent.iterdir()] == ([out.name] if is_whole else [])
+    assert len(load(out).samples)
+    deadline = time.monotonic() + 60
+    while listens(busy):
+        assert time.monotonic() < deadline, "the inspector stayed open"
+        time.sleep(0.1)
+    assert busy.poll() is None
+
+
+@needs_node
+def test_allocations_are_sampled(tmp_path: Path, busy: "subprocess.Popen[str]") -> None:
+    out = tmp_path / "orders.heapprofile"
+    memlens("record", busy.pid, out, "--sampling", "--for", "1")
+    lines = json.loads(memlens("lines", out, "--json").stdout)["lines"]
+    assert any(Path(row["file"]).name == "orders.js" and row["itself"] > 10_000 for row in lines)
+    assert "isn't Node.js" in memlens("record", os.getpid(), tmp_path / "x", status=1).stderr
+
+
+@needs_node
+def test_a_series_of_dumps(tmp_path: Path, busy: "subprocess.Popen[str]") -> None:
+    out = tmp_path / "orders.heapsnapshot"
+    assert "both --every and --count" in refused(busy.pid, out, "--every", "1")
+    files = [tmp_path / f"orders-{number}.heapsnapshot" for number in (1, 2)]
+    files[1].touch()
+    assert "orders-2.heapsnapshot exists" in refused(busy.pid, out, "--every", "1", "--count", "2")
+    assert not files[0].exists()
+    said = json.loads(
+        memlens("dump", busy.pid, out, "--every", "1", "--count", "2", "--force", "--json").stdout
+    )
+    assert [row["file"] for row in said] == [str(file) for file in files]
+    first, second = (types_in(file)["Order"] for file in files)
+    assert 500 < first < second
+
+
 @needs_node
 def test_an_inspector_that_does_not_answer_is_closed_later(tmp_path: Path, start: Start) -> None:
     """It was opened for the dump, and whoever reaches it can make the program run anything."""

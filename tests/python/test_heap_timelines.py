@@ -3,9 +3,11 @@
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 from tests.python.conftest import DATA
 from tests.python.graph_reading import load, outcome
 from tests.python.heap_archives import archived
@@ -13,8 +15,11 @@ from tests.python.heap_files import small_heap
 
 from memlens.cli import main
 from memlens.errors import BadRequestError
+from memlens.formats.v8_sections import ALLOCATED_FIELD
+from memlens.store.models import graph_of
 from memlens.store.objects.moments import allocated_us
 from memlens.views.graph.filters import chosen
+from memlens.views.graph.moments import moments
 
 REAL = DATA / "heap" / "v8" / "alloctrack_node24.heapsnapshot.zst"
 SAMPLES = [0, 5, 1_000_000, 9, 2_500_000, 20, 3_000_000, 12]
@@ -33,12 +38,17 @@ def test_each_object_belongs_to_the_interval_of_its_id(
         found = chosen(snapshot, "since:2")
         assert found is not None
         assert np.flatnonzero(found.mask(snapshot)).tolist() == np.flatnonzero(expected >= 2e6).tolist()
-        for wrong in ("since:x", "since:-1", "since:1,2", "since<3"):
+        within = chosen(snapshot, "since:1 until:2.5")
+        assert within is not None
+        assert (
+            np.flatnonzero(within.mask(snapshot)).tolist() == np.flatnonzero(expected == 1_000_000).tolist()
+        )
+        for wrong in ("since:x", "since:-1", "since:1,2", "since<3", "until:x", "until>3"):
             with pytest.raises(BadRequestError):
                 chosen(snapshot, wrong)
     cache = ["--cache-dir", str(tmp_path / "cache")]
-    for since, count in (("0", 7), ("2", 5), ("9", 0)):
-        assert main(["types", str(path), "--since", since, "--json", *cache]) == 0
+    for since, until, count in (("0", "9", 7), ("2", "9", 5), ("0", "2.5", 2), ("9", "10", 0)):
+        assert main(["types", str(path), "--since", since, "--until", until, "--json", *cache]) == 0
         assert sum(row["count"] for row in _rows(capsys)) == count
     assert main(["types", str(path), "--since", "0", "--search", "sess", *cache]) == 0
     assert capsys.readouterr().out.splitlines()[-1].endswith("Session, defined at /home/me/app/leak.js:3")
@@ -56,6 +66,40 @@ def _rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, int]]:
     return found
 
 
+def test_what_is_alive_and_what_was_allocated_over_time(tmp_path: Path) -> None:
+    path, heap = tmp_path / "small.heaptimeline", small_heap()
+    header = heap.sections()["snapshot"] | {ALLOCATED_FIELD: [9_999, 500, 3_000]}
+    path.write_bytes(heap.data(samples=SAMPLES, snapshot=header))
+    with closing(archived(path, tmp_path)) as snapshot:
+        objects = snapshot.objects
+        times = allocated_us(objects, slice(None))
+        shallow = objects.shallow.astype(np.int64)
+        found = moments(snapshot, "since:1 type:(array),Session")
+        bins = range(len(found.live_bytes))
+        assert found.bin_us * len(bins) > 3_000_000
+        of_bins = [(times >= b * found.bin_us) & (times < (b + 1) * found.bin_us) for b in bins]
+        assert found.live_bytes == [int(shallow[mask].sum()) for mask in of_bins]
+        assert found.live_objects == [int(mask.sum()) for mask in of_bins]
+        assert found.before_bytes + sum(found.live_bytes) == int(shallow.sum())
+        assert found.before_objects + sum(found.live_objects) == len(times)
+        named = chosen(snapshot, "type:(array),Session")
+        assert named is not None
+        fits = named.mask(snapshot)
+        assert found.fitting_bytes == [int(shallow[mask & fits].sum()) for mask in of_bins]
+        assert moments(snapshot, "until:2").fitting_bytes is None
+        # what was there before isn't of any time
+        assert found.allocated_bytes is not None
+        assert {at: size for at, size in enumerate(found.allocated_bytes) if size} == {
+            1_000_000 // found.bin_us: 500, 2_500_000 // found.bin_us: 3_000,
+        }  # fmt: skip
+    bad: list[object] = [[-1], [2**60], ["1"], {}]
+    for wrong in bad:
+        assert outcome(path, heap.data(samples=SAMPLES, snapshot=header | {ALLOCATED_FIELD: wrong})), wrong
+    path.write_bytes(heap.data(samples=SAMPLES))
+    with closing(archived(path, tmp_path / "other")) as snapshot:
+        assert moments(snapshot, "").allocated_bytes is None
+
+
 def test_a_dump_without_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "small.heapsnapshot"
     path.write_bytes(small_heap().data())
@@ -69,6 +113,14 @@ def test_a_dump_without_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_real_recording(tmp_path: Path) -> None:
     """A program that imports 400 orders every 60 ms, ten times."""
     graph = load(REAL)
+    file = json.loads(zstandard.ZstdDecompressor().decompressobj().decompress(REAL.read_bytes()))
+    assert file["snapshot"]["meta"]["trace_node_fields"] == [
+        "id", "function_info_index", "count", "size", "children",
+    ]  # fmt: skip
+    # what is charged to V8's own root has no frame
+    counts, sizes = _below(file["trace_tree"][4])
+    assert graph.allocated is not None
+    assert graph.allocated.sum(axis=1).tolist() == [sizes, counts]
     assert len(graph.samples) > 5
     with closing(archived(REAL, tmp_path)) as snapshot:
         types = graph.types.name.tolist()
@@ -81,3 +133,16 @@ def test_a_real_recording(tmp_path: Path) -> None:
         assert len(np.unique(known)) >= 5
         assert 300_000 < int(known.max()) - int(known.min()) < 60_000_000
         assert int((times < 0).sum()) < 1_000
+        allocations = graph_of(snapshot.info).allocations
+        assert allocations is not None
+        totals = {value.name: value.total for value in allocations.values}
+        assert (totals["allocated_bytes"], totals["allocated_objects"]) == (sizes, counts)
+        assert moments(snapshot, "").before_objects < len(graph.objects)
+
+
+def _below(children: list[Any]) -> tuple[int, int]:
+    """The objects and the bytes of nodes of the trace, and of all below them."""
+    counts, sizes = sum(children[2::5]), sum(children[3::5])
+    for more in map(_below, children[4::5]):
+        counts, sizes = counts + more[0], sizes + more[1]
+    return counts, sizes

@@ -19,6 +19,7 @@ PROGRAMS = {
     "massif.out.ledger": ("ledger.cpp", "char *note = new char[64];"),
     "service.heaptrack.zst": ("service.cpp", None),
     "tracemalloc.pickle": ("index.py", "line = "),
+    "words.heapprofile": ("words.js", "function lineOf"),
 }
 
 

@@ -18,7 +18,17 @@ from tests.python.archived import (
     tracemalloc_shown,
 )
 from tests.python.conftest import DATA, REAL, ROOT, real_files, real_profiles
-from tests.python.replays import dhat, heap_text, heaptrack, massif, memray, pprof, torch, tracemalloc
+from tests.python.replays import (
+    dhat,
+    heap_text,
+    heaptrack,
+    massif,
+    memray,
+    pprof,
+    torch,
+    tracemalloc,
+    v8_sampling,
+)
 from tests.python.replays.stacks import Frame, Line, Profile, Stack, Sums
 from tests.python.test_memray import needs_memray, python_for
 
@@ -286,6 +296,7 @@ READ: dict[str, tuple[Callable[[Path], Profile], list[Path]]] = {
     "massif": (massif.read, [*real_profiles("massif/*"), FIXTURES / "massif.out.ledger"]),
     "dhat": (dhat.read, [*real_profiles("dhat/*", "public/firefox/*"), FIXTURES / "ledger.dhat.json"]),
     "tracemalloc": (tracemalloc.read, [*real_profiles("tracemalloc/*"), FIXTURES / "tracemalloc.pickle"]),
+    "v8 sampling": (v8_sampling.read, [FIXTURES / "words.heapprofile"]),
     "heap text": (heap_text.read, [*real_profiles(*HEAP_TEXT), FIXTURES / "go-heap.debug1.txt"]),
     "memray": (
         lambda path: memray.read(path, python_for(path)),

@@ -6,7 +6,7 @@ import { siblingsOf, whenOf } from './siblings';
 
 const ENDINGS = [
   ...['pickle', 'pkl', 'json', 'html', 'gz', 'zst', 'pb', 'pprof', 'heap', 'bin'],
-  ...['heapsnapshot', 'heaptimeline', 'hprof', 'gcdump', 'pyheap', 'tracemalloc'],
+  ...['heapsnapshot', 'heaptimeline', 'heapprofile', 'hprof', 'gcdump', 'pyheap', 'tracemalloc'],
 ];
 
 function filters(): Record<string, string[]> {

@@ -12,7 +12,21 @@ import { showWork } from '../server/work';
 export function registerDumpCommand(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
   return vscode.commands.registerCommand('memlens.takeDump', async () => {
     try {
-      const process = await choose(server);
+      const { processes } = await server.request('memlens/processes', {});
+      if (processes.length === 0) {
+        void vscode.window.showInformationMessage(
+          vscode.l10n.t(
+            'None of your processes can be dumped: none runs Java, Node.js, .NET, or Python 3.14 or later.',
+          ),
+        );
+        return;
+      }
+      const process = await chooseProcess(processes, {
+        title: vscode.l10n.t('Take Heap Dump'),
+        placeHolder: vscode.l10n.t(
+          'The process pauses meanwhile; Node.js also needs several times its heap.',
+        ),
+      });
       if (process === undefined) return;
       const target = await vscode.window.showSaveDialog({
         title: vscode.l10n.t('Save the Heap Dump of {0}', process.name),
@@ -31,16 +45,11 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
   });
 }
 
-async function choose(server: Server): Promise<ProcessRow | undefined> {
-  const { processes } = await server.request('memlens/processes', {});
-  if (processes.length === 0) {
-    void vscode.window.showInformationMessage(
-      vscode.l10n.t(
-        'None of your processes can be dumped: none runs Java, Node.js, .NET, or Python 3.14 or later.',
-      ),
-    );
-    return undefined;
-  }
+/** Let the user choose one of the processes. */
+export async function chooseProcess(
+  processes: readonly ProcessRow[],
+  words: Pick<vscode.QuickPickOptions, 'title' | 'placeHolder'>,
+): Promise<ProcessRow | undefined> {
   const chosen = await vscode.window.showQuickPick(
     processes.map((process) => ({
       label: withoutIcons(process.name),
@@ -53,17 +62,13 @@ async function choose(server: Server): Promise<ProcessRow | undefined> {
       detail: withoutIcons(process.command),
       process,
     })),
-    {
-      title: vscode.l10n.t('Take Heap Dump'),
-      placeHolder: vscode.l10n.t('The process pauses meanwhile; Node.js also needs several times its heap.'),
-      matchOnDescription: true,
-      matchOnDetail: true,
-    },
+    { ...words, matchOnDescription: true, matchOnDetail: true },
   );
   return chosen?.process;
 }
 
-function folder(): vscode.Uri {
+/** Where files are written, unless the user says otherwise. */
+export function folder(): vscode.Uri {
   const [first] = vscode.workspace.workspaceFolders ?? [];
   return first?.uri ?? vscode.Uri.file(os.homedir());
 }

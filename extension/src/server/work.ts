@@ -4,7 +4,7 @@ import type { Server } from './client';
 
 /**
  * Show the progress of a request that reports it by a view's name, which `ask` gets, and let the user cancel it. While
- * it isn't known how much there is to do, the stage says what is done.
+ * it isn't known how much there is to do, the stage says what is done, in the `words` for it.
  *
  * Returns its answer; undefined if the user cancelled. Throws what went wrong.
  */
@@ -12,6 +12,7 @@ export function showWork<T>(
   server: Server,
   title: string,
   ask: (view: string, token: vscode.CancellationToken) => Promise<T>,
+  words: (stage: string, view: string) => string = (stage) => stage,
 ): Thenable<T | undefined> {
   const view = `work:${randomBytes(8).toString('hex')}`;
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
@@ -20,7 +21,7 @@ export function showWork<T>(
     const listening = server.onDidProgress(({ view: of, stage, fraction }) => {
       if (of !== view) return;
       if (fraction === null) {
-        progress.report({ message: stage });
+        progress.report({ message: words(stage, view) });
         return;
       }
       const percent = Math.floor(fraction * 100);

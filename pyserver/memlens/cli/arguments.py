@@ -44,6 +44,7 @@ def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
         _libraries_and_cache(sub)
     _cache(ingest)
     _dump(command)
+    _record(command)
     _redact(command)
     add_fleet(command, _positive)
     command("lsp", "Run the language server on stdin and stdout.")
@@ -149,6 +150,8 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     types.add_argument("--order", choices=orders, default="retained")
     types.add_argument("--since", type=_seconds, metavar="SECONDS",
                        help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
+    types.add_argument("--until", type=_seconds, metavar="SECONDS",
+                       help="only objects allocated before a recording had run that long")  # fmt: skip
     types.add_argument(
         "--filter", default="", metavar="TEXT",
         help='count only the objects that match this filter, as in the view: \'finding:"Duplicate strings"\'',
@@ -204,8 +207,32 @@ def _dump(command: AddCommand) -> None:
     dump.add_argument("--all", action="store_true", help="Java only: include unreachable objects (garbage)")
     dump.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
                       help="how long to wait for the process to answer (default: 60)")  # fmt: skip
+    dump.add_argument("--every", type=_seconds, metavar="SECONDS",
+                      help="take a series, a dump in so many seconds: OUT with a number before its ending")  # fmt: skip
+    dump.add_argument("--count", type=_positive, metavar="N", help="how many dumps of a series to take")
     dump.add_argument("--json", action="store_true", help="print JSON")
     _long_work(dump)
+
+
+def _record(command: AddCommand) -> None:
+    record = command(
+        "record",
+        "Record what a running Node.js process allocates, until Ctrl+C or for a time: each object that is still alive "
+        "at the end, when it was allocated and by which stack. Meanwhile V8 collects garbage 20 times a second. "
+        "--sampling only estimates what each stack holds, at little cost.",
+    )
+    record.add_argument("pid", type=_positive, metavar="PID")
+    record.add_argument("out", type=Path, metavar="OUT", nargs="?",
+                        help="the file to write (default: named for the program and the time)")  # fmt: skip
+    record.add_argument("--for", type=_seconds, metavar="SECONDS", dest="seconds",
+                        help="stop after so long (default: at Ctrl+C)")  # fmt: skip
+    record.add_argument("--sampling", action="store_true",
+                        help="only estimates by stack (.heapprofile), for programs in production")  # fmt: skip
+    record.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
+    record.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
+                        help="how long to wait for the process to answer (default: 60)")  # fmt: skip
+    record.add_argument("--json", action="store_true", help="print JSON")
+    _long_work(record)
 
 
 def _redact(command: AddCommand) -> None:

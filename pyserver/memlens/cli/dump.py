@@ -2,10 +2,14 @@
 
 import argparse
 import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 from memlens import limits
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
+from memlens.dumping import place
 from memlens.dumping.processes import Process, dumpable
 from memlens.dumping.runtimes import NAMES
 from memlens.dumping.take import Options, Taken, take
@@ -24,24 +28,56 @@ def run(options: argparse.Namespace) -> int:
     if options.parent:
         # not at once: Node.js' inspector is to be closed first
         limits.end_with(options.parent, signal.SIGTERM)
+    if (options.every is None) != (options.count is None):
+        raise BadRequestError(
+            phrase("A series needs both --every and --count"),
+            advice=phrase("memlens dump PID OUT --every 10 --count 5"),
+        )
+    taken = [_taken(options, out) for out in _each(options)]
+    if options.progress == "json":
+        message_line({"type": "done", "archive": str(options.out), "note": None})
+    elif options.json:
+        rows = [{"file": str(out), **_described(one.process), **_cost(one)} for out, one in taken]
+        json_line(rows[0] if options.count is None else rows)
+    elif len(taken) > 1:
+        say("memlens compare " + " ".join(str(out) for out, _ in taken))
+    return 0
+
+
+def _each(options: argparse.Namespace) -> Iterator[Path]:
+    """The files to write, each when it is time for it: of a series, those that are numbered."""
+    if options.count is None:
+        yield options.out
+        return
+    out, digits, began = options.out, len(str(options.count)), time.monotonic()
+    files = [
+        out.with_name(f"{out.stem}-{number:0{digits}}{out.suffix}") for number in range(1, options.count + 1)
+    ]
+    for file in files:
+        # before the first is taken: the last may be in the way
+        place.check(file.absolute(), force=options.force)
+    for number, file in enumerate(files):
+        time.sleep(max(began + number * options.every - time.monotonic(), 0))
+        yield file
+
+
+def _taken(options: argparse.Namespace, out: Path) -> tuple[Path, Taken]:
     report = reporter(options.progress)
 
     def grown(size: int, fraction: float | None) -> None:
         report(format_bytes(size) if size else "", fraction)
 
     asked = Options(not options.no_texts, not options.all, options.timeout, options.force)
-    taken = take(options.pid, options.out, asked, grown)
+    taken = take(options.pid, out, asked, grown)
     report("done", 1.0)
-    if options.progress == "json":
-        message_line({"type": "done", "archive": str(options.out), "note": None})
-    elif options.json:
-        json_line({"file": str(options.out), **_described(taken.process), **_cost(taken)})
-    elif taken.cost is not None:
-        say(summary(options.out, taken.cost))
+    if options.progress == "json" or options.json:
+        return out, taken
+    if taken.cost is not None:
+        say(summary(out, taken.cost))
     else:
         name = phrase("the process") if taken.process.runtime is None else NAMES[taken.process.runtime.kind]
-        say(f"{options.out}: {format_bytes(taken.bytes)} of {name}, in {taken.seconds:.2f} s")
-    return 0
+        say(f"{out}: {format_bytes(taken.bytes)} of {name}, in {taken.seconds:.2f} s")
+    return out, taken
 
 
 def _list(options: argparse.Namespace) -> int:

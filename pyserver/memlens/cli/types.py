@@ -15,11 +15,13 @@ from memlens.views.selection.filters import quoted
 
 
 def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesAnswer:
-    if options.since is None and not options.filter.strip():
+    if options.since is None and options.until is None and not options.filter.strip():
         return types(snapshot, options.order, options.search, 0, top)
     terms = [options.filter, *(f"type:{quoted(word)}" for word in options.search.split())]
     if options.since is not None:
         terms.append(f"since:{options.since:g}")
+    if options.until is not None:
+        terms.append(f"until:{options.until:g}")
     order: HeapOrder = "name" if options.order == "type" else options.order
     found = heap_types(snapshot, " ".join(terms), order, None, "package", 0, top, reverse=False)
     return TypesAnswer(found.rows, found.offset, found.total, found.objects, found.shallow_bytes)

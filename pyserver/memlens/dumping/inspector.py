@@ -32,6 +32,7 @@ class _Event(msgspec.Struct):
     chunk: str = ""
     done: int = 0
     total: int = 0
+    statsUpdate: list[int] = []  # noqa: N815 - the key of the protocol
 
 
 class Message(msgspec.Struct):

@@ -19,7 +19,7 @@ from memlens.dumping.errors import DumpError, ended, no_answer
 from memlens.dumping.inspector import Address, Inspector, InspectorError, session
 from memlens.texts import phrase
 
-_POLL_S = 0.1
+POLL_S = 0.1
 _LATE_S = 5.0
 """How long an inspector is waited for, and then for that it closes, once it is no longer needed."""
 
@@ -43,30 +43,21 @@ def write(
     ``report`` gets the bytes written so far, and before there are any how much of the heap V8 has gone through, 0 to 1.
     Raises :class:`DumpError`.
     """
+    with explained(pid), inspected(pid, arguments, timeout_s) as inspector, file.open("wb") as output:
+        if not received(inspector, pid, "HeapProfiler.takeHeapSnapshot", output.write, timeout_s, report):
+            raise DumpError(
+                phrase("Process {pid} sent no heap snapshot", pid=str(pid)),
+                advice=phrase("Call v8.writeHeapSnapshot() in the program."),
+            )
+
+
+@contextlib.contextmanager
+def explained(pid: int) -> Iterator[None]:
+    """Say of a connection that was closed what it means."""
     try:
-        with _inspected(pid, arguments, timeout_s) as inspector, file.open("wb") as output:
-            asked, written = inspector.send("HeapProfiler.takeHeapSnapshot", reportProgress=True), 0
-            has_begun, deadline = False, time.monotonic() + timeout_s
-            while (message := inspector.receive(_POLL_S)) is None or message.id != asked:
-                if message is None:
-                    if not _is_alive(pid):
-                        raise ended(pid)
-                    if not has_begun and time.monotonic() > deadline:
-                        raise _busy(pid, timeout_s)
-                    continue
-                has_begun = True
-                if message.params.chunk:
-                    written += output.write(message.params.chunk.encode())
-                    report(written, None)
-                elif message.params.total:
-                    report(0, message.params.done / message.params.total)
-            if message.error is not None or not written:
-                raise DumpError(
-                    phrase("Process {pid} sent no heap snapshot", pid=str(pid)),
-                    advice=phrase("Call v8.writeHeapSnapshot() in the program."),
-                )
+        yield
     except InspectorError as error:
-        if not _is_alive(pid):
+        if not is_alive(pid):
             raise ended(pid) from error
         raise DumpError(
             phrase("Process {pid} closed the connection before its heap was written", pid=str(pid)),
@@ -74,8 +65,35 @@ def write(
         ) from error
 
 
+def received(
+    inspector: Inspector,
+    pid: int,
+    method: str,
+    write_piece: Callable[[bytes], int],
+    timeout_s: float,
+    report: Callable[[int, float | None], None],
+) -> int:
+    """Have a snapshot sent by a method of the inspector, and write its pieces; return the bytes, 0 if it refused."""
+    asked, written = inspector.send(method, reportProgress=True), 0
+    has_begun, deadline = False, time.monotonic() + timeout_s
+    while (message := inspector.receive(POLL_S)) is None or message.id != asked:
+        if message is None:
+            if not is_alive(pid):
+                raise ended(pid)
+            if not has_begun and time.monotonic() > deadline:
+                raise busy(pid, timeout_s)
+            continue
+        has_begun = True
+        if message.params.chunk:
+            written += write_piece(message.params.chunk.encode())
+            report(written, None)
+        elif message.params.total:
+            report(0, message.params.done / message.params.total)
+    return 0 if message.error is not None else written
+
+
 @contextlib.contextmanager
-def _inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterator[Inspector]:
+def inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterator[Inspector]:
     """A session with the process itself, whose inspector is opened for that, and closed again, unless it was open."""
     ports = _named_ports(arguments)
     before = _listening(pid)
@@ -106,11 +124,11 @@ def _inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterat
 
 def _wait(pid: int, ports: set[int], deadline: float, timeout_s: float) -> None:
     """Wait a little for the inspector. Raises :class:`DumpError` if it won't be opened, or not before the deadline."""
-    if not _is_alive(pid):
+    if not is_alive(pid):
         raise ended(pid)
     if time.monotonic() > deadline:
         raise _not_opened(pid, ports, timeout_s)
-    time.sleep(_POLL_S)
+    time.sleep(POLL_S)
 
 
 def _opened(pid: int, before: set[Address] | None, ports: set[int]) -> list[Address]:
@@ -126,7 +144,7 @@ def _close_later(pid: int, before: set[Address] | None, ports: set[int]) -> None
     """
     guarded = f"process.pid === {_inner_pid(pid)} && ({_CLOSE})"
     deadline, was_open = time.monotonic() + _LATE_S, False
-    while _is_alive(pid) and time.monotonic() < deadline:
+    while is_alive(pid) and time.monotonic() < deadline:
         opened = _opened(pid, before, ports)
         if was_open and not opened:
             return
@@ -134,8 +152,8 @@ def _close_later(pid: int, before: set[Address] | None, ports: set[int]) -> None
             with session(address) as inspector, contextlib.suppress(InspectorError):
                 if inspector is not None:
                     was_open = True
-                    inspector.value(guarded, max(deadline - time.monotonic(), _POLL_S))
-        time.sleep(_POLL_S)
+                    inspector.value(guarded, max(deadline - time.monotonic(), POLL_S))
+        time.sleep(POLL_S)
 
 
 @contextlib.contextmanager
@@ -147,14 +165,15 @@ def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Ins
                 continue
             own = inspector.value(_PID, timeout_s)
             if own is None:
-                raise _busy(pid, timeout_s)
+                raise busy(pid, timeout_s)
             if own == _inner_pid(pid):
                 yield inspector
                 return
     yield None
 
 
-def _busy(pid: int, timeout_s: float) -> DumpError:
+def busy(pid: int, timeout_s: float) -> DumpError:
+    """The error for a program that doesn't answer."""
     advice = phrase("Its main thread may be in a long call; allow more time with --timeout.")
     return no_answer(pid, timeout_s, advice)
 
@@ -229,6 +248,7 @@ def _inner_pid(pid: int) -> int:
     return linux.inner_pid(pid) if sys.platform == "linux" else pid
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether the process is still there."""
     # elsewhere the connection ends with the process
     return linux.is_alive(pid) if sys.platform == "linux" else True

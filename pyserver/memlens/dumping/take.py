@@ -1,4 +1,4 @@
-"""Takes a heap dump of a running process, by the means of its runtime."""
+"""Takes a heap dump of a running process, or records its allocations, by the means of its runtime."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens import dump
-from memlens.dumping import dotnet, java, node, place, python
+from memlens.dumping import dotnet, java, node, node_recording, place, python
 from memlens.dumping.errors import DumpError
 from memlens.dumping.processes import Process, process
 from memlens.dumping.runtimes import NAMES, Kind
@@ -59,6 +59,49 @@ def take(pid: int, out: Path, options: Options, report: Callable[[int, float | N
         cost = _written(found, file, options, report)
         written = file.stat().st_size
     return Taken(found, written, time.monotonic() - began, cost)
+
+
+class Recording(NamedTuple):
+    """How allocations are recorded."""
+
+    sampling: bool = False
+    """Only estimates by stack, which costs little; otherwise every object, with the time at which it was allocated."""
+    timeout_s: float = 60.0
+    """How long to wait for the process to answer."""
+    force: bool = False
+    """Overwrite the file."""
+
+
+def record(
+    pid: int,
+    out: Path,
+    options: Recording,
+    stopped: Callable[[], bool],
+    report: Callable[[int, float | None], None],
+) -> Taken:
+    """Record the allocations of a Node.js process until ``stopped``, which is asked again and again.
+
+    The file and ``report``, from then on, are as in :func:`take`, and so are errors.
+    """
+    out = out.absolute()
+    place.check(out, force=options.force)
+    found = process(pid)
+    if found.runtime is None or found.runtime.kind is not Kind.NODE:
+        raise BadRequestError(
+            phrase("Process {pid} ({name}) isn't Node.js, the only runtime whose allocations are recorded",
+                   pid=str(pid), name=found.name),
+            advice=phrase("Take several heap dumps and compare them: memlens dump PID OUT --every 10 --count 5"),
+        )  # fmt: skip
+    began = time.monotonic()
+    with place.writing(out, pid) as file:
+        if options.sampling:
+            node_recording.sampling(pid, found.arguments, file, timeout_s=options.timeout_s, stopped=stopped)
+        else:
+            node_recording.timeline(
+                pid, found.arguments, file, timeout_s=options.timeout_s, stopped=stopped, report=report
+            )
+        written = file.stat().st_size
+    return Taken(found, written, time.monotonic() - began, None)
 
 
 def _written(

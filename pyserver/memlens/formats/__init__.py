@@ -31,6 +31,7 @@ FORMATS = {
     "tracemalloc": "tracemalloc snapshot",
     # before PyTorch's, because all three may be JSON, and these are recognised by their first keys
     "dhat": "DHAT profile",
+    "v8_sampling": "sampling heap profile of V8",
     "v8_heap": "V8 heap snapshot",
     "ruby": "heap dump of Ruby",
     "torch": "PyTorch memory snapshot",
@@ -48,7 +49,7 @@ FORMATS = {
 }
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 
-_JSON = ("dhat", "v8_heap", "ruby")
+_JSON = ("dhat", "v8_sampling", "v8_heap", "ruby")
 """Formats that a pickle can't have; importing their readers would take as long as reading a small one."""
 
 

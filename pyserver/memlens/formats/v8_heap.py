@@ -341,10 +341,18 @@ class _File:
         if any(name not in fields for name in needed) or fields[0] == "children":
             raise DamagedSnapshotError(phrase("The header doesn't say what the allocation trace consists of"))
         tree = kernel.TraceTree(self._data)
-        status = tree.read(start, end, len(fields), *map(fields.index, needed))
+        sums = (fields.index(name) if name in fields else -1 for name in ("count", "size"))
+        status = tree.read(start, end, len(fields), *map(fields.index, needed), *sums)
         check(status, tree.error_offset)
-        ids, functions, parents = map(np.asarray, tree.take())
-        return TraceRows(ids, functions, parents, nodes)
+        ids, functions, parents, counts, sizes = map(np.asarray, tree.take())
+        if (
+            float(sizes.sum(dtype=np.float64)) >= MOST_BYTES
+            or float(counts.sum(dtype=np.float64)) >= MOST_BYTES
+        ):
+            raise DamagedSnapshotError(
+                phrase("The sizes of the allocation trace add up to more than any memory")
+            )
+        return TraceRows(ids, functions, parents, nodes, np.stack((sizes, counts)).astype(np.int64))
 
     def _locations(self, nodes: int) -> Rows | None:
         if not self._has("locations"):
@@ -362,7 +370,10 @@ class _File:
         return columns
 
     def _samples(self) -> npt.NDArray[Any]:
-        """The times of a recording's samples, and the highest id of an object at each; as far as both ascend."""
+        """The times of a recording's samples, and the highest id of an object at each; as far as both ascend.
+
+        What was allocated until each only recordings of Memlens have.
+        """
         if not self._meta.sample_fields or not self._has("samples"):
             return np.empty(0, SAMPLE_DTYPE)
         kept = {
@@ -371,10 +382,12 @@ class _File:
         }
         columns = self._rows("samples", self._meta.sample_fields, kept)
         _require(columns, "sample", *kept)
-        samples = np.empty(len(columns["timestamp_us"]), SAMPLE_DTYPE)
-        for field, column in zip(SAMPLE_DTYPE.names or (), columns.values(), strict=True):
+        samples = np.zeros(len(columns["timestamp_us"]), SAMPLE_DTYPE)
+        for field, column in zip(("time_us", "last_id"), columns.values(), strict=True):
             # a sample without new allocations may have a lower id, that of an object that is gone
             samples[field] = np.maximum.accumulate(column)
+        allocated = self._header.memlens_allocated_bytes[: len(samples)]
+        samples["allocated_bytes"][: len(allocated)] = allocated
         return samples
 
     def _has(self, section: str) -> bool:

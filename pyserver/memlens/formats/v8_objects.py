@@ -129,7 +129,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     return Graph(
         KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts,
         type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
-        frames=places.frames, tree=places.tree, places=places.places,
+        frames=places.frames, tree=places.tree, allocated=places.allocated, places=places.places,
         samples=snapshot.samples, facts=Facts(unreachable_attached=True),
         settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot, maps),
     )  # fmt: skip

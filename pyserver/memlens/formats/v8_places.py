@@ -27,6 +27,7 @@ from memlens.texts import phrase
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[Any]
 
 _ROOT = "(root)"
@@ -48,13 +49,15 @@ class Functions(NamedTuple):
 class TraceRows(NamedTuple):
     """The tree of the allocation trace in preorder, see ``kernels/readers/v8_json.pyx``.
 
-    ``nodes`` has the id of the tree's node of each object.
+    ``nodes`` has the id of the tree's node of each object. ``allocated`` has the bytes and the objects that each stack
+    allocated, whatever became of them.
     """
 
     ids: U64
     function: U32
     parent: U32
     nodes: U64
+    allocated: I64
 
 
 class Places(NamedTuple):
@@ -64,6 +67,8 @@ class Places(NamedTuple):
     tree: StackTree | None
     stacks: U32 | None
     """The node of the tree of each object."""
+    allocated: I64 | None
+    """The bytes and the objects that each node of the tree allocated."""
     places: Rows
     """Rows of PLACE_DTYPE."""
 
@@ -161,17 +166,19 @@ def places_of(
 ) -> Places:
     """Everything that is known about lines. ``internal`` is the file's kind of internal references, -1 for none."""
     frames = _Frames(texts, maps)
-    tree = stacks = None
+    tree = stacks = allocated = None
     if trace is not None and functions is not None:
-        tree, stacks = _stacks(trace, functions, frames)
+        tree, stacks, allocated = _stacks(trace, functions, frames)
     places = np.empty(0, PLACE_DTYPE)
     if locations is not None:
         places = _definitions(locations, references, internal, names, texts, frames)
-    return Places(Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, places)
+    return Places(
+        Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, allocated, places
+    )
 
 
-def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[StackTree, U32]:
-    """The tree of stacks, and the node of each object.
+def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[StackTree, U32, I64]:
+    """The tree of stacks, the node of each object, and what each node allocated.
 
     Node 0 is the root without a frame, in place of V8's own root "(root)"; the rows' nodes follow from 1.
     """
@@ -192,7 +199,9 @@ def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[St
     order = np.argsort(trace.ids, kind="stable")
     at = np.minimum(np.searchsorted(trace.ids[order], trace.nodes), max(len(order) - 1, 0))
     known = (trace.ids[order][at] == trace.nodes) & (trace.nodes != 0)
-    return tree, np.where(known, nodes[order][at], 0).astype(np.uint32)
+    # what has no frame isn't charged to any, as its objects aren't
+    allocated = np.concatenate((np.zeros((2, 1), np.int64), trace.allocated[:, own]), axis=1)
+    return tree, np.where(known, nodes[order][at], 0).astype(np.uint32), allocated
 
 
 def _definitions(

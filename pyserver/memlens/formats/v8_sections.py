@@ -1,5 +1,7 @@
 """The sections of a V8 heap snapshot: where each stands in the file, and the header that says what rows consist of."""
 
+from typing import Annotated
+
 import msgspec
 from msgspec import Struct, ValidationError
 
@@ -11,11 +13,15 @@ from memlens.texts import phrase
 MARK_FIELD = "memlens"
 """A field of the header that only snapshots have from which Memlens removed something."""
 
+ALLOCATED_FIELD = "memlens_allocated_bytes"
+"""A field of the header of recordings that Memlens took."""
+
 NAMED_BY_INDEX = ("element", "hidden")
 """Kinds of references whose name is a number and not a string."""
 
 _FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
 _MOST_FIELDS = 64
+_MOST_ALLOCATED = 1 << 53
 
 _ERRORS = {
     kernel.TRUNCATED: phrase("The JSON is truncated: the snapshot was probably not written completely"),
@@ -49,6 +55,8 @@ class Header(Struct):
     extra_native_bytes: int = 0
     memlens: str = ""
     """What Memlens removed."""
+    memlens_allocated_bytes: list[Annotated[int, msgspec.Meta(ge=0, le=_MOST_ALLOCATED)]] = []
+    """What was alive at the end of each interval of a recording of what was allocated in it."""
 
 
 class Sections:

@@ -90,8 +90,9 @@ PLACE_DTYPE = np.dtype([("object", "<u4"), ("frame", "<u4")])
 """Where an object or its class is defined: ``frame`` is a number in ``frames.frames``. At most one row per object,
 sorted by object. Where an object was *allocated* is ``Objects.stack`` instead."""
 
-SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8")])
-"""A time since the beginning of a recording, and the highest id of an object until then; both ascend."""
+SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8"), ("allocated_bytes", "<u8")])
+"""A time since the beginning of a recording, and the highest id of an object until then; both ascend. Of what was
+allocated since the time before, ``allocated_bytes`` were alive then; 0 everywhere where the file doesn't say so."""
 
 ARRAY_DTYPE = np.dtype(
     [("contents", "<u8"), ("object", "<u4"), ("length", "<u4"), ("used", "<u4"), ("element_bytes", "<u4"),
@@ -267,6 +268,9 @@ class Graph(Struct):
     frames: Frames = field(default_factory=no_frames)
     tree: StackTree | None = None
     """The stacks as a prefix tree; those of ``frames`` are empty then."""
+    allocated: Column | None = None
+    """The bytes and the objects that each node of ``tree`` allocated while it was recorded, whether they are still
+    there or not."""
     places: Column = field(default_factory=lambda: np.empty(0, PLACE_DTYPE))
     samples: Column = field(default_factory=lambda: np.empty(0, SAMPLE_DTYPE))
     """Rows of SAMPLE_DTYPE, for dumps in which ids show when objects were allocated."""
@@ -366,6 +370,8 @@ def _inconsistent(graph: Graph) -> list[str]:
     for name, rows in by_object:
         if len(rows) > 1 and not bool((np.diff(rows["object"].astype(np.int64)) > 0).all()):
             wrong.append(f"the order of {name}")
+    if graph.allocated is not None and graph.allocated.shape != (2, stacks):
+        wrong.append("allocated")
     return wrong + [
         f"the order of samples.{name}"
         for name in ("time_us", "last_id")

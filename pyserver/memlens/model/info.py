@@ -189,6 +189,8 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     """Memory outside of the heap that objects own, as far as the file says so; no shallow or retained size has it."""
     image_types: list[int]
     """The numbers of the types with objects that are images."""
+    moments: int
+    """The times at which a recording looked at the heap; 0 where it isn't known when objects were allocated."""
     has_modules: bool
     """Whether types have modules: the assembly, package or class loader that they are of."""
     allocations: ProfileInfo | None

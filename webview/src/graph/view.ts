@@ -60,7 +60,7 @@ export class GraphView implements PartsOwner {
     );
     this.parts = makeParts(this, { root, compare: this.compare, layout: saved?.layout });
     this.panels = new Panels(this.parts, () => this.focusPicture());
-    const { icicle, dock, filterBox, inspector, summary, frame } = this.parts;
+    const { icicle, dock, filterBox, inspector, summary, frame, recorded } = this.parts;
     window.addEventListener(
       'keydown',
       (event) => {
@@ -77,6 +77,7 @@ export class GraphView implements PartsOwner {
     this.panels.restorePane(state ? state.pane : 'types');
     if (this.state.selection) inspector.show(this.state.selection);
     if (this.filter !== '') this.setFilter(this.filter);
+    recorded?.renew();
     summary.turnTo(null);
     summary.find();
     root.dataset['state'] = 'ready';
@@ -86,8 +87,9 @@ export class GraphView implements PartsOwner {
   dispose(): void {
     this.saveSoon.flush();
     this.stop.abort();
-    const { dock, summary, icicle, inspector, frame } = this.parts;
+    const { dock, summary, icicle, inspector, frame, recorded } = this.parts;
     summary.drop();
+    recorded?.dispose();
     for (const part of [dock, icicle, inspector, frame]) part.dispose();
     delete this.root.dataset['model'];
   }
@@ -342,9 +344,10 @@ export class GraphView implements PartsOwner {
   }
 
   private narrowTo(filter: string): void {
-    const { icicle, inspector, dock } = this.parts;
+    const { icicle, inspector, dock, recorded } = this.parts;
     this.filter = filter;
     icicle.remark();
+    recorded?.renew();
     inspector.show(this.state.selection);
     dock.update(['filter']);
     this.saveSoon();

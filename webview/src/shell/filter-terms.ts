@@ -62,6 +62,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'function:', help: t('what a function’s variables refer to: function:grow') },
   { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
+  { text: 'until:', help: t('allocated before a recording had run that many seconds: until:4') },
   { text: 'id:', help: t('the file’s id or address: id:5143; 0x7f3a20000000 and @5143 alone mean the same') },
   { text: 'is:root', help: t('a root') },
   { text: 'is:unreachable', help: t('unreachable') },

@@ -440,25 +440,34 @@ cdef class TraceTree(Scan):
     """Parses the allocation trace. A node is as many values as it has fields; its children are an array of the values
     of all of them, without brackets around each node.
 
-    Rows are nodes in preorder: the id, the index of the function, and the parent's row plus 1, or 0 for no parent.
+    Rows are nodes in preorder: the id, the index of the function, the parent's row plus 1, or 0 for no parent, and how
+    many objects and bytes the stack allocated, 0 where the fields have no such numbers.
     """
 
-    cdef Vector ids, functions, parents
+    cdef Vector ids, functions, parents, counts, sizes
 
     def __cinit__(self, const uint8_t[::1] data):
         vector_init(&self.ids, 8)
         vector_init(&self.functions, 4)
         vector_init(&self.parents, 4)
+        vector_init(&self.counts, 8)
+        vector_init(&self.sizes, 8)
 
     def __dealloc__(self):
         vector_free(&self.ids)
         vector_free(&self.functions)
         vector_free(&self.parents)
+        vector_free(&self.counts)
+        vector_free(&self.sizes)
 
-    def read(self, size_t start, size_t end, int fields, int id_field, int function_field, int children_field):
+    def read(
+        self, size_t start, size_t end, int fields, int id_field, int function_field, int children_field,
+        int count_field, int size_field,
+    ):
         """Parse the array from ``start`` to ``end``, and return a status.
 
-        A node has ``fields`` values; the other numbers say which of these are the id, the function and the children.
+        A node has ``fields`` values; the other numbers say which of these are the id, the function, the children, the
+        count and the bytes; -1 for one that there is not.
         """
         cdef int status
         cdef Vector path
@@ -466,17 +475,19 @@ cdef class TraceTree(Scan):
             raise ValueError("no trace")
         vector_init(&path, sizeof(Open))
         with nogil:
-            status = self.read_nodes(self.data, start, end, fields, id_field, function_field, children_field, &path)
+            status = self.read_nodes(
+                self.data, start, end, fields, id_field, function_field, children_field, count_field, size_field, &path,
+            )
         vector_free(&path)
         return self.error if status < 0 else status
 
     cdef int read_nodes(
         self, const uint8_t *data, size_t at, size_t end, int fields, int id_field, int function_field,
-        int children_field, Vector *path,
+        int children_field, int count_field, int size_field, Vector *path,
     ) noexcept nogil:
         cdef Open opened
         cdef Open *top
-        cdef uint64_t value
+        cdef uint64_t value, nothing = 0
         cdef uint32_t zero = 0, parent
         cdef size_t begin
         cdef int field
@@ -525,7 +536,8 @@ cdef class TraceTree(Scan):
                     return self.fail(E_NO_MEMORY, begin)
                 parent = top.row + 1 if top.row != NO_ROW else 0
                 if (vector_push(&self.ids, &value) < 0 or vector_push_u32(&self.functions, zero) < 0
-                        or vector_push_u32(&self.parents, parent) < 0):
+                        or vector_push_u32(&self.parents, parent) < 0
+                        or vector_push(&self.counts, &nothing) < 0 or vector_push(&self.sizes, &nothing) < 0):
                     return self.fail(E_NO_MEMORY, begin)
             if field == id_field:
                 (<uint64_t *> self.ids.data)[self.ids.count - 1] = value
@@ -533,9 +545,16 @@ cdef class TraceTree(Scan):
                 if value >= NO_ROW:
                     return self.fail(E_TOO_LARGE, begin)
                 (<uint32_t *> self.functions.data)[self.functions.count - 1] = <uint32_t> value
+            elif field == count_field:
+                (<uint64_t *> self.counts.data)[self.counts.count - 1] = value
+            elif field == size_field:
+                (<uint64_t *> self.sizes.data)[self.sizes.count - 1] = value
             top.number += 1
         return self.fail(E_TRUNCATED, end)
 
     def take(self):
-        """Return the ids (``uint64``), functions and parents (``uint32``) of the rows."""
-        return column_of(&self.ids, b"Q"), column_of(&self.functions, b"I"), column_of(&self.parents, b"I")
+        """Return the ids (``uint64``), functions and parents (``uint32``), counts and bytes (``uint64``) of the rows."""
+        return (
+            column_of(&self.ids, b"Q"), column_of(&self.functions, b"I"), column_of(&self.parents, b"I"),
+            column_of(&self.counts, b"Q"), column_of(&self.sizes, b"Q"),
+        )

@@ -1,28 +1,33 @@
-"""``memlens/processes`` and ``memlens/dump``: heap dumps of running processes."""
+"""``memlens/processes``, ``memlens/dump`` and ``memlens/record``: heap dumps and recordings of running processes."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.dumping.processes import dumpable
-from memlens.dumping.runtimes import ENDINGS, NAMES
+from memlens.dumping.runtimes import ENDINGS, NAMES, Kind
 from memlens.server.protocol.dumping import (
     DumpParams,
     DumpResult,
     ProcessesParams,
     ProcessesResult,
     ProcessRow,
+    RecordParams,
+    StopRecordingParams,
+    StopRecordingResult,
 )
 from memlens.server.protocol.snapshots import ProgressParams
-from memlens.server.sessions.children import dump
+from memlens.server.sessions.children import dump, record
 from memlens.server.wire import answer
 from memlens.units import plain
 
 
 def register(server: LanguageServer) -> None:
     """Register the requests."""
+    recording: dict[str, asyncio.Event] = {}
 
     async def processes(_params: ProcessesParams) -> ProcessesResult:
         found = await asyncio.to_thread(dumpable)
@@ -35,19 +40,42 @@ def register(server: LanguageServer) -> None:
                     plain(each.command),
                     each.resident_bytes,
                     ENDINGS[each.runtime.kind],
+                    each.runtime.kind is Kind.NODE,
                 )
                 for each in found
                 if each.runtime is not None
             ]
         )
 
-    async def dumped(params: DumpParams) -> DumpResult:
+    def notified(view: str) -> Callable[[str, float | None], None]:
         def on_progress(stage: str, fraction: float | None) -> None:
-            progress = ProgressParams(params.view, stage, fraction)
+            progress = ProgressParams(view, stage, fraction)
             server.protocol.notify("memlens/progress", msgspec.to_builtins(progress))
 
-        await dump(params.pid, Path(params.out), on_progress)
+        return on_progress
+
+    async def dumped(params: DumpParams) -> DumpResult:
+        await dump(params.pid, Path(params.out), notified(params.view))
         return DumpResult()
+
+    async def recorded(params: RecordParams) -> DumpResult:
+        stop = recording[params.view] = asyncio.Event()
+        try:
+            await record(
+                params.pid, Path(params.out), notified(params.view),
+                sampling=params.sampling, seconds=params.seconds, stop=stop,
+            )  # fmt: skip
+        finally:
+            del recording[params.view]
+        return DumpResult()
+
+    async def stopped(params: StopRecordingParams) -> StopRecordingResult:
+        # otherwise it has ended meanwhile
+        if params.view in recording:
+            recording[params.view].set()
+        return StopRecordingResult()
 
     answer(server, "memlens/processes", processes)
     answer(server, "memlens/dump", dumped)
+    answer(server, "memlens/record", recorded)
+    answer(server, "memlens/stopRecording", stopped)

@@ -13,6 +13,7 @@ from memlens.server.protocol.heap import (
     HeapImageParams,
     HeapImagesParams,
     HeapMergedPathsParams,
+    HeapMomentsParams,
     HeapObjectParams,
     HeapObjectsParams,
     HeapOverviewParams,
@@ -41,6 +42,7 @@ from memlens.views.graph import (
     gallery,
     listing,
     merged_paths,
+    moments,
     objects,
     overview,
     paths,
@@ -55,6 +57,7 @@ from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
+from memlens.views.graph.moments import MomentsAnswer
 from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
@@ -156,6 +159,10 @@ def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
     return cuts.cut(snapshot, p.source, p.target, tuple(p.without))
 
 
+def _moments(snapshot: Snapshot, p: HeapMomentsParams) -> MomentsAnswer:
+    return moments.moments(snapshot, p.filter)
+
+
 def _threads(snapshot: Snapshot, p: HeapThreadsParams) -> ThreadsAnswer:
     return threads.threads(snapshot, p.filter, p.offset, p.limit)
 
@@ -186,6 +193,7 @@ QUESTIONS: Questions = {
     "memlens/heapMergedPaths": _merged_paths,
     "memlens/heapRetained": _retained,
     "memlens/heapCut": _cut,
+    "memlens/heapMoments": _moments,
     "memlens/heapThreads": _threads,
     "memlens/heapStack": _stack,
     "memlens/heapVariables": _variables,
@@ -193,7 +201,8 @@ QUESTIONS: Questions = {
 
 
 _LONG = frozenset(
-    f"memlens/heap{name}" for name in ("Retained", "Cut", "Threads", "Stack", "Image", "Thumbnails")
+    f"memlens/heap{name}"
+    for name in ("Retained", "Cut", "Moments", "Threads", "Stack", "Image", "Thumbnails")
 )
 
 

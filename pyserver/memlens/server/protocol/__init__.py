@@ -96,6 +96,7 @@ QUESTION_NAMES = {
     "memlens/heapSvg": phrase("the picture of a dominator tree"),
     "memlens/heapAt": phrase("the objects of a line"),
     "memlens/heapOverview": phrase("the overview of the heap"),
+    "memlens/heapMoments": phrase("when objects were allocated"),
     "memlens/heapTypes": phrase("the table of types"),
     "memlens/heapPackages": phrase("the table of packages"),
     "memlens/heapObjects": phrase("the list of objects"),

@@ -1,6 +1,8 @@
-"""Heap dumps of running processes."""
+"""Heap dumps of running processes, and recordings of their allocations."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Requests
 
@@ -10,7 +12,10 @@ class ProcessesParams(Struct, frozen=True):
 
 
 class ProcessRow(Struct, frozen=True):
-    """A process whose heap can be dumped. ``ending`` is what names of such dumps end in, ``.hprof``."""
+    """A process whose heap can be dumped. ``ending`` is what names of such dumps end in, ``.hprof``.
+
+    ``recorded`` says whether its allocations can be recorded as well.
+    """
 
     pid: Count
     runtime: str
@@ -18,6 +23,7 @@ class ProcessRow(Struct, frozen=True):
     command: str
     resident_bytes: Count
     ending: str
+    recorded: bool
 
 
 class ProcessesResult(Struct, frozen=True):
@@ -42,7 +48,32 @@ class DumpResult(Struct, frozen=True):
     """Nothing more: the file is whole."""
 
 
+class RecordParams(Struct, frozen=True):
+    """Record the allocations of a process into the file ``out``, for ``seconds`` or until they are told to stop.
+
+    ``sampling`` only estimates what each stack holds. Otherwise as ``memlens/dump``; the stage is how long it has run.
+    """
+
+    pid: Count
+    out: str
+    view: str
+    sampling: bool
+    seconds: Annotated[float, Meta(gt=0)] | None
+
+
+class StopRecordingParams(Struct, frozen=True):
+    """Stop the recording whose progress goes to that view, and write it."""
+
+    view: str
+
+
+class StopRecordingResult(Struct, frozen=True):
+    """Nothing: the recording's own request is answered when the file is whole."""
+
+
 REQUESTS: Requests = {
     "memlens/processes": (ProcessesParams, ProcessesResult),
     "memlens/dump": (DumpParams, DumpResult),
+    "memlens/record": (RecordParams, DumpResult),
+    "memlens/stopRecording": (StopRecordingParams, StopRecordingResult),
 }

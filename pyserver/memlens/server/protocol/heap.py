@@ -20,6 +20,7 @@ from memlens.views.graph.listing import (
     PackagesAnswer,
 )
 from memlens.views.graph.merged_paths import PathNodesAnswer
+from memlens.views.graph.moments import MomentsAnswer
 from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
@@ -231,6 +232,13 @@ class HeapCutParams(Struct, frozen=True, kw_only=True):
     without: Without
 
 
+class HeapMomentsParams(Struct, frozen=True):
+    """When a recording's objects were allocated; a filter says which of them are told apart."""
+
+    snapshot: str
+    filter: Filter
+
+
 class HeapThreadsParams(Struct, frozen=True):
     """The threads, those first that retain most; with a filter those that hold objects which fit it."""
 
@@ -280,6 +288,7 @@ REQUESTS: Requests = {
     "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
     "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
     "memlens/heapCut": (HeapCutParams, CutAnswer),
+    "memlens/heapMoments": (HeapMomentsParams, MomentsAnswer),
     "memlens/heapThreads": (HeapThreadsParams, ThreadsAnswer),
     "memlens/heapStack": (HeapStackParams, ThreadStackAnswer),
     "memlens/heapVariables": (HeapVariablesParams, VariablesAnswer),

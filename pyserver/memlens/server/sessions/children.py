@@ -1,4 +1,4 @@
-"""Runs ``memlens ingest``, ``examine``, ``tables``, ``redact`` and ``dump`` as child processes.
+"""Runs ``memlens ingest``, ``examine``, ``tables``, ``redact``, ``dump`` and ``record`` as child processes.
 
 Their progress is forwarded, they are killed when cancelled, and their crashes are explained. Untrusted files are read
 only by these processes, so this one survives whatever happens to them.
@@ -116,6 +116,28 @@ async def dump(pid: int, out: Path, on_progress: ProgressListener) -> None:
     await _run(work, ["dump", str(out), "--force"], on_progress)
 
 
+async def record(
+    pid: int,
+    out: Path,
+    on_progress: ProgressListener,
+    *,
+    sampling: bool,
+    seconds: float | None,
+    stop: asyncio.Event,
+) -> None:
+    """Record the allocations of another process into ``out``, for a time or until ``stop`` is set.
+
+    Otherwise as :func:`dump`.
+    """
+
+    def remove(child: int) -> None:
+        shutil.rmtree(partial_file(out, child), ignore_errors=True)
+
+    work = _Work(phrase("recording of the allocations"), pid, remove, undoes=True, stop=stop)
+    command = ["record", str(out), "--force", *(["--sampling"] if sampling else [])]
+    await _run(work, [*command, *([] if seconds is None else ["--for", f"{seconds:g}"])], on_progress)
+
+
 class _Work(NamedTuple):
     """The task of a child, for messages, and the path or process that it works on."""
 
@@ -125,6 +147,8 @@ class _Work(NamedTuple):
     """Removes what a killed child has left, by its process id."""
     undoes: bool = False
     """Whether the child itself has something to undo when it is cancelled."""
+    stop: asyncio.Event | None = None
+    """Tells the child to finish sooner, by a line to its stdin."""
 
 
 async def _run(work: _Work, command: list[str], on_progress: ProgressListener) -> DoneLine:
@@ -142,7 +166,8 @@ async def _run(work: _Work, command: list[str], on_progress: ProgressListener) -
         str(work.on),
         *command[1:],
     ]
-    child = await _start(command)
+    child = await _start(command, listens=work.stop is not None)
+    stopping = None if work.stop is None else asyncio.ensure_future(_stop(child, work.stop))
     _running[child] = work
     finished = False
     try:
@@ -153,6 +178,8 @@ async def _run(work: _Work, command: list[str], on_progress: ProgressListener) -
         if not finished:
             # Shielded: a second cancellation must not leave a child or a folder behind.
             await asyncio.shield(asyncio.ensure_future(_abort(child, work)))
+        if stopping is not None:
+            stopping.cancel()
         del _running[child]
     if errors:
         logger.log(
@@ -173,7 +200,15 @@ def remove_unfinished(folder: Path, pid: int) -> None:
     shutil.rmtree(partial_folder(folder, pid), ignore_errors=True)
 
 
-async def _start(command: list[str]) -> asyncio.subprocess.Process:
+async def _stop(child: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
+    await stop.wait()
+    if child.stdin is not None:
+        with contextlib.suppress(ConnectionError):
+            child.stdin.write(b"stop\n")
+            await child.stdin.drain()
+
+
+async def _start(command: list[str], *, listens: bool) -> asyncio.subprocess.Process:
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
@@ -183,7 +218,7 @@ async def _start(command: list[str]) -> asyncio.subprocess.Process:
             env=environment(),
             limit=LINE_LIMIT_BYTES,
             # open as long as this process lives; that is how the child notices its end on systems without another way
-            stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
+            stdin=subprocess.DEVNULL if sys.platform == "linux" and not listens else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             # A new process group: everything that the child starts ends with it, and a ^C in our terminal reaches only

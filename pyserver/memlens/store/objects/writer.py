@@ -53,6 +53,12 @@ _ALLOCATED = (
 )
 """The values of the profile of allocation stacks."""
 
+_RECORDED = (
+    ValueType("allocated_bytes", "bytes", "total", phrase("Allocated while recording")),
+    ValueType("allocated_objects", "count", "total", phrase("Objects allocated while recording")),
+)
+"""Those that follow where the dump says what each stack allocated, whatever became of it."""
+
 
 class _Derived(Struct):
     """Results computed from a graph, by object."""
@@ -322,17 +328,22 @@ def _write_allocations(
 
     Returns the profile's summary, None if it isn't known where any object was allocated.
     """
-    stack = graph.objects.stack
-    known = stack is not None and bool(stack.any())
+    stack, allocated = graph.objects.stack, graph.allocated
+    known = stack is not None and (bool(stack.any()) or (allocated is not None and bool(allocated.any())))
     used: U32 = np.empty(0, np.uint32)
-    sums: I64 = np.empty((len(_ALLOCATED), 0), np.int64)
+    types = list(_ALLOCATED if allocated is None else _ALLOCATED + _RECORDED)
+    sums: I64 = np.empty((len(types), 0), np.int64)
     if stack is not None and known:
-        used, samples = np.unique(stack, return_inverse=True)
-        sums = np.zeros((len(_ALLOCATED), len(used)), np.int64)
+        recorded = np.empty(0, np.uint32) if allocated is None else np.flatnonzero(allocated.any(axis=0))
+        used = np.union1d(stack, recorded).astype(np.uint32)
+        samples = np.searchsorted(used, stack)
+        sums = np.zeros((len(types), len(used)), np.int64)
         values = np.stack((graph.objects.shallow.view(np.int64), np.ones(len(stack), np.int64)))
-        calltree.add_by(samples.astype(np.uint32), values, sums)
+        calltree.add_by(samples.astype(np.uint32), values, sums[: len(_ALLOCATED)])
+        if allocated is not None:
+            sums[len(_ALLOCATED) :] = allocated[:, used]
     profile = Profile(
-        graph.kind, graph.frames, list(_ALLOCATED), 0, used, list(sums), tree=graph.tree
+        graph.kind, graph.frames, types, 0, used, list(sums), tree=graph.tree
     )  # fmt: skip
     info, stacks = write_samples(columns, profile, source, strings)
     if stack is None or not known:
@@ -359,7 +370,7 @@ def _info(
         count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
         sizes_inferred=facts.sizes_inferred, truncated=facts.truncated,
         native_bytes=int(derived.owned["native"].sum()),
-        has_modules=graph.types.module is not None,
+        moments=len(graph.samples), has_modules=graph.types.module is not None,
         image_types=distinct(graph.objects.type[graph.images["object"]]).tolist(),
         allocations=allocations,
     )  # fmt: skip

@@ -17,6 +17,7 @@
 ``function:``             what variables of frames of such a function refer to
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
+``until:4``               allocated earlier than that
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
@@ -50,7 +51,19 @@ Mask = npt.NDArray[np.bool_]
 
 _TYPES = ("type", "package", "kind")
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
-_OTHERS = ("string", "name", "field", "held-by", "is", "id", "since", "thread", "function", "finding")
+_OTHERS = (
+    "string",
+    "name",
+    "field",
+    "held-by",
+    "is",
+    "id",
+    "since",
+    "until",
+    "thread",
+    "function",
+    "finding",
+)
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 _MOST_SECONDS = 1e9
 _ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
@@ -100,6 +113,12 @@ def chosen(snapshot: Snapshot, text: str) -> Chosen | None:
     return snapshot.keep(("graph filter", tuple(terms)), lambda: _chosen(snapshot, terms)) if terms else None
 
 
+def chosen_without(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> Chosen | None:
+    """The objects that fit all terms but those of some fields; None without others. Raises :class:`BadRequestError`."""
+    terms = [term for term in checked_terms(snapshot, text) if term.field not in fields]
+    return snapshot.keep(("graph filter", tuple(terms)), lambda: _chosen(snapshot, terms)) if terms else None
+
+
 def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
     """The terms of a filter. Raises :class:`BadRequestError`."""
     terms = [_meant(term) for term in terms_of(text, FIELDS)]
@@ -130,7 +149,7 @@ def _check(snapshot: Snapshot, term: Term) -> None:
         )
     if term.field in _AMOUNTS:
         _amounts(term)
-    if term.field == "since":
+    if term.field in ("since", "until"):
         _seconds(snapshot, term)
     if term.field == "id":
         for value in term.values:
@@ -192,6 +211,11 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             )
         case "since":
             found = allocated_us(objects, slice(None)) >= round(_seconds(snapshot, term) * 1e6)
+            return found
+        case "until":
+            times = allocated_us(objects, slice(None))
+            found = times < round(_seconds(snapshot, term) * 1e6)
+            found &= times >= 0
             return found
         case "is" | "held-by" | "field" | "thread" | "function":
             return _OWN[term.field](snapshot, term)

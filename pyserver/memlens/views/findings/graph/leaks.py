@@ -112,7 +112,8 @@ def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
     stored, objects = case.snapshot.references, case.snapshot.objects
     names = case.type_names()
     arrays = np.zeros(len(names), np.bool_)
-    arrays[case.types_where(lambda name: name.startswith("System.Object[]"))] = True
+    # Mono has the latter
+    arrays[case.types_where(lambda name: name.startswith(("System.Object[]", "System.Delegate[]")))] = True
     kinds = case.types_where(lambda name: not name.endswith("]") and DELEGATES.search(name))
     members = case.instances(kinds).astype(np.int64)
     for delegate in members.tolist():

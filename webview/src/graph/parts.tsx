@@ -1,5 +1,6 @@
 // What a heap dump's view is made of, put together.
 
+import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import type { Compare } from '../compare/comparison';
 import { makeAround, type Around, type AroundOwner } from '../shell/around';
@@ -18,6 +19,7 @@ import { imagesPane } from './gallery';
 import { Icicle } from './icicle';
 import { Inspector } from './inspector';
 import { Overview } from './overview';
+import { Recorded } from './recorded';
 import { threadsPane } from './threads';
 import { typesPane } from './types';
 import { whyPane } from './why';
@@ -26,6 +28,8 @@ export interface GraphParts extends Omit<Around, 'Head' | 'pickers'> {
   readonly icicle: Icicle;
   readonly inspector: Inspector;
   readonly overview: Overview;
+  /** Null where it isn't known when objects were allocated. */
+  readonly recorded: Recorded | null;
   readonly comparePane: ComparePane;
   readonly dock: Dock;
   readonly frame: ViewFrame;
@@ -56,6 +60,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     (group) => icicle.outline(group),
   );
   const overview = new Overview(api, { choose: (text) => owner.list(text), failed }, info.native_bytes);
+  const recorded = info.moments > 0 ? new Recorded(api, owner) : null;
   const comparePane = new ComparePane(owner, compare);
   const dock = new Dock(
     null,
@@ -86,7 +91,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       ...{
         Head,
         Files: around.fileBar.View,
-        Lanes: overview.View,
+        Lanes: recorded ? lanesOf(overview, recorded) : overview.View,
         pictures: [icicle.View],
         flat: true,
         dock,
@@ -100,7 +105,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     () => owner.arrange(),
     () => api.post({ type: 'showLog' }),
   );
-  return { ...around, icicle, inspector, overview, comparePane, dock, frame };
+  return { ...around, icicle, inspector, overview, recorded, comparePane, dock, frame };
 }
 
 function sqlPane(owner: GraphContext): PaneTab {
@@ -116,4 +121,13 @@ function sqlPane(owner: GraphContext): PaneTab {
       else none();
     },
   });
+}
+
+function lanesOf(overview: Overview, recorded: Recorded): () => VNode {
+  return () => (
+    <>
+      <overview.View />
+      <recorded.View />
+    </>
+  );
 }

@@ -1,0 +1,160 @@
+import * as vscode from 'vscode';
+import type { SnapshotEditorProvider } from '../editor/provider';
+import type { Server } from '../server/client';
+import { showProblem } from '../server/problem';
+import { showWork } from '../server/work';
+import { chooseProcess, folder, nameOfDump } from './dump';
+
+const STOP = 'memlens.stopRecording';
+
+/** "Record Allocations…" of a running Node.js process, until the user stops it; a status bar item stops it as well. */
+export function registerRecordCommands(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
+  const running = new Map<string, Recording>();
+  const changed = (): void => {
+    void vscode.commands.executeCommand('setContext', 'memlens.recording', running.size > 0);
+  };
+  const begin = (view: string, name: string): void => {
+    running.set(view, new Recording(view, name));
+    changed();
+  };
+  const end = (view: string): void => {
+    running.get(view)?.dispose();
+    running.delete(view);
+    changed();
+  };
+  return vscode.Disposable.from(
+    vscode.commands.registerCommand('memlens.recordAllocations', async () => {
+      try {
+        await record(editors, server, { begin, end, running });
+      } catch (error) {
+        showProblem(error);
+      }
+    }),
+    vscode.commands.registerCommand(STOP, async (asked?: unknown) => {
+      const view = typeof asked === 'string' ? asked : await chooseRecording([...running.values()]);
+      if (view === undefined || !running.has(view)) return;
+      server.request('memlens/stopRecording', { view }).catch(showProblem);
+    }),
+    new vscode.Disposable(() => {
+      for (const each of running.values()) each.dispose();
+    }),
+  );
+}
+
+interface Running {
+  readonly running: ReadonlyMap<string, Recording>;
+  readonly begin: (view: string, name: string) => void;
+  readonly end: (view: string) => void;
+}
+
+/** A recording in the status bar. */
+class Recording {
+  private readonly item = vscode.window.createStatusBarItem(STOP, vscode.StatusBarAlignment.Left);
+
+  constructor(
+    readonly view: string,
+    readonly name: string,
+  ) {
+    this.item.name = vscode.l10n.t('Recording of allocations');
+    this.item.command = { title: vscode.l10n.t('Stop Recording'), command: STOP, arguments: [view] };
+    this.item.tooltip = vscode.l10n.t('Stop recording the allocations of {0}, and open them', name);
+    this.show('0:00');
+    this.item.show();
+  }
+
+  show(stage: string): void {
+    this.item.text = `$(stop-circle) ${stage}`;
+    this.item.accessibilityInformation = {
+      label: vscode.l10n.t('Stop recording the allocations of {0}, {1}', this.name, stage),
+    };
+  }
+
+  dispose(): void {
+    this.item.dispose();
+  }
+}
+
+async function record(
+  editors: SnapshotEditorProvider,
+  server: Server,
+  { running, begin, end }: Running,
+): Promise<void> {
+  const { processes } = await server.request('memlens/processes', {});
+  const recorded = processes.filter((process) => process.recorded);
+  if (recorded.length === 0) {
+    void vscode.window.showInformationMessage(
+      vscode.l10n.t(
+        'None of your processes runs Node.js, the only runtime whose allocations Memlens records. Of others, take heap dumps one after the other.',
+      ),
+    );
+    return;
+  }
+  const process = await chooseProcess(recorded, {
+    title: vscode.l10n.t('Record Allocations'),
+    placeHolder: vscode.l10n.t('The Node.js program whose allocations are recorded'),
+  });
+  if (process === undefined) return;
+  const how = await chooseKind();
+  if (how === undefined) return;
+  const target = await vscode.window.showSaveDialog({
+    title: vscode.l10n.t('Save the Recording of {0}', process.name),
+    saveLabel: vscode.l10n.t('Record'),
+    defaultUri: vscode.Uri.joinPath(
+      folder(),
+      nameOfDump({ name: process.name, ending: how.ending }, new Date()),
+    ),
+  });
+  if (target === undefined) return;
+  const done = await showWork(
+    server,
+    vscode.l10n.t('Recording the allocations of {0}; Cancel discards them', process.name),
+    async (view, token) => {
+      begin(view, process.name);
+      const { pid } = process;
+      try {
+        const out = target.fsPath;
+        return await server.request(
+          'memlens/record',
+          { pid, out, view, sampling: how.sampling, seconds: null },
+          token,
+        );
+      } finally {
+        end(view);
+      }
+    },
+    (stage, view) => {
+      running.get(view)?.show(stage);
+      const argument = encodeURIComponent(JSON.stringify([view]));
+      return `${stage} · [${vscode.l10n.t('Stop and Open')}](command:${STOP}?${argument})`;
+    },
+  );
+  if (done !== undefined) await editors.open(target);
+}
+
+async function chooseKind(): Promise<{ readonly sampling: boolean; readonly ending: string } | undefined> {
+  return await vscode.window.showQuickPick(
+    [
+      {
+        label: vscode.l10n.t('Every object, over time'),
+        detail: vscode.l10n.t(
+          'What stays alive, since when and by which stack; V8 collects garbage all the time',
+        ),
+        sampling: false,
+        ending: '.heaptimeline',
+      },
+      {
+        label: vscode.l10n.t('Samples'),
+        detail: vscode.l10n.t('Estimates which stacks hold how much, at little cost, as in production'),
+        sampling: true,
+        ending: '.heapprofile',
+      },
+    ],
+    { title: vscode.l10n.t('Record Allocations'), placeHolder: vscode.l10n.t('What is recorded') },
+  );
+}
+
+async function chooseRecording(recordings: readonly Recording[]): Promise<string | undefined> {
+  if (recordings.length < 2) return recordings[0]?.view;
+  const items = recordings.map(({ name, view }) => ({ label: name.replaceAll('$(', '\\$('), view }));
+  return (await vscode.window.showQuickPick(items, { title: vscode.l10n.t('Stop Recording') }))?.view;
+}

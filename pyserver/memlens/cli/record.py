@@ -1,0 +1,83 @@
+"""``memlens record``: records what a running Node.js process allocates, for a time or until it is stopped."""
+
+import argparse
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from threading import Event
+
+from memlens import limits
+from memlens.cli.output import json_line, message_line, say
+from memlens.cli.progress import reporter
+from memlens.dumping.processes import process
+from memlens.dumping.take import Recording, record
+from memlens.units import format_bytes
+
+_ENDINGS = {False: ".heaptimeline", True: ".heapprofile"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    stop = Event()
+    if options.parent:
+        # a line from the parent stops it; its end discards what was recorded
+        limits.end_with(options.parent, signal.SIGTERM, stop.set)
+    else:
+        _stop_at_interrupt(stop)
+    out = options.out or Path(_name(process(options.pid).name) + _ENDINGS[options.sampling])
+    report = reporter(options.progress)
+    stopped = _until(stop, options.seconds, report)
+
+    def grown(size: int, fraction: float | None) -> None:
+        report(format_bytes(size) if size else "", fraction)
+
+    if options.progress == "auto" and not options.json:
+        say(f"Recording; Ctrl+C stops it and writes {out}, a second Ctrl+C discards it")
+    asked = Recording(options.sampling, options.timeout, options.force)
+    taken = record(options.pid, out, asked, stopped, grown)
+    report("done", 1.0)
+    if options.progress == "json":
+        message_line({"type": "done", "archive": str(out), "note": None})
+    elif options.json:
+        rounded = round(taken.seconds, 3)
+        json_line({"file": str(out), "pid": options.pid, "file_bytes": taken.bytes, "seconds": rounded})
+    else:
+        say(f"{out}: {format_bytes(taken.bytes)}, in {taken.seconds:.2f} s")
+    return 0
+
+
+def _stop_at_interrupt(stop: Event) -> None:
+    """Stop at Ctrl+C; at the second one discard what was recorded."""
+
+    def interrupted(_signal: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    signal.signal(signal.SIGINT, interrupted)
+
+
+def _until(
+    stop: Event, seconds: float | None, report: Callable[[str, float | None], None]
+) -> Callable[[], bool]:
+    """Whether it is stopped, counted from the first question; meanwhile the time is reported."""
+    began: list[float] = []
+
+    def stopped() -> bool:
+        now = time.monotonic()
+        if not began:
+            began.append(now)
+        elapsed = now - began[0]
+        minutes, rest = divmod(int(elapsed), 60)
+        report(f"{minutes}:{rest:02}", None)
+        return stop.is_set() or (seconds is not None and elapsed >= seconds)
+
+    return stopped
+
+
+def _name(program: str) -> str:
+    """A file's name without its ending: what is recorded, and when."""
+    base = re.sub(r"[^\w.-]+", "-", PurePath(program).stem).strip("-.") or "heap"
+    return f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"
