@@ -77,17 +77,19 @@ class Fields:
         types = self.types(*names)
         return np.flatnonzero(types[self.type_of]) if types.any() else np.empty(0, np.int64)
 
-    def targets(self, objects: I64, *names: str) -> I64:
+    def targets(self, objects: I64, *names: str, inherited: bool = False) -> I64:
         """What each of some objects refers to by its first field with one of these names, NONE for nothing.
 
-        An item of ``objects`` may be NONE.
+        With ``inherited`` by the last, which is that of the class furthest above: a class of the program's own may have
+        a field of the same name. An item of ``objects`` may be NONE.
         """
         asked, of = _distinct(objects)
         found = np.full(len(asked) + 1, NONE, np.int64)
         owner, rows = _rows(self.references.start, asked)
         is_field = self.references.kind[rows] == kernel.FIELD
         rows, owner = self._named(rows, owner, is_field, self.references.name, names)
-        found[owner[::-1]] = self.references.target[rows[::-1]]
+        order = slice(None, None, 1 if inherited else -1)
+        found[owner[order]] = self.references.target[rows[order]]
         return found[of]
 
     def integers(self, objects: I64, name: str, absent: int = 0) -> I64:

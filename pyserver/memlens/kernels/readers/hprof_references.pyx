@@ -5,9 +5,9 @@ Ids in the file are looked up and never used as indices; the second pass has che
 instance end where its record ends, whatever its classes declare.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from memlens.kernels.base.addresses cimport address_ordinal
 from memlens.kernels.base.interning cimport hash_bytes
@@ -82,10 +82,12 @@ cdef enum:
 cdef struct ArrayRow:
     # as memlens.model.graph.ARRAY_DTYPE has it, but for the first elements
     uint64_t contents
+    uint64_t offset
     uint32_t object
     uint32_t length
     uint32_t used
-    uint32_t element_bytes
+    uint16_t element_bytes
+    uint16_t is_constant
 
 cdef struct StoredArray:
     ArrayRow row
@@ -231,8 +233,11 @@ cdef class References(Owner):
         cdef uint64_t bytes
         row.object = <uint32_t> self.done
         row.length = record.number
-        row.element_bytes = <uint32_t> type_bytes(record.element, 8)
+        row.element_bytes = <uint16_t> type_bytes(record.element, 8)
         bytes = <uint64_t> row.length * row.element_bytes
+        row.offset = <uint64_t> (record.body - self.objects.records.bytes)
+        # each element is the one before it
+        row.is_constant = memcmp(record.body, record.body + row.element_bytes, bytes - row.element_bytes) == 0
         row.contents = hash_bytes(record.body, bytes, SEED)
         while bytes >= 8 and u64_at(record.body + bytes - 8) == 0:
             bytes -= 8
