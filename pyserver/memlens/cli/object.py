@@ -67,6 +67,7 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
     for field in answer.fields:
         say(f"  {field.name} = {shortened(field.value, _WIDEST_NAME)}")
     _print_rest(answer.fields_total - len(answer.fields))
+    _print_contents(answer, kind)
     _print_references("refers to", answer.references, answer.references_total, kind)
     _print_references("referred to by", answer.referrers, answer.referrers_total, kind)
     if answer.dominated:
@@ -77,6 +78,16 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
         say("allocated by:")
         for frame in answer.allocated:
             say(f"  {frame.file}:{frame.line} {frame.function}" if frame.line else f"  {frame.function}")
+
+
+def _print_contents(answer: ObjectAnswer, kind: str) -> None:
+    if not answer.contents_total:
+        return
+    say(f"contains {counted(answer.contents_total, 'element')}:")
+    for row in answer.contents:
+        name = shortened(row.name, _WIDEST_NAME)
+        say(f"  {name}: {words(row.object, kind)}, {format_bytes(row.object.retained_bytes)} retained")
+    _print_rest(answer.contents_total - len(answer.contents))
 
 
 def _print_rest(count: int) -> None:

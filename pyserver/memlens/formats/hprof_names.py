@@ -209,7 +209,9 @@ def _at(heap: _Objects, chosen: I64, path: str, form: str) -> U32:
         distinct, of = np.unique(numbers[rows], return_inverse=True)
         texts = np.zeros(len(distinct), np.uint32)
         for place, number in enumerate(distinct[:_MOST_TEXTS].tolist()):
-            texts[place] = heap.named(_ip(number.to_bytes(8, signed=True)[4:]) if form == "ip" else str(number))
+            texts[place] = heap.named(
+                _ip(number.to_bytes(8, signed=True)[4:]) if form == "ip" else str(number)
+            )
         found[rows] = texts[of]
     return found
 
@@ -231,21 +233,32 @@ def _texts_in(heap: _Objects, owners: I64, targets: I64, form: str) -> U32:
     is_chars = fields.types("char[]")[fields.type_of[arrays]]
     offsets, sizes = heap.elements.places(arrays)
     found = np.zeros(len(targets), np.uint32)
-    rows = zip(starts.tolist(), ends.tolist(), offsets.tolist(), sizes.tolist(), wide.tolist(), is_chars.tolist(), strict=True)
+    rows = zip(
+        starts.tolist(),
+        ends.tolist(),
+        offsets.tolist(),
+        sizes.tolist(),
+        wide.tolist(),
+        is_chars.tolist(),
+        strict=True,
+    )
     for place, (start, end, offset, size, is_wide, has_chars) in enumerate(rows):
         width = 2 if has_chars else 1
         first, last = min(max(start, 0) * width, size), min(max(end, 0) * width, size)
         content = bytes(heap.elements.data[offset + first : offset + min(last, first + _MOST_BYTES)])
-        said = _ip(content) if form == "ip" else _decoded(content, is_wide, has_chars)
+        said = (
+            _ip(content)
+            if form == "ip"
+            else _decoded(content, "utf-16-be" if has_chars else "utf-16-le" if is_wide else "utf-8")
+        )
         if last - first > _MOST_BYTES:
             said += "…"
         found[place] = heap.named(said) if said else 0
     return found
 
 
-def _decoded(content: bytes, is_wide: bool, has_chars: bool) -> str:
-    """Text without what nobody can read; "" for zeros, as in a dump whose values were removed."""
-    coding = "utf-16-be" if has_chars else "utf-16-le" if is_wide else "utf-8"
+def _decoded(content: bytes, coding: str) -> str:
+    """A text; "" for zeros, as in a dump whose values were removed."""
     return content.decode(coding, "replace") if any(content) else ""
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.readers import hprof_objects, hprof_references
+from memlens.kernels.readers import hprof_references
 from memlens.model.graph import NONE, Types
 
 U32 = npt.NDArray[np.uint32]

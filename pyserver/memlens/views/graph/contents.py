@@ -96,7 +96,9 @@ def _links(reader: FieldReader, link: int | None, item: str, value: str, after: 
         link = known.get(after)
 
 
-def _table(reader: FieldReader, number: int, field: str, key: str = "key", value: str = "value") -> Iterator[Pair]:
+def _table(
+    reader: FieldReader, number: int, field: str, key: str = "key", value: str = "value"
+) -> Iterator[Pair]:
     """The entries in the buckets of a hash table, a bucket after the other."""
     table = reader.references(number).get(field)
     for entry in [] if table is None else reader.elements(table)[1].tolist():
@@ -140,12 +142,13 @@ def _alternating(reader: FieldReader, number: int, field: str, size: str = "") -
         return
     places, targets = reader.elements(array)
     count = reader.integer(number, size) if size else None
-    pairs: dict[int, list[int | None]] = {}
+    keys: dict[int, int] = {}
+    values: dict[int, int] = {}
     for place, target in zip(places.tolist(), targets.tolist(), strict=True):
         if count is None or place < 2 * count:
-            pairs.setdefault(place // 2, [None, None])[place % 2] = target
-    for key, value in pairs.values():
-        yield key, value
+            (values if place % 2 else keys)[place // 2] = target
+    for place in sorted({*keys, *values}):
+        yield keys.get(place), values.get(place)
 
 
 def _tree(reader: FieldReader, number: int) -> Iterator[Pair]:

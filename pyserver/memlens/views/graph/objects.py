@@ -10,6 +10,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import id_text
 from memlens.views.answers import Frame
+from memlens.views.graph.contents import count_of, some_contents
 from memlens.views.graph.fields import number_array, value_of, value_text
 from memlens.views.graph.groupings import Grouping, group_of
 from memlens.views.graph.images import EqualImages, ImageRow, equal_images, image_row
@@ -65,6 +66,9 @@ class ObjectAnswer(Struct, frozen=True):
     references_total: int
     referrers: list[ReferenceRow]
     referrers_total: int
+    contents: list[ReferenceRow]
+    """What a collection contains, see :func:`contents`."""
+    contents_total: int
     dominator: ObjectRow | None
     dominated: list[ObjectRow]
     dominated_total: int
@@ -96,6 +100,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, by: Grouping = "
     row = object_rows(snapshot, [number])[0]
     own, own_total = references(snapshot, number, 0, limit)
     incoming, incoming_total = referrers(snapshot, number, 0, limit)
+    held, held_total = contents(snapshot, number, 0, limit)
     below, below_total = dominated(snapshot, number, 0, limit)
     stacks = snapshot.objects.stack
     roots, roots_total = roots_of(snapshot, number)
@@ -111,6 +116,8 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, by: Grouping = "
         references_total=own_total,
         referrers=incoming,
         referrers_total=incoming_total,
+        contents=held,
+        contents_total=held_total,
         dominator=None if row.dominator is None else object_rows(snapshot, [row.dominator])[0],
         dominated=below,
         dominated_total=below_total,
@@ -148,6 +155,30 @@ def referrers(
         skipped = 0 if place else before
         found += references_between(snapshot, source, number)[skipped : skipped + count].tolist()
     return reference_rows(snapshot, np.array(found, np.int64), sources), len(every)
+
+
+def contents(
+    snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
+) -> tuple[list[ReferenceRow], int]:
+    """What a collection contains, and how much that is; nothing for another object.
+
+    Elements have their index as a name, entries of maps their key, and their value as the object. What is null isn't
+    listed, but counts; of an entry without a value the object is its key.
+    """
+    page(offset, limit)
+    found = some_contents(snapshot, check_object(snapshot, number), offset, limit)
+    keys = {row.key for row in found if row.key is not None}
+    ends = {row.value for row in found if row.value is not None}
+    rows = {row.object: row for row in object_rows(snapshot, sorted(keys | ends))}
+    listed = []
+    for key, value, position in found:
+        if key is None and value is not None:
+            listed.append(ReferenceRow("element", f"[{position}]", rows[value], "strong"))
+        elif key is not None:
+            name = rows[key].name or f"{rows[key].type} {id_text(rows[key].id, snapshot.info.kind)}"
+            kind = "entry" if value is not None else "key without a value"
+            listed.append(ReferenceRow(kind, name, rows[key if value is None else value], "strong"))
+    return listed, count_of(snapshot, number) if found else offset
 
 
 def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
@@ -231,7 +262,11 @@ def _fields(snapshot: Snapshot, number: int) -> tuple[list[FieldRow], int]:
     own = slice(start, min(end, start + MOST_LISTED))
     rows = zip(fields.name[own].tolist(), fields.kind[own].tolist(), fields.bits[own].tolist(), strict=True)
     return [
-        FieldRow(strings.head(name, MOST_NAME), VALUE_KINDS[kind], value_text(value_of(snapshot, VALUE_KINDS[kind], bits)))
+        FieldRow(
+            strings.head(name, MOST_NAME),
+            VALUE_KINDS[kind],
+            value_text(value_of(snapshot, VALUE_KINDS[kind], bits)),
+        )
         for name, kind, bits in rows
     ], end - start
 

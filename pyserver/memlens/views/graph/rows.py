@@ -15,13 +15,14 @@ from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.fields import MOST_NAME as MOST_NAME
-from memlens.views.graph.fields import Numbers as Numbers
+from memlens.views.graph import fields
 from memlens.views.graph.native import has_native, native_bytes
 from memlens.views.graph.places import Definition, places_of
 from memlens.views.graph.values import words_of
 
 U32 = npt.NDArray[np.uint32]
+Numbers = fields.Numbers
+MOST_NAME = fields.MOST_NAME
 
 MOST_ROWS = 1_000
 """Rows of one answer."""

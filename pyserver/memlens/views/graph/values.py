@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
 from memlens.store.snapshot import Snapshot
+from memlens.units import dimensions
 from memlens.views.graph.fields import FieldReader, Value, field_reader, number_array, value_text
 
 _BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
@@ -39,6 +40,15 @@ def _template(text: str) -> Callable[[Snapshot, FieldReader, int], str]:
         return text.format(**{name: value_text(value) for name, value in reader.values(number).items()})
 
     return made
+
+
+def _size(_: Snapshot, reader: FieldReader, number: int) -> str:
+    values = reader.values(number)
+    return dimensions(_whole(values["width"]), _whole(values["height"]))
+
+
+def _rectangle(snapshot: Snapshot, reader: FieldReader, number: int) -> str:
+    return f"{_template('{x}, {y}')(snapshot, reader, number)}, {_size(snapshot, reader, number)}"
 
 
 def _boolean(_: Snapshot, reader: FieldReader, number: int) -> str:
@@ -146,10 +156,10 @@ _MAKERS: dict[str, Callable[[Snapshot, FieldReader, int], str]] = {
     "java.time.Instant": _instant,
     "java.time.LocalDate": _local_date,
     "java.awt.Point": _template("{x}, {y}"),
-    "java.awt.Dimension": _template("{width} × {height}"),
-    "java.awt.Rectangle": _template("{x}, {y}, {width} × {height}"),
+    "java.awt.Dimension": _size,
+    "java.awt.Rectangle": _rectangle,
     "org.eclipse.swt.graphics.Point": _template("{x}, {y}"),
-    "org.eclipse.swt.graphics.Rectangle": _template("{x}, {y}, {width} × {height}"),
+    "org.eclipse.swt.graphics.Rectangle": _rectangle,
     "org.eclipse.swt.graphics.RGB": _template("{red}, {green}, {blue}"),
     "android.graphics.Point": _template("{x}, {y}"),
     "android.graphics.Rect": _template("{left}, {top}, {right}, {bottom}"),
