@@ -230,7 +230,7 @@ def _graph(
     notices += _notices(references)
     stored = References(starts, targets, kinds, labels)
     mark_out_of_memory(threads, stacks.frames)
-    fields = Fields(numbers, types, stored, values, records.text_at)
+    fields = Fields(numbers, types, stored, values, records.text_at, records.named)
     add_states(threads, records.named, fields)
     natives, impossible = natives_of(fields, android=declared)
     notices += counted_notices(impossible_natives=impossible, shared_stacks=stacks.left_out)

@@ -170,15 +170,26 @@ def _named(heap: _Objects, chosen: I64, template: str) -> U32:
             known &= column != 0
     if template == parts[0][0]:
         return columns[0]
-    found = np.zeros(len(chosen), np.uint32)
-    distinct, of = np.unique(np.stack(columns)[:, known], axis=1, return_inverse=True)
+    rows = np.flatnonzero(known)
+    first, of = _distinct([column[rows] for column in columns])
     literals = _PART.sub("\0", template).split("\0")
-    texts = np.zeros(distinct.shape[1], np.uint32)
-    for row, numbers in enumerate(distinct[:, :_MOST_TEXTS].T.tolist()):
-        words = (each for pair in zip(map(heap.text, numbers), literals[1:], strict=True) for each in pair)
-        texts[row] = heap.named(literals[0] + "".join(words))
-    found[known] = texts[of.ravel()]
+    texts = np.zeros(len(first), np.uint32)
+    numbers = zip(*(column[rows[first[:_MOST_TEXTS]]].tolist() for column in columns), strict=True)
+    for place, each in enumerate(numbers):
+        words = (part for pair in zip(map(heap.text, each), literals[1:], strict=True) for part in pair)
+        texts[place] = heap.named(literals[0] + "".join(words))
+    found = np.zeros(len(chosen), np.uint32)
+    found[rows] = texts[of]
     return found
+
+
+def _distinct(columns: list[U32]) -> tuple[I64, I64]:
+    """The first of each distinct row of some columns, and which of these each row is."""
+    first, of = np.unique(columns[0], return_index=True, return_inverse=True)[1:]
+    for column in columns[1:]:
+        # both halves of the key are numbers of 32 bits
+        first, of = np.unique(of << 32 | column, return_index=True, return_inverse=True)[1:]
+    return first, of
 
 
 def _part(heap: _Objects, chosen: I64, part: str) -> U32:

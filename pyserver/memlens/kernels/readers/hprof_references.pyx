@@ -119,7 +119,7 @@ cdef class References(Owner):
     cdef readonly uint64_t offset
     cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
     cdef bint with_stacks, without_zeros
-    cdef uint32_t finalizer_name, unfinalized_name, last_class
+    cdef uint32_t finalizer_name, unfinalized_name, length_name, last_class
     cdef uint64_t last_class_id
     cdef int code
 
@@ -153,6 +153,7 @@ cdef class References(Owner):
         self.own(&self.of_texts, 1)
         self.finalizer_name = objects.records.named("java.lang.ref.Finalizer")
         self.unfinalized_name = objects.records.named("unfinalized")
+        self.length_name = objects.records.named("length")
         while self.segment < objects.records.segments.count and segments[self.segment].dump != objects.dump:
             self.segment += 1
         if self.segment < objects.records.segments.count:
@@ -378,6 +379,9 @@ cdef class References(Owner):
         return K_WEAK
 
     cdef int _object_array(self, Record *record, uint32_t *type, uint64_t *size) noexcept nogil:
+        """Read an array of references. Its length is a value of its own, as elements that are null aren't references."""
+        cdef uint64_t length = record.number
+        cdef uint8_t kind = V_INT
         cdef uint32_t number = self.objects.class_of(record.other), each
         cdef int id_bytes = self.objects.records.id_bytes
         if self._reserve(1 + <uint64_t> record.number) < 0:
@@ -390,6 +394,9 @@ cdef class References(Owner):
             self._add(record.other, K_CLASS, 0)
         for each in range(record.number):
             self._add(id_at(record.body + <uint64_t> each * <uint64_t> id_bytes, id_bytes), K_ELEMENT, each)
+        if (vector_push_u32(&self.value_names, self.length_name) < 0 or vector_push(&self.value_kinds, &kind) < 0
+                or vector_push(&self.value_bits, &length) < 0):
+            return -1
         size[0] = self._array_bytes(record.number, self.objects.oop_bytes, True)
         return 0
 

@@ -42,7 +42,9 @@ def _array(reader: FieldReader, number: int, field: str, size: str = "") -> Iter
     if array is None:
         return
     places, targets = reader.elements(array)
-    length = count if count is not None else reader.length(array) or 0
+    length = reader.length(array) or 0
+    if count is not None:
+        length = min(length, count)
     at = 0
     for place, target in zip(places.tolist(), targets.tolist(), strict=True):
         if not at <= place < length:
@@ -51,6 +53,8 @@ def _array(reader: FieldReader, number: int, field: str, size: str = "") -> Iter
             yield None, None
         yield None, target
         at = place + 1
+    for _ in range(length - at):
+        yield None, None
 
 
 def _known(reader: FieldReader, number: int, field: str) -> Iterator[Pair]:
@@ -238,7 +242,11 @@ _CONTENTS: dict[str, Reader] = {
 
 
 def _pair(reader: FieldReader, number: int) -> Iterator[Pair]:
-    yield from _named(reader, number, "e0", "e1")
+    """One or two elements; in the place of a second that isn't there is an object that stands for it."""
+    none = reader.static(f"{_UTIL}ImmutableCollections", "EMPTY")
+    for pair in _named(reader, number, "e0", "e1"):
+        if pair[1] != none:
+            yield pair
 
 
 def _one_entry(reader: FieldReader, number: int) -> Iterator[Pair]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.graph import NONE, VALUE_KINDS
+from memlens.store.models import graph_of
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
@@ -67,6 +68,13 @@ class FieldReader:
                 return
             kind = known
 
+    def static(self, name: str, field: str) -> int | None:
+        """What a static field of a class refers to."""
+        for number, kind in self._type_of_class.items():
+            if self._type_names[kind] == name:
+                return self.references(number).get(field)
+        return None
+
     def references(self, number: int, *, weak: bool = True) -> dict[str, int]:
         """What an object's fields refer to; of two fields of a name that of the class further above."""
         stored, rows = self._snapshot.references, self._rows(number)
@@ -98,7 +106,7 @@ class FieldReader:
         return found if isinstance(found, int) else None
 
     def length(self, number: int) -> int | None:
-        """How many elements an array has. That of an array of references is inferred from its size."""
+        """How many elements an array has, see :func:`slots_of`."""
         if not self.type_name(number).endswith("[]"):
             return None
         row = number_array(self._snapshot, number)
@@ -132,9 +140,20 @@ def number_array(snapshot: Snapshot, number: int) -> Numbers | None:
 
 
 def slots_of(snapshot: Snapshot, arrays: Numbers) -> Numbers:
-    """How many elements arrays of references have by their sizes, in Java's dumps, which don't say it otherwise."""
+    """How many elements arrays of references of Java's dumps have, those that are null included.
+
+    In dumps without values that is inferred from their sizes, and may be one too many.
+    """
+    fields = snapshot.fields
+    if fields is not None:
+        # an array's only value
+        rows = fields.start[arrays].astype(np.int64)
+        known = fields.start[arrays + 1].astype(np.int64) > rows
+        found = np.zeros(len(arrays), np.int64)
+        found[known] = fields.bits[rows[known]].astype(np.int64)
+        return found
     slot = int(snapshot.manifest.settings.get("reference_bytes") or 8)
-    id_bytes = int(getattr(snapshot.info, "id_bytes", 8))
+    id_bytes = graph_of(snapshot.info).id_bytes
     # an array's header: two words of the machine and its length, as the sizes were inferred
     header = 16 if slot < id_bytes else 2 * id_bytes + 4
     slots: Numbers = np.maximum(snapshot.objects.shallow[arrays].astype(np.int64) - header, 0) // slot

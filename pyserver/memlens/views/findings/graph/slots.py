@@ -67,7 +67,10 @@ def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> It
 
 
 def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
-    """What the slots without an element take of those arrays that use less than a quarter of theirs."""
+    """What the slots without an element take of those arrays that use less than a quarter of theirs.
+
+    How many they have is inferred in dumps without values.
+    """
     if not len(arrays):
         return
     slot = int(case.snapshot.manifest.settings.get("reference_bytes") or case.info.id_bytes)
@@ -89,7 +92,9 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
         through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
     )  # fmt: skip
     yield Ranked(
-        unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True), members
+        unused / case.whole,
+        made(rule, title, sentence, shown, None, objects=link, inferred=case.snapshot.fields is None),
+        members,
     )
 
 
