@@ -25,6 +25,7 @@ from memlens.views.graph.objects import contents, describe
 from memlens.views.graph.rows import object_rows, type_names
 from memlens.views.graph.threads import threads
 from memlens.views.sql.query import SqlSession
+from memlens.views.sql.schema import examples
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 
@@ -167,6 +168,23 @@ def test_sql_reads_fields_collections_and_arrays(ran: Ran) -> None:
                 "SELECT type FROM types JOIN below USING (class)"
             )
         }  # fmt: skip
+
+
+def test_examples_of_sql_answer_their_questions(ran: Ran) -> None:
+    with closing(SqlSession(Snapshot.open(ran.snapshot.archive))) as session:
+        found = {each.title: list(session.stream(each.query)[1]) for each in examples(ran.snapshot.info)}
+    assert {"java.specification.version", "java.class.path"} <= {
+        row[0] for row in found["The system properties"]
+    }
+    assert found["What the largest map contains"]
+    colliding = found["Hash maps whose keys collide: entries that aren't the first of their bucket"]
+    assert {(64, 128, 1, 98), (64, 512, 1, 98)} <= {row[2:] for row in colliding}
+    loaders = {row[1].rpartition("$")[2]: row for row in found["Class loaders, with what they have loaded"]}
+    assert loaders["AppClassLoader"][2:4] == ("app", 2)
+    assert found["Collections by how much of their arrays they use"]
+    assert found["Boxed numbers by value"][0][2] > 1
+    skipped = found["What of the program holds arrays of bytes, with the library's classes between skipped"]
+    assert "shop.Contents$Kept" in {row[0] for row in skipped}
 
 
 def test_weak_references_that_hold_their_referents_are_found(ran: Ran) -> None:
