@@ -15,10 +15,12 @@ from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 from tests.python.test_findings_of_heaps import check_figures
 
+from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
 from memlens.views.graph import filters
+from memlens.views.graph.array_contents import whole_contents
 from memlens.views.graph.contents import count_of
 from memlens.views.graph.fields import field_reader
 from memlens.views.graph.objects import contents, describe
@@ -170,6 +172,27 @@ def test_sql_reads_fields_collections_and_arrays(ran: Ran) -> None:
         }  # fmt: skip
 
 
+def test_whole_contents_of_arrays_and_strings(ran: Ran, tmp_path: Path) -> None:
+    expected = {
+        "LONG": ("naïve " * 1_000).encode(), "WIDE": ("日本 😀 " * 1_000).encode(), "CHARACTERS": b"ends here",
+        "CONSTANT": b"\xff" * 5_000,
+    }  # fmt: skip
+    assert {name: whole_contents(ran.snapshot, ran.static(name)) for name in expected} == expected
+    short = ran.map_of("COLLECTIONS")["ArrayList"]
+    (first, *_), _ = contents(ran.snapshot, short)
+    assert whole_contents(ran.snapshot, first.object.object) == b"element0"
+    with pytest.raises(BadRequestError, match="no array of numbers"):
+        whole_contents(ran.snapshot, short)
+    out = tmp_path / "long.txt"
+    dump = ran.snapshot.manifest.source.path
+    memlens("object", dump, "--by-number", str(ran.static("LONG")), "--contents", str(out))
+    assert out.read_bytes() == expected["LONG"]
+    # long strings have rows among the arrays for this alone
+    with closing(SqlSession(Snapshot.open(ran.snapshot.archive))) as session:
+        array = field_reader(ran.snapshot).references(ran.static("LONG"))["value"]
+        assert list(session.stream(f"SELECT * FROM arrays WHERE object = {array}")[1]) == []
+
+
 def test_examples_of_sql_answer_their_questions(ran: Ran) -> None:
     with closing(SqlSession(Snapshot.open(ran.snapshot.archive))) as session:
         found = {each.title: list(session.stream(each.query)[1]) for each in examples(ran.snapshot.info)}
@@ -180,7 +203,8 @@ def test_examples_of_sql_answer_their_questions(ran: Ran) -> None:
     colliding = found["Hash maps whose keys collide: entries that aren't the first of their bucket"]
     assert {(64, 128, 1, 98), (64, 512, 1, 98)} <= {row[2:] for row in colliding}
     loaders = {row[1].rpartition("$")[2]: row for row in found["Class loaders, with what they have loaded"]}
-    assert loaders["AppClassLoader"][2:4] == ("app", 2)
+    # with the class of a lambda
+    assert loaders["AppClassLoader"][2:4] == ("app", 3)
     assert found["Collections by how much of their arrays they use"]
     assert found["Boxed numbers by value"][0][2] > 1
     skipped = found["What of the program holds arrays of bytes, with the library's classes between skipped"]

@@ -6,6 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, id_text, shortened
+from memlens.views.graph.array_contents import whole_contents
 from memlens.views.graph.objects import ObjectAnswer, describe, number_of
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, ReferenceRow
 from memlens.views.graph.types import TypeRow
@@ -22,6 +23,11 @@ def chosen_number(snapshot: Snapshot, options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.contents is not None:
+        options.contents.write_bytes(
+            ask(options, lambda snapshot: whole_contents(snapshot, chosen_number(snapshot, options)))
+        )
+        return 0
     top = min(options.top, MOST_ROWS)
     kind, answer = ask(
         options,

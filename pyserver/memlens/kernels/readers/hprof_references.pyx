@@ -61,6 +61,7 @@ cdef enum:
 cdef enum:
     CLASS_EDGES = 8             # the most references of a class other than its constants and static fields
     MOST_ZEROS = 1 << 16        # by so many at the beginning an array is known to hold nothing
+    LONG_TEXT_BYTES = 1024      # of an array; a text of no more isn't shortened, whatever its characters
     STRING_BYTES = 3072         # the most bytes of a string's text in UTF-8; longer ones are shortened
     TEXT_BYTES = 64 << 20       # the most bytes of all strings' texts beyond the size of the file
     MOST_TEXTS = 0x7FFFFFF0
@@ -86,7 +87,8 @@ cdef struct ArrayRow:
     uint32_t object
     uint32_t length
     uint32_t used
-    uint16_t element_bytes
+    uint8_t element_bytes
+    uint8_t is_text
     uint16_t is_constant
 
 cdef struct StoredArray:
@@ -234,7 +236,8 @@ cdef class References(Owner):
         cdef uint64_t bytes
         row.object = <uint32_t> self.done
         row.length = record.number
-        row.element_bytes = <uint16_t> type_bytes(record.element, 8)
+        row.element_bytes = <uint8_t> type_bytes(record.element, 8)
+        row.is_text = 0
         bytes = <uint64_t> row.length * row.element_bytes
         row.offset = <uint64_t> (record.body - self.objects.records.bytes)
         # each element is the one before it
@@ -613,7 +616,7 @@ cdef class References(Owner):
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
 
     def take_arrays(self) -> object:
-        """Move out the rows of arrays of numbers that are no string's text, as bytes."""
+        """Move out the rows of arrays of numbers, as bytes; of those that are a string's text only of long ones."""
         cdef ArrayRow *rows = <ArrayRow *> self.arrays.data
         cdef const uint8_t *bytes = self.objects.records.bytes
         cdef StoredArray found
@@ -624,7 +627,8 @@ cdef class References(Owner):
         vector_init(&stored, sizeof(StoredArray))
         with nogil:
             for each in range(self.arrays.count):
-                if (<uint8_t *> self.of_texts.data)[rows[each].object]:
+                rows[each].is_text = (<uint8_t *> self.of_texts.data)[rows[each].object]
+                if rows[each].is_text and <uint64_t> rows[each].length * rows[each].element_bytes <= LONG_TEXT_BYTES:
                     continue
                 # the third pass has read this record
                 read_record(bytes + (<uint64_t *> self.objects.offsets.data)[rows[each].object],

@@ -318,7 +318,7 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
     names, kinds = type_names(snapshot), snapshot.objects.type
-    rows = snapshot.objects.arrays
+    rows = snapshot.objects.arrays[snapshot.objects.arrays["is_text"] == 0]
     columns = (rows["object"], kinds[rows["object"]], rows["length"], rows["used"], rows["is_constant"])
     for number, kind, length, used, constant in zip(*(column.tolist() for column in columns), strict=True):
         yield number, names[kind], length, used, constant

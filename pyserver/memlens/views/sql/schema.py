@@ -98,7 +98,9 @@ def examples(info: SnapshotInfo) -> list[SqlExample]:
             return [
                 SqlExample(title, query)
                 for needs, title, query in _queries("graph_examples.sql")
-                if not needs or (needs == "threads" and info.threads) or (needs == "java" and info.kind == "hprof")
+                if not needs
+                or (needs == "threads" and info.threads)
+                or (needs == "java" and info.kind == "hprof")
             ]
         case _:
             assert_never(info)
