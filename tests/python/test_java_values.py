@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.python.command_line import memlens
-from tests.python.conftest import ROOT
+from tests.python.conftest import ROOT, real_heaps
 from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 from tests.python.test_findings_of_heaps import check_figures
@@ -21,7 +21,7 @@ from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
 from memlens.views.graph import filters
 from memlens.views.graph.array_contents import whole_contents
-from memlens.views.graph.contents import count_of
+from memlens.views.graph.contents import contents_of, count_of
 from memlens.views.graph.fields import field_reader
 from memlens.views.graph.objects import contents, describe
 from memlens.views.graph.rows import object_rows, type_names
@@ -191,6 +191,30 @@ def test_whole_contents_of_arrays_and_strings(ran: Ran, tmp_path: Path) -> None:
     with closing(SqlSession(Snapshot.open(ran.snapshot.archive))) as session:
         array = field_reader(ran.snapshot).references(ran.static("LONG"))["value"]
         assert list(session.stream(f"SELECT * FROM arrays WHERE object = {array}")[1]) == []
+
+
+@pytest.mark.parametrize("path", real_heaps("hprof/mat_sun_jdk6_32bit*"), ids=lambda path: path.name)
+def test_strings_of_java_6_that_have_a_part_of_their_array(path: Path, tmp_path: Path) -> None:
+    query = (
+        "SELECT name, field(object, 'count') AS used, field(object, 'value.length') AS length FROM objects"
+    )
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            rows = list(session.stream(f"{query} WHERE type = 'java.lang.String' AND length > used")[1])
+        assert max(rows, key=lambda row: row[2] - row[1]) == (".", 1, 497)
+        # Java 6 has other fields for lists
+        reader = field_reader(snapshot)
+        lists = [
+            each
+            for each in range(len(snapshot.objects.type))
+            if "java.util.LinkedList" in reader.classes(each)
+        ]
+        found = [
+            (sum(1 for _ in contents_of(snapshot, each) or ()), count_of(snapshot, each)) for each in lists
+        ]
+        assert max(found)[0] > 0
+        assert all(counted == said for counted, said in found)
 
 
 def test_examples_of_sql_answer_their_questions(ran: Ran) -> None:

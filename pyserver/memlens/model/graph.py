@@ -99,7 +99,8 @@ ARRAY_DTYPE = np.dtype(
 )  # fmt: skip
 """An array of numbers with elements: a hash of them, where they are in the unpacked file, how many there are up to the
 last that isn't zero, whether all are equal, and the first ones, big-endian. Sorted by object. Those that hold the
-characters of a string have rows only if they are long, so that the string's text may be shortened."""
+characters of a string have rows only if they are long, so that the string's text may be shortened, or if they have
+others as well."""
 
 THREAD_DTYPE = np.dtype(
     [("object", "<u4"), ("name", "<u4"), ("state", "<u4"), ("end", "<u4"), ("out_of_memory", "<u4")]

@@ -116,7 +116,8 @@ cdef class References(Owner):
     cdef Py_ssize_t local
     cdef Vector types, shallow, texts, starts, targets, kinds, names, stacks
     cdef Vector value_starts, value_names, value_kinds, value_bits
-    cdef Vector arrays, of_texts    # of_texts has a byte for each object: 1 for an array that is a string's text
+    cdef Vector arrays, of_texts    # of_texts has a byte for each object: 1 for an array that is a string's text, 2 if a
+                                    # string has a part of it alone
     cdef size_t segment, done
     cdef readonly uint64_t offset
     cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
@@ -469,13 +470,15 @@ cdef class References(Owner):
         cdef int id_bytes = self.objects.records.id_bytes
         cdef int32_t coder = -1, last
         cdef uint64_t value_id, first = 0, count
+        cdef uint8_t *mark
         cdef Record value
         if <uint64_t> self.objects.string_fields.value + <uint64_t> id_bytes > record.body_bytes:
             return 0
         value_id = id_at(record.body + self.objects.string_fields.value, id_bytes)
         if not self._array(value_id, &value):
             return 0
-        (<uint8_t *> self.of_texts.data)[address_ordinal(&self.objects.by_address, value_id)] = 1
+        mark = <uint8_t *> self.of_texts.data + address_ordinal(&self.objects.by_address, value_id)
+        mark[0] = max(mark[0], <uint8_t> 1)
         count = value.number
         if 0 <= self.objects.string_fields.coder < <int64_t> record.body_bytes:
             coder = record.body[self.objects.string_fields.coder]
@@ -484,6 +487,8 @@ cdef class References(Owner):
                 and <uint64_t> last + 4 <= record.body_bytes):
             first = u32_at(record.body + self.objects.string_fields.offset)
             count = min(count, <uint64_t> u32_at(record.body + self.objects.string_fields.count))
+            if count < value.number:
+                mark[0] = 2
         return self._text_of(&value, coder, first, count)
 
     cdef bint _array(self, uint64_t id, Record *record) noexcept nogil:
@@ -616,10 +621,14 @@ cdef class References(Owner):
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
 
     def take_arrays(self) -> object:
-        """Move out the rows of arrays of numbers, as bytes; of those that are a string's text only of long ones."""
+        """Move out the rows of arrays of numbers, as bytes; of those that are a string's text only of some.
+
+        Namely of long ones, and of those of which a string has a part alone, as until Java 6 ``substring`` left them.
+        """
         cdef ArrayRow *rows = <ArrayRow *> self.arrays.data
         cdef const uint8_t *bytes = self.objects.records.bytes
         cdef StoredArray found
+        cdef uint8_t mark
         cdef Record record
         cdef Vector stored
         cdef size_t each
@@ -627,8 +636,9 @@ cdef class References(Owner):
         vector_init(&stored, sizeof(StoredArray))
         with nogil:
             for each in range(self.arrays.count):
-                rows[each].is_text = (<uint8_t *> self.of_texts.data)[rows[each].object]
-                if rows[each].is_text and <uint64_t> rows[each].length * rows[each].element_bytes <= LONG_TEXT_BYTES:
+                mark = (<uint8_t *> self.of_texts.data)[rows[each].object]
+                rows[each].is_text = mark != 0
+                if mark == 1 and <uint64_t> rows[each].length * rows[each].element_bytes <= LONG_TEXT_BYTES:
                     continue
                 # the third pass has read this record
                 read_record(bytes + (<uint64_t *> self.objects.offsets.data)[rows[each].object],

@@ -5,10 +5,11 @@ Java 6; a class of the program's own has what the library's class above it has. 
 ``Collections.unmodifiableMap``) contain what they are made of.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -100,6 +101,20 @@ def _links(reader: FieldReader, link: int | None, item: str, value: str, after: 
         link = known.get(after)
 
 
+def _linked_list(reader: FieldReader, number: int) -> Iterator[Pair]:
+    """Until Java 6 the first link is one that holds nothing, to which the last one leads back."""
+    header = reader.references(number).get("header")
+    if header is None:
+        yield from _chain(reader, number, "first")
+        return
+    link, seen = reader.references(header).get("next"), {header}
+    while link is not None and link not in seen:
+        seen.add(link)
+        known = reader.references(link)
+        yield None, known.get("element")
+        link = known.get("next")
+
+
 def _table(
     reader: FieldReader, number: int, field: str, key: str = "key", value: str = "value"
 ) -> Iterator[Pair]:
@@ -113,8 +128,7 @@ def _table(
         while link is not None and link not in seen:
             seen.add(link)
             known = reader.references(link)
-            if key in known or value in known or "next" in known or link == first:
-                yield known.get(key), known.get(value)
+            yield known.get(key), known.get(value)
             link = known.get("next")
 
 
@@ -215,7 +229,7 @@ _CONTENTS: dict[str, Reader] = {
     f"{_UTIL}ImmutableCollections$SetN": partial(_known, field="elements"),
     f"{_UTIL}PriorityQueue": partial(_array, field="queue", size="size"),
     f"{_UTIL}ArrayDeque": partial(_ring, field="elements", head="head"),
-    f"{_UTIL}LinkedList": partial(_chain, first="first"),
+    f"{_UTIL}LinkedList": _linked_list,
     f"{_UTIL}RegularEnumSet": _enum_set,
     f"{_UTIL}HashMap": partial(_table, field="table"),
     f"{_UTIL}LinkedHashMap": _linked_map,
@@ -234,6 +248,8 @@ _CONTENTS: dict[str, Reader] = {
     f"{_CONCURRENT}ConcurrentLinkedDeque": partial(_chain, first="head"),
     f"{_CONCURRENT}LinkedBlockingQueue": partial(_chain, first="head"),
     f"{_CONCURRENT}LinkedBlockingDeque": partial(_chain, first="first"),
+    f"{_CONCURRENT}LinkedTransferQueue": partial(_chain, first="head"),
+    f"{_CONCURRENT}ScheduledThreadPoolExecutor$DelayedWorkQueue": partial(_array, field="queue", size="size"),
     "java.lang.ThreadLocal$ThreadLocalMap": partial(_table, field="table", key="referent"),
     "android.util.ArrayMap": partial(_alternating, field="mArray", size="mSize"),
     "android.util.ArraySet": partial(_array, field="mArray", size="mSize"),
@@ -249,15 +265,18 @@ def _pair(reader: FieldReader, number: int) -> Iterator[Pair]:
             yield pair
 
 
-def _one_entry(reader: FieldReader, number: int) -> Iterator[Pair]:
+def _one_entry(reader: FieldReader, number: int, key: str, value: str) -> Iterator[Pair]:
     known = reader.references(number)
-    yield known.get("k0"), known.get("v0")
+    yield known.get(key), known.get(value)
 
 
 _CONTENTS |= {
     f"{_UTIL}ImmutableCollections$List12": _pair,
     f"{_UTIL}ImmutableCollections$Set12": _pair,
-    f"{_UTIL}ImmutableCollections$Map1": _one_entry,
+    f"{_UTIL}ImmutableCollections$Map1": partial(_one_entry, key="k0", value="v0"),
+    f"{_UTIL}Collections$SingletonMap": partial(_one_entry, key="k", value="v"),
+    f"{_UTIL}Collections$SingletonList": partial(_one_entry, key="", value="element"),
+    f"{_UTIL}Collections$SingletonSet": partial(_one_entry, key="", value="element"),
 }
 
 _WITHIN = {
@@ -271,6 +290,7 @@ _WITHIN = {
        for kind in ("Unmodifiable", "Synchronized", "Checked")
        for what, field in (("Collection", "c"), ("Map", "m"))},
     f"{_UTIL}Collections$SetFromMap": "m",
+    f"{_CONCURRENT}DelayQueue": "q",
     "android.util.LruCache": "map",
 }  # fmt: skip
 """Collections that are made of another, and the field that refers to it."""
@@ -286,26 +306,39 @@ _KEYS = frozenset(
 _SIZES = ("size", "elementCount", "count", "mSize")
 
 
+_VIEW = re.compile(r"java\.util\.(?:concurrent\.)?\w+\$\w*?(KeySet|Values|ValueCollection|EntrySet)$")
+"""Views of maps: the nested classes of keys, values and entries, each of which refers to its map."""
+_MAP_OF_VIEW = ("this$0", "m", "map")
+
+
+Only = Literal["keys", "values", "both"]
+
+
 class _Found(NamedTuple):
-    """The collection that has the elements, how they are read, and whether only its keys count."""
+    """The collection that has the elements, how they are read, and whether only its keys count, or only its values."""
 
     number: int
     read: Reader
-    only_keys: bool
+    only: Only
 
 
 def _found(reader: FieldReader, number: int) -> _Found | None:
-    only_keys = False
+    only: Only = "both"
     for _ in range(_MOST_WITHIN):
         classes = reader.classes(number)
-        only_keys |= not _KEYS.isdisjoint(classes)
         known = reader.references(number)
-        within = next((_WITHIN[name] for name in classes if name in _WITHIN), None)
+        view = _VIEW.match(classes[0])
+        if view is not None:
+            within = next((name for name in _MAP_OF_VIEW if name in known), None)
+            only = "keys" if view[1] == "KeySet" else "both" if view[1] == "EntrySet" else "values"
+        else:
+            within = next((_WITHIN[name] for name in classes if name in _WITHIN), None)
+            only = only if _KEYS.isdisjoint(classes) else "keys"
         if within is not None and within in known:
             number = known[within]
             continue
         read = next((_CONTENTS[name] for name in classes if name in _CONTENTS), None)
-        return None if read is None else _Found(number, read, only_keys)
+        return None if read is None else _Found(number, read, only)
     return None
 
 
@@ -320,7 +353,10 @@ def contents_of(snapshot: Snapshot, number: int) -> Iterator[Content] | None:
 
 def _contents(reader: FieldReader, found: _Found) -> Iterator[Content]:
     for position, (key, value) in enumerate(found.read(reader, found.number)):
-        yield Content(None, key, position) if found.only_keys else Content(key, value, position)
+        if found.only == "both":
+            yield Content(key, value, position)
+        else:
+            yield Content(None, key if found.only == "keys" else value, position)
 
 
 def count_of(snapshot: Snapshot, number: int) -> int:
