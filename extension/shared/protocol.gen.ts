@@ -1543,11 +1543,11 @@ export interface HeapPictureParams {
   kind: number | null;
 }
 
-/** More of what an object refers to, or of what refers to it. */
+/** More of what an object refers to, of what refers to it, or of what it contains as a collection. */
 export interface HeapReferencesParams {
   snapshot: string;
   object: number;
-  direction: 'incoming' | 'outgoing';
+  direction: 'contents' | 'incoming' | 'outgoing';
   offset: number;
   limit: number;
 }
@@ -2097,6 +2097,8 @@ export interface ObjectAnswer {
   references_total: number;
   referrers: ReferenceRow[];
   referrers_total: number;
+  contents: ReferenceRow[];
+  contents_total: number;
   dominator: ObjectRow | null;
   dominated: ObjectRow[];
   dominated_total: number;
@@ -3099,6 +3101,7 @@ export interface ThreadRow {
   variables: number;
   shallow_bytes: number;
   retained_bytes: number;
+  request: string;
   failed_at: Frame | null;
 }
 

@@ -374,6 +374,13 @@ test('the dominators of a Java dump are grouped by package as well', async () =>
     async () => (await boxes()).some(({ name }) => /Sessions\$Session$/.test(name)),
     'types are drawn',
   );
+  // what a map contains is listed by its keys
+  await view.locator('.filter-input').fill('type:"=java.util.HashMap" retained>1MiB');
+  await view.pane('Types');
+  await view.locator('[id=pane-types] .grid-row[aria-level="2"]').first().click();
+  const contents = view.locator('.heap-details section[aria-label="Contains (400)"]');
+  await contents.waitFor();
+  assert.match(await contents.innerText(), /\b17 →\s*Sessions\$Session @/);
   await vscode.runCommand('View: Close All Editors');
 });
 

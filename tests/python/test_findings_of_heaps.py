@@ -476,7 +476,7 @@ JAVA_TEXTS = {
     "tiny_collections": "400 ArrayList have one to four elements, and take",
     "empty_collections": "400 ArrayList are empty and retain",
     "oversized_collections": "400 Object[] use less than a quarter of their slots; the others take",
-    "null_arrays": "402 Object[] use less than a quarter of their slots (400 of them none); the others take",
+    "null_arrays": "400 Object[] use less than a quarter of their slots (400 of them none); the others take",
     "boxed_numbers": "3,200 numbers are objects of their own (Integer)",
     "thread_locals": "Variables of threads retain",
     "listeners": "Bus keeps ",

@@ -255,7 +255,8 @@ def test_a_file_that_changed_or_went_is_not_read(opened: Opened, tmp_path: Path)
     number = snapshot.objects.id.tolist().index(bitmap)
     os.utime(path, ns=(1, 1))
     assert (
-        _said(image(snapshot, number)) == "made.hprof was changed since it was read: its pixels aren't shown"
+        _said(image(snapshot, number))
+        == "made.hprof was changed since it was read: what is in it isn't shown"
     )
     path.unlink()
-    assert f"The pixels are in {path}, which no longer exists" in _said(image(snapshot, number))
+    assert f"That is only in {path}, which no longer exists" in _said(image(snapshot, number))

@@ -177,6 +177,10 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
             action="store_true",
             help="take ID as the object's number in the file, counted from 0",
         )
+    one.add_argument(
+        "--contents", type=Path, metavar="OUT",
+        help="write all elements of an array of numbers, or the whole text of a string, to a file instead (Java)",
+    )  # fmt: skip
     paths.add_argument(
         "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
         help="also follow references of this strength; may be repeated",

@@ -6,6 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, id_text, shortened
+from memlens.views.graph.array_contents import whole_contents
 from memlens.views.graph.objects import ObjectAnswer, describe, number_of
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, ReferenceRow
 from memlens.views.graph.types import TypeRow
@@ -22,6 +23,11 @@ def chosen_number(snapshot: Snapshot, options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.contents is not None:
+        options.contents.write_bytes(
+            ask(options, lambda snapshot: whole_contents(snapshot, chosen_number(snapshot, options)))
+        )
+        return 0
     top = min(options.top, MOST_ROWS)
     kind, answer = ask(
         options,
@@ -67,6 +73,7 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
     for field in answer.fields:
         say(f"  {field.name} = {shortened(field.value, _WIDEST_NAME)}")
     _print_rest(answer.fields_total - len(answer.fields))
+    _print_contents(answer, kind)
     _print_references("refers to", answer.references, answer.references_total, kind)
     _print_references("referred to by", answer.referrers, answer.referrers_total, kind)
     if answer.dominated:
@@ -77,6 +84,16 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
         say("allocated by:")
         for frame in answer.allocated:
             say(f"  {frame.file}:{frame.line} {frame.function}" if frame.line else f"  {frame.function}")
+
+
+def _print_contents(answer: ObjectAnswer, kind: str) -> None:
+    if not answer.contents_total:
+        return
+    say(f"contains {counted(answer.contents_total, 'element')}:")
+    for row in answer.contents:
+        name = shortened(row.name, _WIDEST_NAME)
+        say(f"  {name}: {words(row.object, kind)}, {format_bytes(row.object.retained_bytes)} retained")
+    _print_rest(answer.contents_total - len(answer.contents))
 
 
 def _print_rest(count: int) -> None:

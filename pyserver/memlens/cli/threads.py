@@ -38,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
 def _print(thread: ThreadWithStack, kind: str) -> None:
     row = thread.row
     said = [row.name or f"thread {row.thread}", *([row.state] if row.state else [])]
+    if row.request:
+        said.append(f"handles {shortened(row.request, _WIDEST_NAME)}")
     if row.out_of_memory:
         said.append("ran out of memory")
     say(f"{', '.join(said)}: {format_bytes(row.retained_bytes)} retained")

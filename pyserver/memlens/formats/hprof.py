@@ -21,11 +21,12 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_fields import Fields
 from memlens.formats.hprof_images import Elements, images_of
+from memlens.formats.hprof_names import add_names
 from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_threads import add_states, mark_out_of_memory
-from memlens.formats.hprof_types import TYPE_KINDS, types_of
+from memlens.formats.hprof_types import TYPE_KINDS, modules_of, types_of
 from memlens.formats.obfuscation import mapping_of
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import Scanner, run_through
@@ -34,6 +35,7 @@ from memlens.kernels.readers import hprof_objects, hprof_references
 from memlens.model.graph import (
     ARRAY_DTYPE,
     MOST_BYTES,
+    NONE,
     Facts,
     Graph,
     Objects,
@@ -228,13 +230,18 @@ def _graph(
     notices += _notices(references)
     stored = References(starts, targets, kinds, labels)
     mark_out_of_memory(threads, stacks.frames)
-    fields = Fields(numbers, types, stored, values, records.text_at)
+    fields = Fields(numbers, types, stored, values, records.text_at, records.named)
     add_states(threads, records.named, fields)
     natives, impossible = natives_of(fields, android=declared)
     notices += counted_notices(impossible_natives=impossible, shared_stacks=stacks.left_out)
-    images = images_of(fields, Elements(source.data, objects.elements))
+    elements = Elements(source.data, objects.elements)
+    images = images_of(fields, elements)
     for image, width, height in images[["object", "width", "height"]].tolist():
         names[image] = records.named(dimensions(width, height))
+    known = threads.rows[threads.rows["object"] != NONE]
+    names[known["object"]] = known["name"]
+    add_names(names, fields, elements, records.text_at, records.named)
+    types.module = modules_of(references, types, numbers, names)
     units, ends = records.take_texts()
     return Graph(
         KIND,

@@ -18,7 +18,7 @@ _INTEGERS = np.array([kind in ("boolean", "byte", "char", "short", "int", "long"
 
 
 class Fields:
-    """Looks fields up in the columns of a dump; ``text`` returns a text by its number.
+    """Looks fields up in the columns of a dump; ``text`` returns a text by its number, ``named`` the number of a text.
 
     Only what is asked for is read: a dump without the classes in question costs a look at the names of its types.
     """
@@ -30,12 +30,14 @@ class Fields:
         references: References,
         values: Values,
         text: Callable[[int], str],
+        named: Callable[[str], int],
     ) -> None:
         self.type_of = type_of
         self.references = references
         self._types = types
         self._values = values
         self._text = text
+        self._named_text = named
 
     @cached_property
     def _type_names(self) -> list[str]:
@@ -77,17 +79,19 @@ class Fields:
         types = self.types(*names)
         return np.flatnonzero(types[self.type_of]) if types.any() else np.empty(0, np.int64)
 
-    def targets(self, objects: I64, *names: str) -> I64:
+    def targets(self, objects: I64, *names: str, inherited: bool = False) -> I64:
         """What each of some objects refers to by its first field with one of these names, NONE for nothing.
 
-        An item of ``objects`` may be NONE.
+        With ``inherited`` by the last, which is that of the class furthest above: a class of the program's own may have
+        a field of the same name. An item of ``objects`` may be NONE.
         """
         asked, of = _distinct(objects)
         found = np.full(len(asked) + 1, NONE, np.int64)
         owner, rows = _rows(self.references.start, asked)
         is_field = self.references.kind[rows] == kernel.FIELD
         rows, owner = self._named(rows, owner, is_field, self.references.name, names)
-        found[owner[::-1]] = self.references.target[rows[::-1]]
+        order = slice(None, None, 1 if inherited else -1)
+        found[owner[order]] = self.references.target[rows[order]]
         return found[of]
 
     def integers(self, objects: I64, name: str, absent: int = 0) -> I64:
@@ -119,11 +123,10 @@ class Fields:
     ) -> tuple[I64, I64]:
         """Those of some chosen rows that have one of these names."""
         rows, owner = rows[chosen], owner[chosen]
-        distinct, places = np.unique(column[rows], return_inverse=True)
-        fits = np.fromiter(
-            (self._text(number) in names for number in distinct.tolist()), np.bool_, len(distinct)
-        )
-        fitting = fits[places]
+        column, numbers = column[rows], [self._named_text(name) for name in names]
+        fitting = column == numbers[0]
+        for number in numbers[1:]:
+            fitting |= column == number
         return rows[fitting], owner[fitting]
 
 

@@ -95,11 +95,13 @@ SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8"), ("allocated_byt
 allocated since the time before, ``allocated_bytes`` were alive then; 0 everywhere where the file doesn't say so."""
 
 ARRAY_DTYPE = np.dtype(
-    [("contents", "<u8"), ("object", "<u4"), ("length", "<u4"), ("used", "<u4"), ("element_bytes", "<u4"),
-     ("head", "V32")]
+    [("contents", "<u8"), ("offset", "<u8"), ("object", "<u4"), ("length", "<u4"), ("used", "<u4"),
+     ("element_bytes", "u1"), ("is_text", "u1"), ("is_constant", "<u2"), ("head", "V32")]
 )  # fmt: skip
-"""An array of numbers with elements: a hash of them, how many there are up to the last that isn't zero, and the first
-ones, big-endian. Sorted by object; those that hold the characters of a string have no row."""
+"""An array of numbers with elements: a hash of them, where they are in the unpacked file, how many there are up to the
+last that isn't zero, whether all are equal, and the first ones, big-endian. Sorted by object. Those that hold the
+characters of a string have rows only if they are long, so that the string's text may be shortened, or if they have
+others as well."""
 
 THREAD_DTYPE = np.dtype(
     [("object", "<u4"), ("name", "<u4"), ("state", "<u4"), ("end", "<u4"), ("out_of_memory", "<u4")]

@@ -103,6 +103,15 @@ export function ObjectDetails({
           <Rest count={found.fields_total - fields.length} />
         </Section>
       )}
+      {found.contents_total > 0 && (
+        <References
+          of={row}
+          direction="contents"
+          first={found.contents}
+          total={found.contents_total}
+          context={context}
+        />
+      )}
       <References
         of={row}
         direction="outgoing"

@@ -1,4 +1,5 @@
-// What an object refers to, or what refers to it, by name: in pages, and each can be opened in turn.
+// What an object refers to, what refers to it, or what it contains as a collection, by name: in pages, and each can be
+// opened in turn.
 
 import type { VNode } from 'preact';
 import type { ObjectRow, ReferenceRow } from '../../../extension/shared/protocol.gen';
@@ -14,7 +15,23 @@ import { objectText, referenceWords } from './words';
 const PAGE = 100;
 const FIRST = 20;
 
-type Direction = 'outgoing' | 'incoming';
+type Direction = 'outgoing' | 'incoming' | 'contents';
+
+/** What an element refers to is listed below it. */
+function below(direction: Direction): Exclude<Direction, 'contents'> {
+  return direction === 'contents' ? 'outgoing' : direction;
+}
+
+function titleOf(direction: Direction, total: number): string {
+  switch (direction) {
+    case 'outgoing':
+      return t('Refers to ({0})', count(total));
+    case 'incoming':
+      return t('Referred to by ({0})', count(total));
+    case 'contents':
+      return t('Contains ({0})', count(total));
+  }
+}
 
 interface Listed {
   readonly rows: readonly ReferenceRow[];
@@ -30,10 +47,8 @@ interface ReferencesProps {
 }
 
 export function References({ of, direction, first, total, context }: ReferencesProps): VNode {
-  const title =
-    direction === 'outgoing' ? t('Refers to ({0})', count(total)) : t('Referred to by ({0})', count(total));
   return (
-    <Section title={title}>
+    <Section title={titleOf(direction, total)}>
       <List of={{ rows: first, total }} chain={[of.object]} {...{ object: of.object, direction, context }} />
     </Section>
   );
@@ -75,7 +90,9 @@ interface ItemProps {
 function Item({ row, direction, chain, context }: ItemProps): VNode {
   const { object } = row.object;
   const behind = useAsked(context, () =>
-    context.api.request('memlens/heapReferences', { object, direction, offset: 0, limit: FIRST }),
+    context.api.request('memlens/heapReferences', {
+      ...{ object, direction: below(direction), offset: 0, limit: FIRST },
+    }),
   );
   const place = chain.indexOf(object);
   const text = referenceWords(row);
@@ -88,16 +105,16 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
           disabled={place >= 0}
           aria-expanded={behind.found !== null}
           aria-label={
-            direction === 'outgoing'
-              ? t('What {0} refers to', objectText(row.object))
-              : t('What refers to {0}', objectText(row.object))
+            direction === 'incoming'
+              ? t('What refers to {0}', objectText(row.object))
+              : t('What {0} refers to', objectText(row.object))
           }
           onClick={behind.found || behind.isPending ? behind.drop : behind.ask}
         >
           <Icon name="chevron" />
         </button>
         <bdi class="heap-reference" title={row.kind}>
-          {direction === 'outgoing' ? text : text.replace(' →', '')}
+          {direction === 'incoming' ? text.replace(' →', '') : text}
         </bdi>{' '}
         <ObjectButton row={row.object} context={context} />
         {place >= 0 && (
@@ -110,7 +127,12 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
       {behind.found?.total === 0 && <p class="muted heap-behind">{t('None')}</p>}
       {behind.found && behind.found.total > 0 && (
         <div class="heap-behind">
-          <List of={behind.found} chain={[...chain, object]} {...{ object, direction, context }} />
+          <List
+            of={behind.found}
+            chain={[...chain, object]}
+            direction={below(direction)}
+            {...{ object, context }}
+          />
         </div>
       )}
     </li>

@@ -219,9 +219,10 @@ function cellsOf(node: Node, { info }: GraphContext): readonly Cell[] {
 }
 
 function threadCell(row: ThreadRow): Cell {
-  const { state, out_of_memory: failed, failed_at: at, frames } = row;
+  const { state, request, out_of_memory: failed, failed_at: at, frames } = row;
   const name = threadName(row);
   const words = [
+    ...(request === '' ? [] : [t('handles {0}', shorten(request, 200))]),
     ...(state === '' ? [] : [STATES[state] ?? state]),
     plural(frames, '{0} frame', '{0} frames'),
   ].join(', ');

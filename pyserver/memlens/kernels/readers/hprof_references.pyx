@@ -5,9 +5,9 @@ Ids in the file are looked up and never used as indices; the second pass has che
 instance end where its record ends, whatever its classes declare.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from memlens.kernels.base.addresses cimport address_ordinal
 from memlens.kernels.base.interning cimport hash_bytes
@@ -61,6 +61,7 @@ cdef enum:
 cdef enum:
     CLASS_EDGES = 8             # the most references of a class other than its constants and static fields
     MOST_ZEROS = 1 << 16        # by so many at the beginning an array is known to hold nothing
+    LONG_TEXT_BYTES = 1024      # of an array; a text of no more isn't shortened, whatever its characters
     STRING_BYTES = 3072         # the most bytes of a string's text in UTF-8; longer ones are shortened
     TEXT_BYTES = 64 << 20       # the most bytes of all strings' texts beyond the size of the file
     MOST_TEXTS = 0x7FFFFFF0
@@ -82,10 +83,13 @@ cdef enum:
 cdef struct ArrayRow:
     # as memlens.model.graph.ARRAY_DTYPE has it, but for the first elements
     uint64_t contents
+    uint64_t offset
     uint32_t object
     uint32_t length
     uint32_t used
-    uint32_t element_bytes
+    uint8_t element_bytes
+    uint8_t is_text
+    uint16_t is_constant
 
 cdef struct StoredArray:
     ArrayRow row
@@ -112,12 +116,13 @@ cdef class References(Owner):
     cdef Py_ssize_t local
     cdef Vector types, shallow, texts, starts, targets, kinds, names, stacks
     cdef Vector value_starts, value_names, value_kinds, value_bits
-    cdef Vector arrays, of_texts    # of_texts has a byte for each object: 1 for an array that is a string's text
+    cdef Vector arrays, of_texts    # of_texts has a byte for each object: 1 for an array that is a string's text, 2 if a
+                                    # string has a part of it alone
     cdef size_t segment, done
     cdef readonly uint64_t offset
     cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
     cdef bint with_stacks, without_zeros
-    cdef uint32_t finalizer_name, unfinalized_name, last_class
+    cdef uint32_t finalizer_name, unfinalized_name, length_name, last_class
     cdef uint64_t last_class_id
     cdef int code
 
@@ -151,6 +156,7 @@ cdef class References(Owner):
         self.own(&self.of_texts, 1)
         self.finalizer_name = objects.records.named("java.lang.ref.Finalizer")
         self.unfinalized_name = objects.records.named("unfinalized")
+        self.length_name = objects.records.named("length")
         while self.segment < objects.records.segments.count and segments[self.segment].dump != objects.dump:
             self.segment += 1
         if self.segment < objects.records.segments.count:
@@ -231,8 +237,12 @@ cdef class References(Owner):
         cdef uint64_t bytes
         row.object = <uint32_t> self.done
         row.length = record.number
-        row.element_bytes = <uint32_t> type_bytes(record.element, 8)
+        row.element_bytes = <uint8_t> type_bytes(record.element, 8)
+        row.is_text = 0
         bytes = <uint64_t> row.length * row.element_bytes
+        row.offset = <uint64_t> (record.body - self.objects.records.bytes)
+        # each element is the one before it
+        row.is_constant = memcmp(record.body, record.body + row.element_bytes, bytes - row.element_bytes) == 0
         row.contents = hash_bytes(record.body, bytes, SEED)
         while bytes >= 8 and u64_at(record.body + bytes - 8) == 0:
             bytes -= 8
@@ -373,6 +383,9 @@ cdef class References(Owner):
         return K_WEAK
 
     cdef int _object_array(self, Record *record, uint32_t *type, uint64_t *size) noexcept nogil:
+        """Read an array of references. Its length is a value of its own, as elements that are null aren't references."""
+        cdef uint64_t length = record.number
+        cdef uint8_t kind = V_INT
         cdef uint32_t number = self.objects.class_of(record.other), each
         cdef int id_bytes = self.objects.records.id_bytes
         if self._reserve(1 + <uint64_t> record.number) < 0:
@@ -385,6 +398,9 @@ cdef class References(Owner):
             self._add(record.other, K_CLASS, 0)
         for each in range(record.number):
             self._add(id_at(record.body + <uint64_t> each * <uint64_t> id_bytes, id_bytes), K_ELEMENT, each)
+        if (vector_push_u32(&self.value_names, self.length_name) < 0 or vector_push(&self.value_kinds, &kind) < 0
+                or vector_push(&self.value_bits, &length) < 0):
+            return -1
         size[0] = self._array_bytes(record.number, self.objects.oop_bytes, True)
         return 0
 
@@ -454,13 +470,15 @@ cdef class References(Owner):
         cdef int id_bytes = self.objects.records.id_bytes
         cdef int32_t coder = -1, last
         cdef uint64_t value_id, first = 0, count
+        cdef uint8_t *mark
         cdef Record value
         if <uint64_t> self.objects.string_fields.value + <uint64_t> id_bytes > record.body_bytes:
             return 0
         value_id = id_at(record.body + self.objects.string_fields.value, id_bytes)
         if not self._array(value_id, &value):
             return 0
-        (<uint8_t *> self.of_texts.data)[address_ordinal(&self.objects.by_address, value_id)] = 1
+        mark = <uint8_t *> self.of_texts.data + address_ordinal(&self.objects.by_address, value_id)
+        mark[0] = max(mark[0], <uint8_t> 1)
         count = value.number
         if 0 <= self.objects.string_fields.coder < <int64_t> record.body_bytes:
             coder = record.body[self.objects.string_fields.coder]
@@ -469,6 +487,8 @@ cdef class References(Owner):
                 and <uint64_t> last + 4 <= record.body_bytes):
             first = u32_at(record.body + self.objects.string_fields.offset)
             count = min(count, <uint64_t> u32_at(record.body + self.objects.string_fields.count))
+            if count < value.number:
+                mark[0] = 2
         return self._text_of(&value, coder, first, count)
 
     cdef bint _array(self, uint64_t id, Record *record) noexcept nogil:
@@ -601,10 +621,14 @@ cdef class References(Owner):
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
 
     def take_arrays(self) -> object:
-        """Move out the rows of arrays of numbers that are no string's text, as bytes."""
+        """Move out the rows of arrays of numbers, as bytes; of those that are a string's text only of some.
+
+        Namely of long ones, and of those of which a string has a part alone, as until Java 6 ``substring`` left them.
+        """
         cdef ArrayRow *rows = <ArrayRow *> self.arrays.data
         cdef const uint8_t *bytes = self.objects.records.bytes
         cdef StoredArray found
+        cdef uint8_t mark
         cdef Record record
         cdef Vector stored
         cdef size_t each
@@ -612,7 +636,9 @@ cdef class References(Owner):
         vector_init(&stored, sizeof(StoredArray))
         with nogil:
             for each in range(self.arrays.count):
-                if (<uint8_t *> self.of_texts.data)[rows[each].object]:
+                mark = (<uint8_t *> self.of_texts.data)[rows[each].object]
+                rows[each].is_text = mark != 0
+                if mark == 1 and <uint64_t> rows[each].length * rows[each].element_bytes <= LONG_TEXT_BYTES:
                     continue
                 # the third pass has read this record
                 read_record(bytes + (<uint64_t *> self.objects.offsets.data)[rows[each].object],

@@ -108,7 +108,9 @@ def _thumbnails(snapshot: Snapshot, p: HeapThumbnailsParams) -> HeapThumbnailsRe
 
 
 def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesResult:
-    ask = objects.references if p.direction == "outgoing" else objects.referrers
+    ask = {"outgoing": objects.references, "incoming": objects.referrers, "contents": objects.contents}[
+        p.direction
+    ]
     rows, total = ask(snapshot, p.object, p.offset, p.limit)
     return HeapReferencesResult(rows, p.offset, total)
 

@@ -128,11 +128,11 @@ class HeapThumbnailsResult(Struct, frozen=True):
 
 
 class HeapReferencesParams(Struct, frozen=True):
-    """More of what an object refers to, or of what refers to it."""
+    """More of what an object refers to, of what refers to it, or of what it contains as a collection."""
 
     snapshot: str
     object: Count
-    direction: Literal["outgoing", "incoming"]
+    direction: Literal["outgoing", "incoming", "contents"]
     offset: Count
     limit: Page
 

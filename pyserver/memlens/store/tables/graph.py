@@ -43,7 +43,13 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     natives = (
         none if column is None else column.tolist() for column in (types.native, types.native_retained)
     )
-    columns = (types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist(), *natives)
+    modules = none if types.module is None else [text or None for text in strings.texts(types.module)]
+    classes = (
+        none if types.object is None else [None if item == NONE else item for item in types.object.tolist()]
+    )
+    columns = (
+        types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist(), *natives, modules, classes,
+    )  # fmt: skip
     insert(
         database, "types",
         (

@@ -205,7 +205,9 @@ CREATE TABLE types (
     shallow_bytes INTEGER NOT NULL, -- their own bytes
     retained_bytes INTEGER NOT NULL,        -- what they retain, each byte counted once
     native_bytes INTEGER,           -- memory outside of the heap that they own; NULL if the dump says so of no object
-    native_retained_bytes INTEGER   -- what they retain of that, each byte counted once; NULL likewise
+    native_retained_bytes INTEGER,  -- what they retain of that, each byte counted once; NULL likewise
+    module TEXT,                    -- its assembly, module or class loader, as far as it has one; NULL for none
+    class INTEGER                   -- the object that is the class; NULL if there is none
 );
 
 -- A heap dump's objects.

@@ -61,6 +61,7 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
     runtime.finalizers: ("finalizers",),
+    runtime.weak_references: ("weak_references",),
     runtime.thread_locals: ("thread_locals",),
     dotnet.pinned: ("pinned",),
     dotnet.free_blocks: ("free_blocks",),

@@ -1,18 +1,17 @@
 """One object: what it refers to and what refers to it, what dominates it and what it dominates."""
 
-import struct
-
 import numpy as np
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import VALUE_KINDS
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
-from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import id_text
 from memlens.views.answers import Frame
+from memlens.views.graph.contents import count_of, some_contents
+from memlens.views.graph.fields import number_array, value_of, value_text
 from memlens.views.graph.groupings import Grouping, group_of
 from memlens.views.graph.images import EqualImages, ImageRow, equal_images, image_row
 from memlens.views.graph.rows import (
@@ -31,9 +30,7 @@ from memlens.views.lines.stack import stack_frames
 
 _STRETCH = 1 << 20
 """References that are looked at together."""
-_FLOATS = {"float": "<f", "double": "<d"}
 _MOST_ELEMENTS = 16
-_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
 
 class FieldRow(Struct, frozen=True):
@@ -69,6 +66,9 @@ class ObjectAnswer(Struct, frozen=True):
     references_total: int
     referrers: list[ReferenceRow]
     referrers_total: int
+    contents: list[ReferenceRow]
+    """What a collection contains, see :func:`contents`."""
+    contents_total: int
     dominator: ObjectRow | None
     dominated: list[ObjectRow]
     dominated_total: int
@@ -100,6 +100,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, by: Grouping = "
     row = object_rows(snapshot, [number])[0]
     own, own_total = references(snapshot, number, 0, limit)
     incoming, incoming_total = referrers(snapshot, number, 0, limit)
+    held, held_total = contents(snapshot, number, 0, limit)
     below, below_total = dominated(snapshot, number, 0, limit)
     stacks = snapshot.objects.stack
     roots, roots_total = roots_of(snapshot, number)
@@ -115,6 +116,8 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, by: Grouping = "
         references_total=own_total,
         referrers=incoming,
         referrers_total=incoming_total,
+        contents=held,
+        contents_total=held_total,
         dominator=None if row.dominator is None else object_rows(snapshot, [row.dominator])[0],
         dominated=below,
         dominated_total=below_total,
@@ -152,6 +155,30 @@ def referrers(
         skipped = 0 if place else before
         found += references_between(snapshot, source, number)[skipped : skipped + count].tolist()
     return reference_rows(snapshot, np.array(found, np.int64), sources), len(every)
+
+
+def contents(
+    snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
+) -> tuple[list[ReferenceRow], int]:
+    """What a collection contains, and how much that is; nothing for another object.
+
+    Elements have their index as a name, entries of maps their key, and their value as the object. What is null isn't
+    listed, but counts; of an entry without a value the object is its key.
+    """
+    page(offset, limit)
+    found = some_contents(snapshot, check_object(snapshot, number), offset, limit)
+    keys = {row.key for row in found if row.key is not None}
+    ends = {row.value for row in found if row.value is not None}
+    rows = {row.object: row for row in object_rows(snapshot, sorted(keys | ends))}
+    listed = []
+    for key, value, position in found:
+        if key is None and value is not None:
+            listed.append(ReferenceRow("element", f"[{position}]", rows[value], "strong"))
+        elif key is not None:
+            name = rows[key].name or f"{rows[key].type} {id_text(rows[key].id, snapshot.info.kind)}"
+            kind = "entry" if value is not None else "key without a value"
+            listed.append(ReferenceRow(kind, name, rows[key if value is None else value], "strong"))
+    return listed, count_of(snapshot, number) if found else offset
 
 
 def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
@@ -235,39 +262,25 @@ def _fields(snapshot: Snapshot, number: int) -> tuple[list[FieldRow], int]:
     own = slice(start, min(end, start + MOST_LISTED))
     rows = zip(fields.name[own].tolist(), fields.kind[own].tolist(), fields.bits[own].tolist(), strict=True)
     return [
-        FieldRow(strings.head(name, MOST_NAME), VALUE_KINDS[kind], _value(snapshot, VALUE_KINDS[kind], bits))
+        FieldRow(
+            strings.head(name, MOST_NAME),
+            VALUE_KINDS[kind],
+            value_text(value_of(snapshot, VALUE_KINDS[kind], bits)),
+        )
         for name, kind, bits in rows
     ], end - start
 
 
 def _elements(snapshot: Snapshot, number: int) -> list[FieldRow]:
     """How long an array of numbers is, and its first elements."""
-    arrays = snapshot.objects.arrays
-    at = int(first_at_least(arrays["object"], np.array([number]))[0])
-    if at == len(arrays) or int(arrays["object"][at]) != number:
+    row = number_array(snapshot, number)
+    if row is None:
         return []
-    row = arrays[at]
     kind = snapshot.strings.head(int(snapshot.types.name[int(snapshot.objects.type[number])]), MOST_NAME)[:-2]
     width, length = int(row["element_bytes"]), int(row["length"])
     head = row["head"].tobytes()
     found = [FieldRow("length", "int", str(length))]
     for place in range(min(length, len(head) // width, _MOST_ELEMENTS) if kind in VALUE_KINDS else 0):
         bits = int.from_bytes(head[place * width : (place + 1) * width], "big")
-        found.append(FieldRow(f"[{place}]", kind, _value(snapshot, kind, bits)))
+        found.append(FieldRow(f"[{place}]", kind, value_text(value_of(snapshot, kind, bits))))
     return found
-
-
-def _value(snapshot: Snapshot, kind: str, bits: int) -> str:
-    if kind == "text":
-        return snapshot.strings.head(bits, MOST_NAME)
-    if kind == "boolean":
-        return "true" if bits else "false"
-    if kind == "char":
-        # half of a character isn't one
-        return "\ufffd" if 0xD800 <= bits & 0xFFFF <= 0xDFFF else chr(bits & 0xFFFF)
-    if kind in _FLOATS:
-        size = struct.calcsize(_FLOATS[kind])
-        return repr(struct.unpack(_FLOATS[kind], bits.to_bytes(8, "little")[:size])[0])
-    width = _BITS[kind]
-    value = bits & (1 << width) - 1
-    return str(value - (1 << width) if value >> (width - 1) else value)

@@ -5,27 +5,22 @@ and files within the dump are handed on only if they are small enough and say th
 """
 
 import base64
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
-from memlens.errors import BadRequestError, FileError
-from memlens.formats.containers import ChangedFileError, Source, open_source
-from memlens.formats.packing import DamagedContainerError
+from memlens.errors import BadRequestError
 from memlens.model.graph import NONE, PIXEL_LAYOUTS
-from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
+from memlens.views.graph.dump_bytes import NotReadError, stretches_of
 from memlens.views.graph.image_files import PIXEL_BYTES, file_size, png, rgba, smaller
 from memlens.views.graph.images import row_of
 from memlens.views.graph.rows import check_object, type_names
-from memlens.views.graph.stopped import stopped
 
 MOST_BYTES = 64 << 20
 """Of the pixels of an image."""
@@ -37,10 +32,6 @@ _MOST_ANSWERED_BYTES = 2 << 20
 """Of the thumbnails of one answer, if it has more than one: the others are asked for again."""
 _SAMPLED = 2
 """A thumbnail is made of so many times its rows and columns."""
-
-
-_Range = tuple[int, int]
-"""An offset in the unpacked dump and a number of bytes."""
 
 
 class ImageAnswer(Struct, frozen=True):
@@ -67,14 +58,6 @@ class Thumbnail(Struct, frozen=True):
     missing: Text | None
 
 
-class _NoPictureError(Exception):
-    """There is nothing to draw; the text says why."""
-
-    def __init__(self, said: Text) -> None:
-        super().__init__(said.text)
-        self.said = said
-
-
 class _Place(NamedTuple):
     """Where the pixels of an image are in the unpacked dump, and how they are to be read."""
 
@@ -91,9 +74,9 @@ def image(snapshot: Snapshot, number: int) -> ImageAnswer:
     width, height = int(row["width"]), int(row["height"])
     try:
         place = _place(snapshot, row)
-        (data,) = _elements(snapshot, [(place.offset, place.bytes)])
+        (data,) = stretches_of(snapshot, [(place.offset, place.bytes)])
         media, file, every = _file(place, data)
-    except _NoPictureError as error:
+    except NotReadError as error:
         return ImageAnswer(width, height, "", "", 1, error.said)
     return ImageAnswer(width, height, media, base64.b64encode(file).decode("ascii"), every, None)
 
@@ -108,7 +91,7 @@ def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Th
     for number in numbers:
         try:
             chosen[number] = _place(snapshot, _image_row(snapshot, number))
-        except _NoPictureError as error:
+        except NotReadError as error:
             found[number] = Thumbnail(number, "", "", error.said)
     # in the order of the file, as what is compressed can only be read in that
     at: dict[int, list[int]] = {}
@@ -117,13 +100,13 @@ def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Th
     ranges = [(offset, max(chosen[number].bytes for number in at[offset])) for offset in sorted(at)]
     answered = 0
     try:
-        for (offset, _), data in zip(ranges, _elements(snapshot, ranges), strict=False):
+        for (offset, _), data in zip(ranges, stretches_of(snapshot, ranges), strict=False):
             for number in at[offset]:
                 found[number] = _thumbnail(number, chosen[number], data, side)
                 answered += len(found[number].data)
             if answered > _MOST_ANSWERED_BYTES:
                 break
-    except _NoPictureError as error:
+    except NotReadError as error:
         for number in chosen.keys() - found.keys():
             found[number] = Thumbnail(number, "", "", error.said)
     return list(found.values())
@@ -132,7 +115,7 @@ def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Th
 def _thumbnail(number: int, place: _Place, data: bytes, side: int) -> Thumbnail:
     try:
         media, file, _ = _file(place, data, side)
-    except _NoPictureError as error:
+    except NotReadError as error:
         return Thumbnail(number, "", "", error.said)
     return Thumbnail(number, media, base64.b64encode(file).decode("ascii"), None)
 
@@ -150,17 +133,17 @@ def _place(snapshot: Snapshot, row: Any) -> _Place:
     layout, size = PIXEL_LAYOUTS[int(row["layout"])], int(row["bytes"])
     width, height = int(row["width"]), int(row["height"])
     if int(row["elements"]) == NONE:
-        raise _NoPictureError(_without_pixels(snapshot, int(row["object"])))
+        raise NotReadError(_without_pixels(snapshot, int(row["object"])))
     if layout == "encoded":
         most, needed = _MOST_FILE_BYTES, size
     else:
         most, needed = MOST_BYTES, width * height * PIXEL_BYTES.get(layout, 4)
     if needed > most or width * height > MOST_PIXELS:
-        raise _NoPictureError(
+        raise NotReadError(
             phrase("The image is too large to be drawn: {size}", size=format_bytes(max(needed, size)))
         )
     if size < needed:
-        raise _NoPictureError(
+        raise NotReadError(
             phrase(
                 "The array of the pixels is too short: it has {size}, and {needed} are needed",
                 size=format_bytes(size),
@@ -174,7 +157,7 @@ def _file(place: _Place, data: bytes, side: int | None = None) -> tuple[str, byt
     """The type of the file, its bytes, and every how many-th row and column it has: ``side`` at most of each."""
     data = data[: place.bytes]
     if len(data) < place.bytes:
-        raise _NoPictureError(phrase("The dump ends before the pixels do"))
+        raise NotReadError(phrase("The dump ends before the pixels do"))
     if place.layout == "encoded":
         return _encoded(data), data, 1
     width, height = place.width, place.height
@@ -192,10 +175,10 @@ def _encoded(data: bytes) -> str:
     """The type of a file that ``am dumpheap -b`` made."""
     found = file_size(data)
     if found is None:
-        raise _NoPictureError(phrase("The image in the dump is not a whole PNG, JPEG or WebP file"))
+        raise NotReadError(phrase("The image in the dump is not a whole PNG, JPEG or WebP file"))
     media, width, height = found
     if width * height > MOST_PIXELS:
-        raise _NoPictureError(
+        raise NotReadError(
             phrase("The image is too large to be drawn: {size}", size=f"{width:,} \u00d7 {height:,}")
         )
     return media
@@ -209,61 +192,3 @@ def _without_pixels(snapshot: Snapshot, number: int) -> Text:
         "The dump doesn't have the pixels: since Android 8 they are outside of the heap. "
         "Android 14 and later add them with: am dumpheap -b"
     )
-
-
-def _elements(snapshot: Snapshot, ranges: Sequence[_Range]) -> Iterator[bytes]:
-    """Stretches of the unpacked dump, which ascend, none within another; less where the dump ends. Nothing is kept.
-
-    Raises :class:`CancelledError` and :class:`_NoPictureError`.
-    """
-    known, work = snapshot.manifest.source, snapshot.work
-    path = Path(known.path)
-
-    def stop(_stage: str, _fraction: float) -> None:
-        if work.is_stopped:
-            raise stopped()
-
-    if not ranges:
-        return
-    try:
-        if SourceFile.of(path) != known:
-            raise _NoPictureError(
-                phrase("{file} was changed since it was read: its pixels aren't shown", file=path.name)
-            )
-        with open_source(path, Path(tempfile.gettempdir()), stop) as source:
-            for data in _parts(source, ranges, stop):
-                source.check()
-                yield data
-    except (OSError, FileError):
-        raise _NoPictureError(
-            phrase("The pixels are in {path}, which no longer exists or can't be read", path=known.path)
-        ) from None
-    except (ChangedFileError, DamagedContainerError) as error:
-        raise _NoPictureError(error.message) from None
-
-
-def _parts(source: Source, ranges: Sequence[_Range], stop: Any) -> Iterator[bytes]:
-    """Parts of a source: of a compressed one all before each is unpacked as well, but not kept."""
-    if not source.is_packed:
-        for offset, size in ranges:
-            stop("reading", 0.0)
-            yield source.data[offset : offset + size]
-        return
-    left, found, at = list(reversed(ranges)), bytearray(), 0
-    for chunk in source.chunks(stop):
-        while left:
-            offset, size = left[-1]
-            first = max(offset + len(found) - at, 0)
-            if first < len(chunk):
-                found += chunk[first : first + size - len(found)]
-            if len(found) < size:
-                break
-            left.pop()
-            yield bytes(found)
-            found = bytearray()
-        if not left:
-            return
-        at += len(chunk)
-    for _ in left:
-        yield bytes(found)
-        found = bytearray()

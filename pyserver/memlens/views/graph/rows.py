@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +15,17 @@ from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph import fields
 from memlens.views.graph.native import has_native, native_bytes
 from memlens.views.graph.places import Definition, places_of
+from memlens.views.graph.values import words_of
 
 U32 = npt.NDArray[np.uint32]
-Numbers = npt.NDArray[Any]
+Numbers = fields.Numbers
+MOST_NAME = fields.MOST_NAME
 
 MOST_ROWS = 1_000
 """Rows of one answer."""
-
-MOST_NAME = 1_000
-"""Characters of an object's name, which may be a long string's text."""
 
 
 class ObjectRow(Struct, frozen=True):
@@ -36,7 +35,7 @@ class ObjectRow(Struct, frozen=True):
     id: int
     type: str
     name: str
-    """Its own name, a string's text; cut after 1,000 characters."""
+    """Its own name, a string's text; cut after 1,000 characters. Of one without a name its value, if that is known."""
     shallow_bytes: int
     retained_bytes: int
     dominator: int | None
@@ -121,7 +120,8 @@ def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[Ob
     places, natives = _places(snapshot, chosen), _natives(snapshot, chosen)
     return [
         ObjectRow(
-            number, own_id, names[kind], snapshot.strings.head(name, MOST_NAME), shallow, retained,
+            number, own_id, names[kind], snapshot.strings.head(name, MOST_NAME) if name else words_of(snapshot, number),
+            shallow, retained,
             None if dominator == NEVER else dominator, None if distance == NEVER else distance,
             [flag for bit, flag in enumerate(labels.flags) if bits >> bit & 1],
             None if space is None else labels.spaces[space], *places[row], *natives[row],

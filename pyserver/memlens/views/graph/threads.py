@@ -52,6 +52,8 @@ class ThreadRow(Struct, frozen=True):
     """Objects that its variables refer to, each counted once."""
     shallow_bytes: int
     retained_bytes: int
+    request: str
+    """The HTTP request that a variable of it is, "GET /shop?item=7"; empty where there is none."""
     failed_at: Frame | None
     """Where it ran out of memory: the innermost frame of the program's own, else of any code."""
 
@@ -164,8 +166,33 @@ def thread_row(snapshot: Snapshot, thread: int) -> ThreadRow:
         variables=len(held) - int(own in held),
         shallow_bytes=0 if own == NONE else int(snapshot.objects.shallow[own]),
         retained_bytes=int(freed_by_thread(snapshot)[thread]),
+        request=request_of(snapshot, held),
         failed_at=None if failed is None else frame_of(snapshot.frames.rows([failed])[failed]),
     )
+
+
+_REQUESTS = frozenset(
+    (
+        "org.apache.coyote.Request", "org.apache.catalina.connector.Request",
+        "org.apache.catalina.connector.RequestFacade",
+        "org.eclipse.jetty.server.Request", "org.eclipse.jetty.server.internal.HttpChannelState$ChannelRequest",
+        "org.mortbay.jetty.Request", "io.undertow.server.HttpServerExchange",
+        "io.netty.handler.codec.http.DefaultHttpRequest", "io.netty.handler.codec.http.DefaultFullHttpRequest",
+        "sun.net.httpserver.ExchangeImpl",
+    )
+)  # fmt: skip
+"""Classes of servers whose objects are HTTP requests; the reader has named them by method and address."""
+
+
+def request_of(snapshot: Snapshot, objects: Numbers) -> str:
+    """The name of the first of some objects that is an HTTP request."""
+    kinds = snapshot.keep(
+        "types of requests",
+        lambda: np.isin(snapshot.strings.texts(snapshot.types.name), sorted(_REQUESTS)),
+    )
+    names = snapshot.objects.name[objects]
+    found = np.flatnonzero(kinds[snapshot.objects.type[objects]] & (names != 0))
+    return snapshot.strings.head(int(names[found[0]]), MOST_NAME) if len(found) else ""
 
 
 def thread_name(snapshot: Snapshot, thread: int) -> str:

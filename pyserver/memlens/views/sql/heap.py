@@ -3,12 +3,16 @@
 ``retained(object)`` is an aggregate: the bytes that only these objects keep alive. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
-``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included.
+``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
+``contents_of(object)`` of a collection; ``collections`` and ``arrays``, which take no object. Of one object
+``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
+``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
 
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 import apsw
@@ -16,14 +20,33 @@ import numpy as np
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import Strength
+from memlens.model.timeline import NEVER
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph.collection_sizes import (
+    all_reference_arrays,
+    sized,
+    usage_of_arrays,
+    usage_of_collections,
+)  # fmt: skip
+from memlens.views.graph.contents import contents_of
+from memlens.views.graph.fields import FieldReader, field_reader
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_by
-from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows
+from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
+from memlens.views.graph.stopped import stopped
+from memlens.views.graph.values import words_of
+from memlens.views.selection.texts import Pattern
 from memlens.views.sql.functions import Answer, Row, add_function
+
+SqlValue = int | float | str | None
+
+_BOXES = frozenset(
+    f"java.lang.{name}"
+    for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
+)
 
 Chosen: TypeAlias = "array[int]"
 """Numbers of objects, of which there may be as many as the dump has."""
@@ -38,6 +61,7 @@ class HeapFunction(NamedTuple):
 
 
 AGGREGATES = ("retained",)
+SCALARS = ("field", "value_of", "holder_of")
 
 HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "paths_to": HeapFunction(
@@ -56,6 +80,26 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("object", "type", "name", "shallow_bytes", "retained_bytes"),
         "What an object retains: all that it dominates, itself included.",
     ),
+    "fields_of": HeapFunction(
+        ("of",),
+        ("position", "field", "content", "object", "type", "name", "retained_bytes"),
+        "The fields of an object: what each has, and if it refers to an object, which.",
+    ),
+    "contents_of": HeapFunction(
+        ("of",),
+        ("position", "key", "key_type", "key_name", "object", "type", "name", "retained_bytes"),
+        "What a collection of Java's or Android's libraries contains: elements or entries, in order.",
+    ),
+    "collections": HeapFunction(
+        (),
+        ("object", "type", "size", "slots", "used_slots"),
+        "The collections of Java's and Android's libraries, with their arrays.",
+    ),
+    "arrays": HeapFunction(
+        (),
+        ("object", "type", "length", "used", "is_constant"),
+        "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
+    ),
 }
 
 
@@ -68,7 +112,13 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
         return array("q"), _step, lambda chosen: _retained(snapshot, chosen)
 
     connection.create_aggregate_function("retained", aggregate, 1)
-    answers: dict[str, Answer] = {"paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated}
+    connection.create_scalar_function("field", partial(_field, snapshot), 2)
+    connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
+    connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
+    answers: dict[str, Answer] = {
+        "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
+        "contents_of": _contents, "collections": _collections, "arrays": _arrays,
+    }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))
 
@@ -149,3 +199,132 @@ def _dominated(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         counts = objects.dominated_start[level + 1].astype(np.int64) - begins
         places = np.arange(int(counts.sum())) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
         level = objects.dominated[places].astype(np.int64)
+
+
+def _value(snapshot: Snapshot, of: Any) -> str | None:
+    """An object's name, a string's whole text, or a value in words; NULL for what has none."""
+    if of is None:
+        return None
+    number = check_object(snapshot, _number(of))
+    name = int(snapshot.objects.name[number])
+    return (snapshot.strings.texts(np.array([name]))[0] if name else words_of(snapshot, number)) or None
+
+
+def _field(snapshot: Snapshot, of: Any, path: Any) -> SqlValue:
+    """What the last of some fields has: a value, the text of a string, the value of a box, else an object's number.
+
+    ``length`` of an array is how many elements it has, and a number that element. NULL where there is no such field.
+    """
+    if of is None or not isinstance(path, str):
+        return None
+    reader, number = field_reader(snapshot), check_object(snapshot, _number(of))
+    *above, last = path.split(".")
+    for name in above:
+        target = _target(reader, number, name)
+        if target is None:
+            return None
+        number = target
+    target = _target(reader, number, last)
+    if target is not None:
+        return _content(snapshot, target)
+    found = reader.values(number).get(last)
+    if found is None and last == "length":
+        return reader.length(number)
+    return int(found) if isinstance(found, bool) else found
+
+
+def _target(reader: FieldReader, number: int, name: str) -> int | None:
+    if not name.isdecimal():
+        return reader.references(number).get(name)
+    places, targets = reader.elements(number)
+    at = np.flatnonzero(places == int(name))
+    return int(targets[at[0]]) if len(at) else None
+
+
+def _content(snapshot: Snapshot, number: int) -> SqlValue:
+    kind = field_reader(snapshot).type_name(number)
+    if kind == "java.lang.String":
+        return _value(snapshot, number) or ""
+    if kind in _BOXES:
+        found = field_reader(snapshot).values(number).get("value")
+        return int(found) if isinstance(found, bool) else found
+    return number
+
+
+def _holder(snapshot: Snapshot, of: Any, pattern: Any) -> int | None:
+    """The nearest object that dominates another and whose type doesn't fit a pattern; NULL if there is none."""
+    if of is None:
+        return None
+    kinds = snapshot.keep(
+        ("types that fit", pattern),
+        lambda: np.array(
+            [isinstance(pattern, str) and Pattern(pattern).matches(name) for name in type_names(snapshot)]
+        ),
+    )
+    objects = snapshot.objects
+    number = int(objects.dominator[check_object(snapshot, _number(of))])
+    while number != NEVER and kinds[int(objects.type[number])]:
+        number = int(objects.dominator[number])
+    return None if number == NEVER else number
+
+
+def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:
+    if of is None:
+        return
+    number, reader = check_object(snapshot, _number(of)), field_reader(snapshot)
+    values, known = reader.values(number), reader.references(number)
+    for position, (name, value) in enumerate(values.items()):
+        yield position, name, int(value) if isinstance(value, bool) else value, None, None, None, None
+    rows = object_rows(snapshot, list(known.values()))
+    for position, (name, row) in enumerate(zip(known, rows, strict=True), len(values)):
+        yield position, name, row.name or None, row.object, row.type, row.name, row.retained_bytes
+
+
+def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
+    if of is None:
+        return
+    contents = contents_of(snapshot, check_object(snapshot, _number(of))) or iter(())
+    while part := list(islice(contents, MOST_ROWS)):
+        if snapshot.work.is_stopped:
+            raise stopped()
+        numbers = sorted({each for row in part for each in (row.key, row.value) if each is not None})
+        rows = {row.object: row for row in object_rows(snapshot, numbers)}
+        for position, key, value in ((row.position, row.key, row.value) for row in part):
+            own, held = (None if each is None else rows[each] for each in (key, value))
+            yield (
+                position,
+                *((None, None, None) if own is None else (own.object, own.type, own.name)),
+                *(
+                    (None, None, None, None)
+                    if held is None
+                    else (held.object, held.type, held.name, held.retained_bytes)
+                ),
+            )
+
+
+def _collections(snapshot: Snapshot) -> Iterator[Row]:
+    if snapshot.info.kind != "hprof":
+        return
+    known, names = sized(snapshot), type_names(snapshot)
+    usage = usage_of_collections(snapshot, known.objects)
+    kinds = snapshot.objects.type[known.objects]
+    for number, kind, size, slots, used in zip(
+        *(column.tolist() for column in (known.objects, kinds, known.sizes, *usage)), strict=True
+    ):
+        yield number, names[kind], size, slots or None, used if slots else None
+
+
+def _arrays(snapshot: Snapshot) -> Iterator[Row]:
+    if snapshot.info.kind != "hprof":
+        return
+    names, kinds = type_names(snapshot), snapshot.objects.type
+    rows = snapshot.objects.arrays[snapshot.objects.arrays["is_text"] == 0]
+    columns = (rows["object"], kinds[rows["object"]], rows["length"], rows["used"], rows["is_constant"])
+    for number, kind, length, used, constant in zip(*(column.tolist() for column in columns), strict=True):
+        yield number, names[kind], length, used, constant
+    own = all_reference_arrays(snapshot)
+    usage = usage_of_arrays(snapshot, own)
+    for number, kind, length, used in zip(
+        *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
+    ):
+        yield number, names[kind], length, used, None

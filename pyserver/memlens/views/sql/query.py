@@ -31,7 +31,7 @@ from memlens.store.tables.fill import are_filled
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
 from memlens.units import format_bytes
-from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, add_heap_functions
+from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, page
 
@@ -63,7 +63,7 @@ _FUNCTIONS = """
     -> ->> json json_array json_array_length json_extract json_group_array json_group_object json_object json_quote
     json_type json_valid
 """
-FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES))
+FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES, *SCALARS))
 """The functions that a query may call. None of them reads files, loads code or changes the connection."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))

@@ -98,7 +98,9 @@ def examples(info: SnapshotInfo) -> list[SqlExample]:
             return [
                 SqlExample(title, query)
                 for needs, title, query in _queries("graph_examples.sql")
-                if info.threads or needs != "threads"
+                if not needs
+                or (needs == "threads" and info.threads)
+                or (needs == "java" and info.kind == "hprof")
             ]
         case _:
             assert_never(info)
@@ -168,6 +170,28 @@ def _described() -> Iterator[SqlTable]:
 _OWN_COLUMNS = {
     "path": SqlTableColumn("path", "INTEGER", "number of the path, the shortest 0"),
     "step": SqlTableColumn("step", "INTEGER", "references from the root"),
+    "field": SqlTableColumn("field", "TEXT", "the field's name"),
+    "content": SqlTableColumn(
+        "content", "ANY", "its value, or the text or value of the object it refers to; NULL if not known"
+    ),
+    "position": SqlTableColumn("position", "INTEGER", "from 0, in a list the index"),
+    "key": SqlTableColumn("key", "INTEGER", "the object that is the key; NULL for lists and sets"),
+    "key_type": SqlTableColumn("key_type", "TEXT", "its type's name"),
+    "key_name": SqlTableColumn("key_name", "TEXT", "its own name, a string's text or a number's value"),
+    "size": SqlTableColumn("size", "INTEGER", "how many elements it says it has"),
+    "slots": SqlTableColumn("slots", "INTEGER", "the length of its array; NULL if it has none"),
+    "used_slots": SqlTableColumn(
+        "used_slots", "INTEGER", "those that aren't null; in hash tables less than size where keys collide"
+    ),
+    "length": SqlTableColumn("length", "INTEGER", "how many elements it has"),
+    "used": SqlTableColumn(
+        "used",
+        "INTEGER",
+        "of references those that aren't null, of numbers those up to the last that isn't 0",
+    ),
+    "is_constant": SqlTableColumn(
+        "is_constant", "INTEGER", "1 if all numbers in it are equal, else 0; NULL for references"
+    ),
 }
 """Columns of functions that no table has."""
 

@@ -85,9 +85,11 @@ class GraphCase:
         return found
 
     def number_arrays(self) -> Numbers:
-        """The rows of ARRAY_DTYPE of arrays that roots reach."""
+        """The rows of ARRAY_DTYPE of arrays that roots reach, without those that hold the characters of strings."""
         rows = self.snapshot.objects.arrays
-        found: Numbers = rows[self.snapshot.objects.distance[rows["object"]] != NEVER]
+        found: Numbers = rows[
+            (self.snapshot.objects.distance[rows["object"]] != NEVER) & (rows["is_text"] == 0)
+        ]
         return found
 
     def retained(self, numbers: Numbers) -> int:

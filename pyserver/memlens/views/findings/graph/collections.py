@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from memlens.model.distinct import distinct
-from memlens.model.graph import VALUE_KINDS
 from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.views.findings.graph.case import (
@@ -21,28 +19,9 @@ from memlens.views.findings.graph.case import (
     short_type,
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent
+from memlens.views.graph import collection_sizes
+from memlens.views.graph.collection_sizes import SIZES, Sized
 from memlens.views.graph.rows import Numbers
-
-_SIZES = {
-    "java.util.ArrayList": "size",
-    "java.util.Vector": "elementCount",
-    "java.util.Stack": "elementCount",
-    "java.util.HashMap": "size",
-    "java.util.LinkedHashMap": "size",
-    "java.util.TreeMap": "size",
-    "java.util.LinkedList": "size",
-    "java.util.Hashtable": "count",
-    "java.util.Properties": "count",
-    "java.util.WeakHashMap": "size",
-    "java.util.IdentityHashMap": "size",
-    "java.util.PriorityQueue": "size",
-    "java.util.concurrent.ConcurrentHashMap": "baseCount",
-    "java.util.concurrent.LinkedBlockingDeque": "count",
-    "android.util.ArrayMap": "mSize",
-    "android.util.ArraySet": "mSize",
-    "android.util.SparseArray": "mSize",
-}
-"""Collections of Java's and Android's libraries, and the field that says how many elements one has."""
 
 _MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
 """Those with a key for each element."""
@@ -63,47 +42,17 @@ _BOXES = frozenset(
 )
 
 
-class Sized(NamedTuple):
-    """Collections whose sizes are known."""
-
-    objects: Numbers
-    sizes: Numbers
-
-
 def sized(case: GraphCase) -> Sized:
     """All collections of known types with their sizes."""
-    return case.snapshot.keep("findings.collections", lambda: Sized(*_make_sized(case)))
+    return case.snapshot.keep("findings.collections", lambda: _sized(case))
 
 
-def _make_sized(case: GraphCase) -> tuple[Numbers, Numbers]:
-    fields = case.snapshot.fields
-    parts: list[tuple[Numbers, Numbers]] = []
-    names = case.type_names()
-    for name, field in _SIZES.items() if fields is not None else ():
-        kinds = [number for number, each in enumerate(names) if each == name]
-        members = case.instances(kinds).astype(np.int64)
-        text = case.snapshot.strings.find(distinct(fields.name), field) if fields and len(members) else -1
-        if fields is None or text < 0:
-            continue
-        found = np.full(len(members), -1, np.int64)
-        widths = fields.start[members + 1].astype(np.int64) - fields.start[members].astype(np.int64)
-        for place in range(int(widths.max())):
-            has = np.flatnonzero(widths > place)
-            at = fields.start[members[has]].astype(np.int64) + place
-            hit = fields.name[at] == text
-            found[has[hit]] = _integers(fields.kind[at[hit]], fields.bits[at[hit]])
-        parts.append((members[found >= 0], found[found >= 0]))
+def _sized(case: GraphCase) -> Sized:
     if case.info.kind == "v8":
-        parts.append(_tables(case))
-    if not parts:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
-    wide = kinds == VALUE_KINDS.index("long")
-    narrow = bits.astype(np.uint32).view(np.int32).astype(np.int64)
-    return np.where(wide, bits.view(np.int64), narrow)
+        return Sized(*_tables(case))
+    known = collection_sizes.sized(case.snapshot)
+    reached = case.snapshot.objects.distance[known.objects] != NEVER
+    return Sized(known.objects[reached], known.sizes[reached])
 
 
 def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
@@ -216,7 +165,7 @@ def _owners(case: GraphCase, collections: Numbers) -> Numbers:
     """
     stored, objects = case.snapshot.references, case.snapshot.objects
     names = case.type_names()
-    is_entry = np.array([name.partition("$")[0] in _SIZES and "$" in name for name in names])
+    is_entry = np.array([name.partition("$")[0] in SIZES and "$" in name for name in names])
     is_array = np.array([bool(_ARRAY.search(name)) for name in names])
     is_field = case.kinds(lambda name: name in ("field", "element"))
     owner = np.full(len(objects.type), -1, np.int32)
@@ -251,12 +200,7 @@ def counted(case: GraphCase, members: Numbers) -> Text:
 
 def references_of(case: GraphCase, numbers: Numbers) -> tuple[Numbers, Numbers]:
     """The numbers of the references of some objects, and which of these objects has each."""
-    start = case.snapshot.references.start
-    counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
-    before: Numbers = np.cumsum(counts) - counts
-    of: Numbers = np.repeat(np.arange(len(numbers)), counts)
-    at: Numbers = np.arange(len(of)) + (start[numbers].astype(np.int64) - before)[of]
-    return at, of
+    return collection_sizes.references_of(case.snapshot, numbers)
 
 
 def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:

@@ -14,16 +14,13 @@ from memlens.views.findings.graph.case import (
     measured,
     mostly_through,
 )  # fmt: skip
-from memlens.views.findings.graph.collections import counted, counts, references_of, sized
+from memlens.views.findings.graph.collections import counted, references_of, sized
 from memlens.views.findings.writing import Ranked, made, percent
+from memlens.views.graph.collection_sizes import reference_arrays, usage_of_arrays
 from memlens.views.graph.rows import Numbers
 
 _LEAST_SLOTS = 4
 _USED_SHARE = 0.25
-
-_PRIMITIVES = frozenset(
-    f"{name}[]" for name in ["boolean", "byte", "char", "short", "int", "long", "float", "double"]
-)
 
 
 def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
@@ -45,7 +42,7 @@ def null_arrays(case: GraphCase) -> Iterator[Ranked]:
     """
     if case.info.kind != "hprof" or case.snapshot.fields is None:
         return
-    arrays = case.instances(_reference_arrays(case)).astype(np.int64)
+    arrays = case.instances(np.flatnonzero(reference_arrays(case.snapshot)).tolist()).astype(np.int64)
     known = sized(case).objects
     own = np.zeros(len(case.snapshot.objects.type), np.bool_)
     own[known] = True
@@ -56,17 +53,12 @@ def null_arrays(case: GraphCase) -> Iterator[Ranked]:
     yield from _sparse(case, arrays[~(held & own[first])], "null_arrays", phrase("Arrays of nulls"))
 
 
-def _reference_arrays(case: GraphCase) -> list[int]:
-    return case.types_where(lambda name: name.endswith("[]") and name not in _PRIMITIVES)
-
-
 def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
     """What arrays of some collections don't use."""
     if case.info.kind != "hprof" or not len(collections):
         return
     stored, objects = case.snapshot.references, case.snapshot.objects
-    kinds = np.zeros(len(case.type_names()), np.bool_)
-    kinds[_reference_arrays(case)] = True
+    kinds = reference_arrays(case.snapshot)
     owner = np.zeros(len(objects.type), np.bool_)
     owner[collections] = True
     at, _ = references_of(case, collections)
@@ -75,17 +67,14 @@ def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> It
 
 
 def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
-    """What the slots without an element take of those arrays that use less than a quarter of theirs."""
+    """What the slots without an element take of those arrays that use less than a quarter of theirs.
+
+    How many they have is inferred in dumps without values.
+    """
     if not len(arrays):
         return
-    stored, objects = case.snapshot.references, case.snapshot.objects
     slot = int(case.snapshot.manifest.settings.get("reference_bytes") or case.info.id_bytes)
-    # an array's header: two words of the machine and its length, as the sizes were inferred
-    header = 16 if slot < case.info.id_bytes else 2 * case.info.id_bytes + 4
-    slots = np.maximum(objects.shallow[arrays].astype(np.int64) - header, 0) // slot
-    is_element = case.kinds(lambda name: name == "element")
-    at, of = references_of(case, arrays)
-    used = counts(of, is_element[stored.kind[at]], len(arrays))
+    slots, used = usage_of_arrays(case.snapshot, arrays)
     chosen_ones = (slots >= _LEAST_SLOTS) & (used < _USED_SHARE * slots)
     unused = int(((slots - used)[chosen_ones]).sum()) * slot
     if unused < case.least:
@@ -103,7 +92,9 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
         through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
     )  # fmt: skip
     yield Ranked(
-        unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True), members
+        unused / case.whole,
+        made(rule, title, sentence, shown, None, objects=link, inferred=case.snapshot.fields is None),
+        members,
     )
 
 

@@ -1,0 +1,54 @@
+"""The whole contents of an array of numbers or a string of a Java heap dump, of which the archive has the beginning."""
+
+from memlens.errors import BadRequestError
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
+from memlens.views.graph.dump_bytes import NotReadError, stretches_of
+from memlens.views.graph.fields import Value, field_reader, number_array
+from memlens.views.graph.rows import check_object
+
+_STRING, _CHARS = "java.lang.String", "char[]"
+
+
+def whole_contents(snapshot: Snapshot, number: int) -> bytes:
+    """The elements of an array of numbers, big-endian, or the text of a string or an array of characters in UTF-8.
+
+    Raises :class:`BadRequestError` for another object, and if the dump has it no more.
+    """
+    reader = field_reader(snapshot)
+    kind = reader.type_name(check_object(snapshot, number))
+    if kind == _STRING:
+        array, known = reader.references(number).get("value"), reader.values(number)
+        if array is None or number_array(snapshot, array) is None:
+            # a short one is in the archive
+            name = snapshot.objects.name[number : number + 1]
+            return snapshot.strings.texts(name)[0].encode()
+        if reader.type_name(array) == _CHARS:
+            first, count = _whole(known.get("offset"), 0), _whole(known.get("count"), NEVER)
+            return (
+                _elements(snapshot, array)[2 * first : 2 * (first + count)]
+                .decode("utf-16-be", "replace")
+                .encode()
+            )
+        # in the byte order of the processor: see the reader
+        coding = "utf-16-le" if known.get("coder") == 1 else "latin-1"
+        return _elements(snapshot, array).decode(coding, "replace").encode()
+    found = _elements(snapshot, number)
+    return found.decode("utf-16-be", "replace").encode() if kind == _CHARS else found
+
+
+def _whole(value: Value | None, absent: int) -> int:
+    return value if isinstance(value, int) else absent
+
+
+def _elements(snapshot: Snapshot, number: int) -> bytes:
+    row = number_array(snapshot, number)
+    if row is None:
+        raise BadRequestError(phrase("The object is no array of numbers with elements, and no string"))
+    stretch = (int(row["offset"]), int(row["length"]) * int(row["element_bytes"]))
+    try:
+        (found,) = stretches_of(snapshot, [stretch])
+    except NotReadError as error:
+        raise BadRequestError(error.said) from None
+    return found
