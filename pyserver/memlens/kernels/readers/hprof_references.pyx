@@ -116,8 +116,8 @@ cdef class References(Owner):
     cdef Py_ssize_t local
     cdef Vector types, shallow, texts, starts, targets, kinds, names, stacks
     cdef Vector value_starts, value_names, value_kinds, value_bits
-    cdef Vector arrays, of_texts    # of_texts has a byte for each object: 1 for an array that is a string's text, 2 if a
-                                    # string has a part of it alone
+    # of_texts has a byte for each object: 1 for an array that is a string's text, 2 if a string has a part of it alone
+    cdef Vector arrays, of_texts
     cdef size_t segment, done
     cdef readonly uint64_t offset
     cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
@@ -383,7 +383,7 @@ cdef class References(Owner):
         return K_WEAK
 
     cdef int _object_array(self, Record *record, uint32_t *type, uint64_t *size) noexcept nogil:
-        """Read an array of references. Its length is a value of its own, as elements that are null aren't references."""
+        """Read an array of references. Its length is a value, as elements that are null aren't references."""
         cdef uint64_t length = record.number
         cdef uint8_t kind = V_INT
         cdef uint32_t number = self.objects.class_of(record.other), each
