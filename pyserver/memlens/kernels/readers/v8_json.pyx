@@ -553,7 +553,7 @@ cdef class TraceTree(Scan):
         return self.fail(E_TRUNCATED, end)
 
     def take(self):
-        """Return the ids (``uint64``), functions and parents (``uint32``), counts and bytes (``uint64``) of the rows."""
+        """Return ids (``uint64``), functions and parents (``uint32``), counts and bytes (``uint64``) of the rows."""
         return (
             column_of(&self.ids, b"Q"), column_of(&self.functions, b"I"), column_of(&self.parents, b"I"),
             column_of(&self.counts, b"Q"), column_of(&self.sizes, b"Q"),
