@@ -420,6 +420,7 @@ test('the overview, and the details of an object', async () => {
     ...{ fields: [{ name: 'ν', kind: 'κ', value: 'υ' }], fields_total: 41 },
     references: [reference(1), reference(2)],
     ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    ...{ contents: [], contents_total: 0 },
     image: null,
     equal_images: { rows: [], total: 0 },
   };
@@ -515,6 +516,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
     ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
     ...{ roots_total: 0, fields_total: 0 },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    ...{ contents: [], contents_total: 0 },
     image: null,
     equal_images: { rows: [], total: 0 },
   };
@@ -583,6 +585,7 @@ test('an image says its size, or why it isn’t drawn', async () => {
     ...{ roots_total: 0, fields_total: 0 },
     equal_images: { rows: [row(2)], total: 3 },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    ...{ contents: [], contents_total: 0 },
   };
   const closed: string[] = [];
   const decodes = (bitmap: object | null): void => {
