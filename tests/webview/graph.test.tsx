@@ -121,7 +121,7 @@ test('types: what is copied of the table has exact figures, and a row leads to i
 test('threads: one that is revealed opens, a frame leads to its line, a variable is selected', async () => {
   const frame = { file: '/σ/μ.π', line: 17, function: 'δ.σ.Σ.λ', kind: 'user', source: 'recorded' };
   const figures = { variables: 1, shallow_bytes: 40, retained_bytes: MIB + 1 };
-  const thread = { ...figures, name: 'Θ', object: row(1), frames: 1, state: 'waiting' };
+  const thread = { ...figures, name: 'Θ', object: row(1), frames: 1, state: 'waiting', request: 'ΓΕΤ /ζ' };
   const failed = { ...thread, thread: 7, out_of_memory: true, failed_at: frame };
   const other = { ...thread, thread: 8, out_of_memory: false, failed_at: null, state: '', name: '' };
   const parts = [
