@@ -75,7 +75,7 @@ def test_names_are_those_of_the_source(name: str, tmp_path: Path) -> None:
     assert graph.texts[int(graph.objects.name[ids.index(0x30)])] == "com.shop.Session"
     assert graph.values is not None
     names = [graph.texts[number] for number in graph.values.name.tolist()]
-    assert names == ["limit", "visits", "a"]
+    assert names == ["limit", "visits", "a", "length"], "the last of an array"
     places = {place for kind, _, _, place in roots(graph) if kind == "local variable"}
     assert places == {
         "com/shop/Sessions.kt:22", "com/shop/SourceFile:77", "com/shop/Sessions.kt:9",
