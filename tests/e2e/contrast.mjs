@@ -53,7 +53,9 @@ export function poorContrasts(selectors) {
       const ink = parse(style.color);
       ink.alpha *= opacity(element);
       const size = Number.parseFloat(style.fontSize);
-      const large = icon || size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+      // signs such as an arrow are graphics
+      const sign = icon || !/[\p{L}\p{N}]/u.test(element.textContent);
+      const large = sign || size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
       const found = ratio(over(ink, below), below);
       if (found >= (large ? 3 : 4.5)) continue;
       const what = icon

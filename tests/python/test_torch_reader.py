@@ -354,8 +354,8 @@ EXPECTED: dict[str, Any] = json.loads((REAL / "memory_viz_oracle.json").read_tex
 
 
 @pytest.mark.parametrize("path", real_files("*.pickle", "*.html"), ids=lambda path: path.name)
-def test_real_file(path: Path, opened: Opened) -> None:
-    snapshot = opened(path)
+def test_real_file(path: Path, looked_at: Opened) -> None:
+    snapshot = looked_at(path)
     assert all(device.allocations for device in snapshot.timeline.devices)
     if path.suffix == ".pickle":
         data = oracle.load(path)
