@@ -109,6 +109,15 @@ def listens(process: "subprocess.Popen[str]") -> set[Any]:
     return linux.listening(process.pid)
 
 
+def is_closed_again(process: "subprocess.Popen[str]", within_s: float) -> None:
+    """Assert that the inspector of a process is closed in time, and that the process goes on."""
+    deadline = time.monotonic() + within_s
+    while listens(process):
+        assert time.monotonic() < deadline, "the inspector stayed open"
+        time.sleep(0.1)
+    assert process.poll() is None
+
+
 def refused(*arguments: object) -> str:
     return memlens("dump", *arguments, status=1).stderr
 
@@ -191,11 +200,7 @@ def test_a_recording_ends_at_an_interrupt_or_is_given_up(
             assert ('"done"' if is_whole else '"interrupted"') in recording.stdout.read()
         assert [each.name for each in out.parent.iterdir()] == ([out.name] if is_whole else [])
     assert len(load(out).samples)
-    deadline = time.monotonic() + 60
-    while listens(busy):
-        assert time.monotonic() < deadline, "the inspector stayed open"
-        time.sleep(0.1)
-    assert busy.poll() is None
+    is_closed_again(busy, 60)
 
 
 @needs_node
@@ -235,11 +240,7 @@ def test_an_inspector_that_does_not_answer_is_closed_later(tmp_path: Path, start
     )
     process = start("node", f"--inspect-port={free_port()}", program)
     assert "did not answer within 0.5 s" in refused(process.pid, tmp_path / "out", "--timeout", 0.5)
-    deadline = time.monotonic() + 30
-    while listens(process):
-        assert time.monotonic() < deadline, "the inspector is still open"
-        time.sleep(0.1)
-    assert process.poll() is None
+    is_closed_again(process, 30)
 
 
 @needs_node
@@ -274,11 +275,7 @@ def test_a_dump_that_is_given_up_leaves_nothing(tmp_path: Path, node: Start) -> 
         dumping.terminate()
         assert '"interrupted"' in dumping.stdout.read()
     assert list(out.parent.iterdir()) == []
-    deadline = time.monotonic() + 60
-    while listens(process):
-        assert time.monotonic() < deadline, "the inspector stayed open"
-        time.sleep(0.1)
-    assert process.poll() is None
+    is_closed_again(process, 60)
 
 
 @needs_node

@@ -12,19 +12,13 @@ import { showWork } from '../server/work';
 export function registerDumpCommand(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
   return vscode.commands.registerCommand('memlens.takeDump', async () => {
     try {
-      const { processes } = await server.request('memlens/processes', {});
-      if (processes.length === 0) {
-        void vscode.window.showInformationMessage(
-          vscode.l10n.t(
-            'None of your processes can be dumped: none runs Java, Node.js, .NET, or Python 3.14 or later.',
-          ),
-        );
-        return;
-      }
-      const process = await chooseProcess(processes, {
+      const process = await chooseProcess(server, {
         title: vscode.l10n.t('Take Heap Dump'),
         placeHolder: vscode.l10n.t(
           'The process pauses meanwhile; Node.js also needs several times its heap.',
+        ),
+        none: vscode.l10n.t(
+          'None of your processes can be dumped: none runs Java, Node.js, .NET, or Python 3.14 or later.',
         ),
       });
       if (process === undefined) return;
@@ -45,11 +39,18 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
   });
 }
 
-/** Let the user choose one of the processes. */
+/** Let the user choose one of those processes that can be asked; a message says so if there is none. */
 export async function chooseProcess(
-  processes: readonly ProcessRow[],
-  words: Pick<vscode.QuickPickOptions, 'title' | 'placeHolder'>,
+  server: Server,
+  { none, ...words }: Pick<vscode.QuickPickOptions, 'title' | 'placeHolder'> & { readonly none: string },
+  canBeAsked: (process: ProcessRow) => boolean = () => true,
 ): Promise<ProcessRow | undefined> {
+  const { processes: all } = await server.request('memlens/processes', {});
+  const processes = all.filter(canBeAsked);
+  if (processes.length === 0) {
+    void vscode.window.showInformationMessage(none);
+    return undefined;
+  }
   const chosen = await vscode.window.showQuickPick(
     processes.map((process) => ({
       label: withoutIcons(process.name),

@@ -79,20 +79,17 @@ async function record(
   server: Server,
   { running, begin, end }: Running,
 ): Promise<void> {
-  const { processes } = await server.request('memlens/processes', {});
-  const recorded = processes.filter((process) => process.recorded);
-  if (recorded.length === 0) {
-    void vscode.window.showInformationMessage(
-      vscode.l10n.t(
+  const process = await chooseProcess(
+    server,
+    {
+      title: vscode.l10n.t('Record Allocations'),
+      placeHolder: vscode.l10n.t('The Node.js program whose allocations are recorded'),
+      none: vscode.l10n.t(
         'None of your processes runs Node.js, the only runtime whose allocations Memlens records. Of others, take heap dumps one after the other.',
       ),
-    );
-    return;
-  }
-  const process = await chooseProcess(recorded, {
-    title: vscode.l10n.t('Record Allocations'),
-    placeHolder: vscode.l10n.t('The Node.js program whose allocations are recorded'),
-  });
+    },
+    ({ recorded }) => recorded,
+  );
   if (process === undefined) return;
   const how = await chooseKind();
   if (how === undefined) return;

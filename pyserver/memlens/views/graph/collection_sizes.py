@@ -9,6 +9,8 @@ from memlens.model.graph import VALUE_KINDS
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.fields import Numbers, slots_of
 from memlens.views.graph.kinds import kinds_where
+from memlens.views.graph.rows import references_of_all
+from memlens.views.graph.types import instances_of
 
 SIZES = {
     "java.util.ArrayList": "size",
@@ -61,7 +63,8 @@ def _sized(snapshot: Snapshot) -> Sized:
     names = snapshot.strings.texts(snapshot.types.name)
     for name, field in SIZES.items() if fields is not None else ():
         kinds = [number for number, each in enumerate(names) if each == name]
-        members = _instances(snapshot, kinds)
+        instances = [instances_of(snapshot, kind) for kind in kinds]
+        members = np.concatenate(instances).astype(np.int64) if kinds else np.zeros(0, np.int64)
         text = snapshot.strings.find(distinct(fields.name), field) if fields and len(members) else -1
         if fields is None or text < 0:
             continue
@@ -82,16 +85,6 @@ def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
     return np.where(wide, bits.view(np.int64), narrow)
 
 
-def _instances(snapshot: Snapshot, kinds: list[int]) -> Numbers:
-    stored = snapshot.types
-    parts = [
-        stored.instance[int(stored.instance_start[kind]) : int(stored.instance_start[kind + 1])]
-        for kind in kinds
-    ]
-    found: Numbers = np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
-    return found
-
-
 def reference_arrays(snapshot: Snapshot) -> Numbers:
     """Which types are arrays of references."""
     names = snapshot.strings.texts(snapshot.types.name)
@@ -106,7 +99,7 @@ def all_reference_arrays(snapshot: Snapshot) -> Numbers:
 def usage_of_arrays(snapshot: Snapshot, arrays: Numbers) -> Usage:
     """What arrays of references use of themselves. Raises nothing for none."""
     is_element = kinds_where(snapshot, lambda kind: kind.name == "element")
-    at, of = references_of(snapshot, arrays)
+    at, of = references_of_all(snapshot, arrays)
     used = np.bincount(of[is_element[snapshot.references.kind[at]]], minlength=len(arrays))
     return Usage(slots_of(snapshot, arrays), used)
 
@@ -114,7 +107,7 @@ def usage_of_arrays(snapshot: Snapshot, arrays: Numbers) -> Usage:
 def usage_of_collections(snapshot: Snapshot, collections: Numbers) -> Usage:
     """The same of the arrays that collections refer to themselves; 0 slots for those without any."""
     kinds, stored = reference_arrays(snapshot), snapshot.references
-    at, of = references_of(snapshot, collections)
+    at, of = references_of_all(snapshot, collections)
     targets = stored.target[at].astype(np.int64)
     own = kinds[snapshot.objects.type[targets]]
     arrays, owners = targets[own], of[own]
@@ -123,13 +116,3 @@ def usage_of_collections(snapshot: Snapshot, collections: Numbers) -> Usage:
         np.bincount(owners, weights=column, minlength=len(collections)).astype(np.int64) for column in each
     ]
     return Usage(*sums)
-
-
-def references_of(snapshot: Snapshot, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """The numbers of the references of some objects, and which of these objects has each."""
-    start = snapshot.references.start
-    counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
-    before: Numbers = np.cumsum(counts) - counts
-    of: Numbers = np.repeat(np.arange(len(numbers)), counts)
-    at: Numbers = np.arange(len(of)) + (start[numbers].astype(np.int64) - before)[of]
-    return at, of

@@ -152,6 +152,16 @@ def references_of(snapshot: Snapshot, number: int) -> slice:
     return slice(*map(int, snapshot.references.items(ReferenceColumns.start, slice(number, number + 2))))
 
 
+def references_of_all(snapshot: Snapshot, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """The numbers of the references of some objects, and which of these objects has each."""
+    start = snapshot.references.start
+    counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
+    before: Numbers = np.cumsum(counts) - counts
+    of: Numbers = np.repeat(np.arange(len(numbers)), counts)
+    at: Numbers = np.arange(len(of)) + (start[numbers].astype(np.int64) - before)[of]
+    return at, of
+
+
 def referrers_of(snapshot: Snapshot, number: int) -> slice:
     """Where the columns of referrers have those of an object."""
     return slice(

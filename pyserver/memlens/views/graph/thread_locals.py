@@ -10,7 +10,14 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
 from memlens.views.graph.objects import references_between
-from memlens.views.graph.rows import MOST_NAME, Numbers, references_of, referrers_of, type_names
+from memlens.views.graph.rows import (
+    MOST_NAME,
+    Numbers,
+    references_of,
+    references_of_all,
+    referrers_of,
+    type_names,
+)
 
 ThreadLocals = list[tuple[str, int]]
 """What each is called, and the number of its value."""
@@ -39,10 +46,7 @@ def may_have_locals(snapshot: Snapshot, objects: Numbers) -> npt.NDArray[np.bool
     """Which of some objects have a field by the name of one of the maps."""
     stored = snapshot.references
     asked = distinct(objects)
-    first = stored.start[asked].astype(np.int64)
-    counts = stored.start[asked + 1].astype(np.int64) - first
-    owner = np.repeat(np.arange(len(asked)), counts)
-    rows = np.arange(len(owner)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+    rows, owner = references_of_all(snapshot, asked)
     in_words = kinds_where(snapshot, lambda kind: kind.naming == "text")[stored.kind[rows]]
     rows, owner = rows[in_words], owner[in_words]
     found = np.zeros(len(asked), np.bool_)

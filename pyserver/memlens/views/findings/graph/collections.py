@@ -21,7 +21,7 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph import collection_sizes
 from memlens.views.graph.collection_sizes import SIZES, Sized
-from memlens.views.graph.rows import Numbers
+from memlens.views.graph.rows import Numbers, references_of_all
 
 _MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
 """Those with a key for each element."""
@@ -72,7 +72,7 @@ def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
     is_engines = np.zeros(len(case.type_names()), np.bool_)
     is_engines[case.types_of_kind("hidden", "object shape")] = True
     holds = case.kinds(lambda name: name in ("internal", "element", "hidden"))
-    at, of = references_of(case, targets)
+    at, of = references_of_all(case.snapshot, targets)
     sizes = counts(of, holds[stored.kind[at]] & ~is_engines[objects.type[stored.target[at]]], len(targets))
     owners = owners.astype(np.int64)
     smallest = np.full(len(case.type_names()), np.iinfo(np.uint64).max, np.uint64)
@@ -172,7 +172,7 @@ def _owners(case: GraphCase, collections: Numbers) -> Numbers:
     owner[collections] = np.arange(len(collections))
     front = collections
     for depth in range(_DEEPEST):
-        at, of = references_of(case, front)
+        at, of = references_of_all(case.snapshot, front)
         targets, sources = stored.target[at].astype(np.int64), front[of]
         kinds = objects.type[targets]
         above = objects.dominator[targets]
@@ -196,11 +196,6 @@ def counted(case: GraphCase, members: Numbers) -> Text:
     if not rest:
         return listed
     return phrase(plural(rest, "{objects} and {n} other", "{objects} and {n} others"), objects=listed, n=rest)
-
-
-def references_of(case: GraphCase, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """The numbers of the references of some objects, and which of these objects has each."""
-    return collection_sizes.references_of(case.snapshot, numbers)
 
 
 def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:

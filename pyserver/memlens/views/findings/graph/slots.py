@@ -14,10 +14,10 @@ from memlens.views.findings.graph.case import (
     measured,
     mostly_through,
 )  # fmt: skip
-from memlens.views.findings.graph.collections import counted, references_of, sized
+from memlens.views.findings.graph.collections import counted, sized
 from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph.collection_sizes import reference_arrays, usage_of_arrays
-from memlens.views.graph.rows import Numbers
+from memlens.views.graph.rows import Numbers, references_of_all
 
 _LEAST_SLOTS = 4
 _USED_SHARE = 0.25
@@ -61,7 +61,7 @@ def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> It
     kinds = reference_arrays(case.snapshot)
     owner = np.zeros(len(objects.type), np.bool_)
     owner[collections] = True
-    at, _ = references_of(case, collections)
+    at, _ = references_of_all(case.snapshot, collections)
     targets = stored.target[at]
     yield from _sparse(case, distinct(targets[kinds[objects.type[targets]]]).astype(np.int64), rule, title)
 
