@@ -1517,13 +1517,18 @@ export interface HeapPackagesParams {
   limit: number;
 }
 
-/** Why an object is alive; `through` are the strengths of references that are followed besides strong ones. */
+/**
+ * Why an object is alive; `through` are the strengths of references that are followed besides strong ones.
+ *
+ * If the answer is to come `soon`, further paths than the shortest are only looked for nearby.
+ */
 export interface HeapPathsParams {
   snapshot: string;
   object: number;
   through: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
   without: (OneObject | OneType | OneName)[];
   most: number;
+  soon: boolean;
 }
 
 /**

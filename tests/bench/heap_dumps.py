@@ -184,7 +184,7 @@ def answers(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float
             page = {"offset": 0, "limit": 100}
             ask("children", "memlens/heapDominated", {**one, "filter": "", **page})
             ask("referrers", "memlens/heapReferences", {**one, **page, "direction": "incoming"})
-            ask("path", "memlens/heapPaths", {**one, "through": [], "without": [], "most": 1})
+            ask("path", "memlens/heapPaths", {**one, "through": [], "without": [], "most": 1, "soon": False})
             kind = rng.choice(types)["number"]
             ask(
                 "instances",

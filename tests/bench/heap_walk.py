@@ -117,10 +117,9 @@ def _object(steps: Walk, number: int) -> None:
     for direction in ("outgoing", "incoming"):
         steps.ask(f"{direction} references", "heapReferences", object=number, direction=direction, **page)
     steps.ask("dominated", "heapDominated", object=number, filter="", **page)
-    steps.ask("path to a root", "heapPaths", object=number, through=[], without=[], most=10)
-    steps.ask(
-        "path through weak references", "heapPaths", object=number, through=["weak"], without=[], most=10
-    )
+    shown: dict[str, Any] = {"object": number, "without": [], "most": 5, "soon": True}
+    steps.ask("paths to roots", "heapPaths", through=[], **shown)
+    steps.ask("paths, weak ones too", "heapPaths", through=["weak"], **shown)
 
 
 def _filters(steps: Walk) -> None:

@@ -101,7 +101,8 @@ async function openSource(type) {
   await types.filter({ hasText: type.split('.').at(-1) }).waitFor();
   await until(async () => (await types.count()) === 1, 'one type is left');
   await view.locator('[id=pane-types] .grid-row[aria-level="2"]').first().click();
-  await view.locator('.heap-details h2', { hasText: 'Object' }).waitFor();
+  // until then the details are those of the object before
+  await view.locator('.heap-details .panel-name', { hasText: `${type} ` }).waitFor();
   await view.locator('.heap-actions button', { hasText: 'Open Source' }).click();
 }
 

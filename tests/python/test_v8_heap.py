@@ -1,6 +1,7 @@
 """V8's heap snapshots: every column against the written data, DevTools' own figures, damaged and hostile files."""
 
 import gzip
+import itertools
 import json
 import random
 import shutil
@@ -27,6 +28,7 @@ from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.readers import v8_json
 from memlens.model.graph import NONE, Graph
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph import paths as path_search
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import compact_nodes, retained_by
@@ -359,8 +361,12 @@ def test_a_chain_of_a_million_objects(tmp_path: Path, opened: Callable[[Path], S
     assert compact_nodes(snapshot, np.array([0]))[0].retained_bytes == 8 * count
 
 
-def test_answers_agree_with_brute_force(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
-    compared = 0
+def test_answers_agree_with_brute_force(
+    tmp_path: Path, opened: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # so that paths are also looked for in parts
+    monkeypatch.setattr(path_search, "_AT_ONCE", 1)
+    compared = nearest = 0
     for seed in range(60):
         graph = random_graph(seed)
         if not graph.roots:
@@ -393,6 +399,21 @@ def test_answers_agree_with_brute_force(tmp_path: Path, opened: Callable[[Path],
                 root for root in graph.roots if item in graph.reached([root])
             }
             compared += 1
+            for stretches in (1, 3):
+                monkeypatch.setattr(path_search, "_AT_FIRST", stretches)
+                soon = paths(snapshot, item + 1, 100, soon=True)
+                assert 1 <= len(soon.paths) <= len(found.paths)
+                assert [each.length for each in soon.paths] == [
+                    each.length for each in found.paths[: len(soon.paths)]
+                ]
+                for each in soon.paths:
+                    numbers = [each.root.object, *(step.object.object for step in each.steps)]
+                    assert numbers[-1] == item + 1
+                    assert all(
+                        below - 1 in graph.strong(above - 1) if above else below - 1 in graph.roots
+                        for above, below in itertools.pairwise(numbers)
+                    )
+                nearest += soon.complete < found.complete
         chosen = sorted(reached)[::2]
         freed = reached - graph.reached(graph.roots, frozenset(chosen))
         whole = retained_by(snapshot, [item + 1 for item in chosen])
@@ -413,6 +434,7 @@ def test_answers_agree_with_brute_force(tmp_path: Path, opened: Callable[[Path],
             assert len(members) == group.objects
             assert int(snapshot.objects.retained[members].sum()) == group.retained_bytes
     assert compared > 200
+    assert nearest > 20
 
 
 def test_objects_are_found_by_their_ids(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:

@@ -275,5 +275,12 @@ def test_the_command_and_the_server_say_the_same(
 
     opened = server.request("memlens/open", {"path": str(path), "view": "test"})
     without = [{"is": "type", "type": "Key"}]
-    asked = {"snapshot": opened["snapshot"], "object": 12, "through": [], "without": without, "most": 3}
+    asked = {
+        "snapshot": opened["snapshot"],
+        "object": 12,
+        "through": [],
+        "without": without,
+        "most": 3,
+        "soon": False,
+    }
     assert server.request("memlens/heapPaths", asked) == said

@@ -122,7 +122,7 @@ async function record(
     (stage, view) => {
       running.get(view)?.show(stage);
       const argument = encodeURIComponent(JSON.stringify([view]));
-      return `${stage} · [${vscode.l10n.t('Stop and Open')}](command:${STOP}?${argument})`;
+      return `[${vscode.l10n.t('Stop and Open')}](command:${STOP}?${argument})`;
     },
   );
   if (done !== undefined) await editors.open(target);

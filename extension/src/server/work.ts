@@ -18,10 +18,14 @@ export function showWork<T>(
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
   return vscode.window.withProgress(options, async (progress, token) => {
     let shown = 0;
+    let said = '';
     const listening = server.onDidProgress(({ view: of, stage, fraction }) => {
       if (of !== view) return;
       if (fraction === null) {
-        progress.report({ message: words(stage, view) });
+        const message = words(stage, view);
+        // a notification is drawn anew with each message, and a click on its link is lost if that is between press and release
+        if (message !== said) progress.report({ message });
+        said = message;
         return;
       }
       const percent = Math.floor(fraction * 100);

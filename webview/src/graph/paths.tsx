@@ -19,11 +19,14 @@ import { bytesAndNative, copiedObject, objectText, referencesText, referenceWord
 
 interface PathsProps {
   readonly found: PathsAnswer;
+  /** Looks for more paths to the object; null where that was done. */
+  readonly more: ((object: number) => void) | null;
   readonly context: GraphContext;
   readonly leaveOut: LeaveOut;
 }
 
-export function Paths({ found: { paths, complete, object, without }, context, leaveOut }: PathsProps): VNode {
+export function Paths({ found, more, context, leaveOut }: PathsProps): VNode {
+  const { paths, complete, object, without } = found;
   if (paths.length === 0)
     return (
       <p class="heap-note">
@@ -70,7 +73,16 @@ export function Paths({ found: { paths, complete, object, without }, context, le
           </ol>
         </section>
       ))}
-      {!complete && <p class="heap-note muted">{t('There are paths from other roots, too.')}</p>}
+      {!complete && (
+        <p class="heap-note muted">
+          {t('There may be paths from other roots, too.')}{' '}
+          {more && (
+            <button type="button" class="link" onClick={() => more(object.object)}>
+              {t('Show More')}
+            </button>
+          )}
+        </p>
+      )}
     </>
   );
 }

@@ -15,7 +15,8 @@ import { mergedTree, mergedWords, showMerged } from './merged-paths';
 import { Paths } from './paths';
 import { GivenUp, Waiting } from './waiting';
 
-const MOST_PATHS = 5;
+const PATHS = 5;
+const MORE_PATHS = 20;
 
 type Strength = GraphState['through'][number];
 
@@ -38,6 +39,8 @@ export function whyPane(context: GraphContext): Pane {
   const offered = signal<readonly Strength[]>([]);
   const asking = new Latest();
   const isGivenUp = signal(false);
+  /** The object of which further paths are wanted, however long looking for them takes. */
+  let further: number | null = null;
   let shown = '';
   const leaveOut: LeaveOut = (chosen) => {
     context.keep({ without: [...chosen] });
@@ -50,7 +53,8 @@ export function whyPane(context: GraphContext): Pane {
     through.value = context.state.through;
     without.value = context.state.without;
     const filter = selection?.is === 'object' ? '' : context.filter;
-    const key = JSON.stringify([selection, through.value, without.value, filter]);
+    const isFurther = selection?.is === 'object' && selection.object === further;
+    const key = JSON.stringify([selection, through.value, without.value, filter, isFurther]);
     if (key === shown) return;
     shown = key;
     asking.cancel();
@@ -66,7 +70,8 @@ export function whyPane(context: GraphContext): Pane {
     asking.ask(
       context.api.request('memlens/heapPaths', {
         ...{ object: selection.object, through: [...through.value], without: [...without.value] },
-        most: MOST_PATHS,
+        most: isFurther ? MORE_PATHS : PATHS,
+        soon: !isFurther,
       }),
       (found) => {
         answer.value = found;
@@ -93,7 +98,21 @@ export function whyPane(context: GraphContext): Pane {
           {words}
         </p>
         <div class="heap-paths" hidden={is !== 'object'}>
-          {answer.value && <Paths key={shown} found={answer.value} {...{ context, leaveOut }} />}
+          {answer.value && (
+            <Paths
+              key={shown}
+              found={answer.value}
+              more={
+                answer.value.object.object === further
+                  ? null
+                  : (object) => {
+                      further = object;
+                      show();
+                    }
+              }
+              {...{ context, leaveOut }}
+            />
+          )}
           {asking.asking && (
             <Waiting
               text={t('Looking for paths…')}

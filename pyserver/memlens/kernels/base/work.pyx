@@ -32,6 +32,10 @@ cdef class Work:
         """What begins now is this part of the work."""
         self.first, self.last = first, last
 
+    def report(self, double done):
+        """Say that a fraction of this part is done. Whether the rest is still wanted."""
+        return self.look(done) == 0
+
     def stop(self):
         """Let the work end soon, without a result."""
         self.stopped = 1

@@ -25,9 +25,11 @@ cdef class PathSearch:
     cdef LeftOut left_out
     cdef uint32_t *towards      # the next object on the way to the one that is explained
     cdef Vector queue
-    cdef size_t first
+    cdef size_t first           # of the queue that isn't passed through yet
+    cdef uint64_t at, end       # references to the last that was, which are still to be looked at
     cdef size_t objects
     cdef uint32_t item
+    cdef bint is_begun
 
     def __cinit__(
         self,
@@ -64,39 +66,47 @@ cdef class PathSearch:
         :attr:`is_complete` is False. Raises MemoryError, and IndexError for a column with a number that is out of
         range.
         """
-        cdef uint32_t item = NO_NUMBER, source, one
-        cdef uint64_t at, references = self.back.shape[0]
+        cdef uint32_t source, one = self.item
+        cdef uint64_t references = self.back.shape[0]
         cdef size_t looked = 0
-        cdef bint found = False, leaves_out = self.left_out is not None
+        cdef bint leaves_out = self.left_out is not None
+        # a root may itself be held by another, so the object's being one ends nothing
+        cdef bint found = not self.is_begun and self.is_root[self.item] != 0
+        cdef uint32_t item = (<uint32_t *> self.queue.data)[self.first - 1] if self.first else NO_NUMBER
         cdef int status = 0
         cdef Vector path
+        self.is_begun = True
         vector_init(&path, 4)
         with nogil:
-            while self.first < self.queue.count and looked < most and status == 0:
-                item = (<uint32_t *> self.queue.data)[self.first]
-                self.first += 1
-                looked += 1
-                found = self.is_root[item] != 0
-                if not self.back_start[item] <= self.back_start[item + 1] <= references:
-                    status = OUT_OF_RANGE
-                    break
-                # a root may itself be held by another
-                for at in range(self.back_start[item], self.back_start[item + 1]):
-                    source = self.back[at]
+            # roots are found in the order in which they enter the queue, so the others of it needn't be passed before
+            while not found and status == 0:
+                if self.at == self.end:
+                    if self.first == self.queue.count or looked == most:
+                        break
+                    item = (<uint32_t *> self.queue.data)[self.first]
+                    self.first += 1
+                    looked += 1
+                    if not self.back_start[item] <= self.back_start[item + 1] <= references:
+                        status = OUT_OF_RANGE
+                        break
+                    self.at, self.end = self.back_start[item], self.back_start[item + 1]
+                while self.at < self.end:
+                    source = self.back[self.at]
+                    self.at += 1
                     if source >= self.objects:
                         status = OUT_OF_RANGE
                         break
-                    if self.towards[source] == 0 and self.follows[self.back_kind[at]]:
+                    if self.towards[source] == 0 and self.follows[self.back_kind[self.at - 1]]:
                         if leaves_out and not self.left_out.is_kept(source, item, &self.follows[0]):
                             continue
                         self.towards[source] = item + 1
                         status = vector_push_u32(&self.queue, source)
                         if status < 0:
                             break
-                if found:
-                    break
+                        if self.is_root[source]:
+                            one, found = source, True
+                            break
             if found and status == 0:
-                one = item
                 status = vector_push_u32(&path, one)
                 while one != self.item and status == 0:
                     one = self.towards[one] - 1
@@ -109,4 +119,4 @@ cdef class PathSearch:
     @property
     def is_complete(self):
         """Whether everything that holds the object has been looked at."""
-        return self.first >= self.queue.count
+        return self.first >= self.queue.count and self.at == self.end

@@ -136,7 +136,7 @@ def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
 
 
 def _paths(snapshot: Snapshot, p: HeapPathsParams) -> PathsAnswer:
-    return paths.paths(snapshot, p.object, p.most, p.through, tuple(p.without))
+    return paths.paths(snapshot, p.object, p.most, p.through, tuple(p.without), soon=p.soon)
 
 
 def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnswer:

@@ -188,13 +188,17 @@ class HeapPictureParams(FlamePart, frozen=True, kw_only=True):
 
 
 class HeapPathsParams(Struct, frozen=True):
-    """Why an object is alive; ``through`` are the strengths of references that are followed besides strong ones."""
+    """Why an object is alive; ``through`` are the strengths of references that are followed besides strong ones.
+
+    If the answer is to come ``soon``, further paths than the shortest are only looked for nearby.
+    """
 
     snapshot: str
     object: Count
     through: list[Strength]
     without: Without
     most: Annotated[int, Meta(ge=1, le=20)]
+    soon: bool
 
 
 class HeapMergedPathsParams(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from memlens.kernels.graph.paths import PathSearch
 from memlens.model.graph import Strength
+from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cut
@@ -21,12 +22,17 @@ from memlens.views.graph.rows import (
     check_object,
     object_rows,
     reference_rows,
+    referrers_of,
 )
+from memlens.views.graph.stopped import stopped
 from memlens.views.graph.without import LeavesOut, Without, WithoutAnswer, without
 
 MOST_PATHS = 100
-_MOST_LOOKED_AT = 1 << 26
-"""Objects that a search passes through at most."""
+_AT_ONCE = 1 << 15
+"""Objects that a search passes through before it is asked whether it is still wanted."""
+
+_AT_FIRST = 4
+"""Such stretches after which an answer that others wait for has no further paths: some 30 ms."""
 
 _MOST_STEPS = 1_000
 """Steps of a path that are answered: the first half and the last."""
@@ -78,12 +84,14 @@ def paths(
     most: int = 10,
     through: Collection[Strength] = (),
     leaving_out: Collection[LeavesOut] = (),
+    *,
+    soon: bool = False,
 ) -> PathsAnswer:
     """Paths from roots to an object, by references that keep their targets alive, and by those of ``through``.
 
     Each further path begins at another root. One that comes from the graph's own root through another is left out:
-    below that are the groups by which a file lists its roots. Raises :class:`BadRequestError`, and
-    :class:`CancelledError` when the snapshot's work is stopped, which is looked at where something is left out.
+    below that are the groups by which a file lists its roots. If the answer is to come ``soon``, further paths are only
+    looked for nearby. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is stopped.
     """
     check_object(snapshot, number)
     left = without(snapshot, leaving_out)
@@ -97,10 +105,23 @@ def paths(
     found: list[Path] = []
     # where all begin at one root, as V8's do, looking for another one would pass through the whole heap
     roots = len(entries(snapshot))
+    nearest = _by_distance(snapshot, number, follows) if soon and not through and left is None else None
+    stretches = 0
     while len(found) < min(most, MOST_PATHS, roots):
-        items = search.next_path(_MOST_LOOKED_AT)
+        items = search.next_path(_AT_ONCE)
         if items is None:
-            break
+            if search.is_complete:
+                break
+            stretches += 1
+            if not snapshot.work.report(stretches * _AT_ONCE / len(begins)):
+                raise stopped()
+            if not soon or stretches < _AT_FIRST:
+                continue
+            if not found and nearest is not None:
+                found.append(_path(snapshot, nearest, follows, left))
+            if found:
+                break
+            continue
         path = np.asarray(items)
         if found and int(path[0]) == snapshot.graph_names.root and bool(begins[path[1:]].any()):
             roots -= 1
@@ -110,6 +131,29 @@ def paths(
         object_rows(snapshot, [number])[0], found, search.is_complete or len(found) == roots,
         None if left is None else left.answer(snapshot),
     )  # fmt: skip
+
+
+def _by_distance(
+    snapshot: Snapshot, number: int, follows: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.uint32] | None:
+    """A shortest path, as :class:`PathSearch` returns it; None where there is none, or one of many steps.
+
+    It is found by the stored distances: however many objects are nearer to the object than a root is, none of them is
+    looked at that isn't a referrer of one on the path.
+    """
+    distance, stored = snapshot.objects.distance, snapshot.references
+    far = int(distance[number])
+    if far > _MOST_STEPS:
+        return None
+    path = [number]
+    for nearer in reversed(range(far)):
+        part = referrers_of(snapshot, path[-1])
+        sources = stored.items(ReferenceColumns.referrer, part)
+        leads = (follows[stored.referrer_kind[part]] != 0) & (distance[sources] == nearer)
+        if not leads.any():
+            raise InconsistentError("An object is nearer to a root than what refers to it")
+        path.append(int(sources[np.argmax(leads)]))
+    return np.array(path[::-1], np.uint32)
 
 
 def _path(
