@@ -30,7 +30,7 @@ from memlens.views.examining import EXAMINED, examine
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, pieces
-from memlens.views.findings.filtering import add_finding_term
+from memlens.views.findings.filtering import complete_filters
 from memlens.views.graph import filters
 from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
 from memlens.views.graph.together import TOGETHER
@@ -110,7 +110,7 @@ reaches."""
 
 def check_filters(snapshot: Snapshot) -> int:
     """Filter by each finding: the figure is that of its objects."""
-    add_finding_term()
+    complete_filters()
     found = table.ranked(snapshot, None)
     checked = 0
     for rule in {each.finding.rule for each in found}:

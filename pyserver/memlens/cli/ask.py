@@ -37,7 +37,6 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None) -> T:
     file: Path = options.file if path is None else path
     cache = cache_of(options)
-    libraries = libraries_of(options)
     try:
         archive = cache.find(file)
     except OSError as error:
@@ -49,7 +48,7 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
         ) from error
     if archive is not None:
         try:
-            return _answer(archive, libraries, question)
+            return _answer(archive, options, question)
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     report = reporter("auto")
@@ -60,7 +59,7 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
             error.message = phrase("{file}: {problem}", file=file, problem=error.message)
         raise
     report("done", 1.0)
-    return _answer(archive, libraries, question)
+    return _answer(archive, options, question)
 
 
 def libraries_of(options: argparse.Namespace) -> Libraries:
@@ -68,8 +67,13 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
     return Libraries(options.libraries or ())
 
 
-def _answer(archive: Path, libraries: Libraries, question: Callable[[Snapshot], T]) -> T:
-    with contextlib.closing(open_with(archive, libraries)) as snapshot:
+def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snapshot], T]) -> T:
+    with contextlib.closing(open_with(archive, libraries_of(options))) as snapshot:
+        if snapshot.info.model == "graph" and getattr(options, "filter", None):
+            # what such filters have besides takes a while to import
+            from memlens.views.findings.filtering import complete_filters
+
+            complete_filters()
         answer = snapshot.ask(question)
         # verified now, since the process ends before a verification in the background would
         snapshot.verify_used()

@@ -6,14 +6,12 @@ from memlens.cli.ask import ask
 from memlens.cli.object import words
 from memlens.cli.output import json_line, say
 from memlens.units import counted, format_bytes
-from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph.gallery import GalleryAnswer, GalleryRow, gallery
 from memlens.views.graph.rows import MOST_ROWS
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    add_finding_term()
     top = min(options.top, MOST_ROWS)
     kind, answer = ask(
         options,

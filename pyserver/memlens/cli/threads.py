@@ -6,7 +6,6 @@ from memlens.cli.ask import ask
 from memlens.cli.object import words
 from memlens.cli.output import json_line, say
 from memlens.units import counted, format_bytes, shortened
-from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph.rows import MOST_ROWS
 from memlens.views.graph.thread_stacks import ThreadWithStack, threads_with_stacks
 from memlens.views.graph.threads import StackRow
@@ -16,7 +15,6 @@ _WIDEST_NAME = 80
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    add_finding_term()
     top, most = (min(each, MOST_ROWS) for each in (options.top, options.variables))
     kind, answer = ask(
         options,

@@ -7,7 +7,6 @@ from memlens.cli.object import place
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph.listing import HeapOrder, heap_types
 from memlens.views.graph.rows import MOST_ROWS
 from memlens.views.graph.types import TypesAnswer, types
@@ -29,7 +28,6 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesA
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    add_finding_term()
     top = min(options.top, MOST_ROWS)
     answer = ask(options, lambda snapshot: _answer(snapshot, options, top))
     if options.json:

@@ -33,7 +33,7 @@ from memlens.server.protocol.heap import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings.filtering import add_finding_term
+from memlens.views.findings.filtering import complete_filters
 from memlens.views.flame import graph as flame
 from memlens.views.graph import (
     cuts,
@@ -66,7 +66,7 @@ from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
-add_finding_term()
+complete_filters()
 
 
 def _overview(snapshot: Snapshot, _: HeapOverviewParams) -> HeapOverviewAnswer:

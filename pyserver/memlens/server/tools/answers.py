@@ -30,7 +30,7 @@ from memlens.store.models import graph_of, heap_dump_of, profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
-from memlens.views.findings.filtering import add_finding_term
+from memlens.views.findings.filtering import complete_filters
 from memlens.views.graph.merged_paths import largest_branches
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths as paths_to
@@ -50,7 +50,7 @@ _MOST_VARIABLES = 5
 SQL_SECONDS = 60.0
 """A model's query is ended after so long; a person can cancel one."""
 
-add_finding_term()
+complete_filters()
 
 
 async def summary(opened: OpenSnapshot, arguments: SummaryArguments) -> Any:

@@ -11,6 +11,7 @@ from memlens.texts import phrase
 from memlens.views.findings import table
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.graph import filters
+from memlens.views.graph.allocations import add_object_filter
 from memlens.views.graph.filters import Mask
 from memlens.views.selection.filters import Term
 from memlens.views.selection.texts import Pattern
@@ -50,6 +51,7 @@ def _rules(snapshot: Snapshot, term: Term) -> set[str]:
     return chosen
 
 
-def add_finding_term() -> None:
-    """Let filters have the term ``finding:``."""
+def complete_filters() -> None:
+    """Let filters of heap dumps have the term ``finding:``, and sets of their allocations such filters."""
     filters.ABOVE["finding"] = objects_of
+    add_object_filter()

@@ -15,6 +15,8 @@
 ``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
 ``thread:``               a thread of that name, or what variables of its frames refer to
 ``function:``             what variables of frames of such a function refer to
+``allocated-by:``         a function or file of its allocation stack: ``allocated-by:app.js:12`` also that line
+``stack:12,20-25``        it was allocated by a stack of those numbers
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``until:4``               allocated earlier than that
@@ -44,7 +46,15 @@ from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
-from memlens.views.selection.filters import Term, bytes_of, compared, number_of, terms_of
+from memlens.views.selection.filters import (
+    Term,
+    bytes_of,
+    compared,
+    number_of,
+    numbered,
+    stacks_where,
+    terms_of,
+)
 from memlens.views.selection.texts import Pattern, fitting
 
 Mask = npt.NDArray[np.bool_]
@@ -62,9 +72,14 @@ _OTHERS = (
     "until",
     "thread",
     "function",
+    "allocated-by",
+    "stack",
     "finding",
 )
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
+OF_STACKS = ("allocated-by", "stack")
+"""Terms about the stacks that allocated objects."""
+
 _MOST_SECONDS = 1e9
 _ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
 """An id or address as the view shows it; a number alone may be anything."""
@@ -154,6 +169,12 @@ def _check(snapshot: Snapshot, term: Term) -> None:
     if term.field == "id":
         for value in term.values:
             number_of(value, str(term))
+    if term.field == "stack":
+        numbered(0, term)
+    if term.field in OF_STACKS and snapshot.objects.stack is None:
+        raise BadRequestError(
+            phrase("'{term}': the heap dump doesn't say which stacks allocated its objects", term=str(term))
+        )
     known = ("unreachable", "root", *snapshot.graph_names.flags)
     if term.field == "is" and not set(term.values) <= set(known):
         raise BadRequestError(
@@ -217,6 +238,11 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             found = times < round(_seconds(snapshot, term) * 1e6)
             found &= times >= 0
             return found
+        case "allocated-by" | "stack":
+            stacks = snapshot.objects.stack
+            if stacks is None:
+                return np.zeros(len(objects.type), np.bool_)
+            return of_each(stacks, allocating(snapshot, term))
         case "is" | "held-by" | "field" | "thread" | "function":
             return _OWN[term.field](snapshot, term)
         case "finding":
@@ -229,6 +255,15 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
     found = _named(snapshot, objects.name, term)
     if term.field != "name":
         found |= of_each(objects.type, _of_types(snapshot, term))
+    return found
+
+
+def allocating(snapshot: Snapshot, term: Term) -> Mask:
+    """Which stacks a term of :data:`OF_STACKS` is about."""
+    about = Term("" if term.field == "allocated-by" else term.field, term.comparison, term.values)
+    found = stacks_where(snapshot, about)
+    if found is None:
+        raise TypeError(f"{about} is not about stacks")
     return found
 
 

@@ -12,7 +12,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, all of wh
 ``category:``             the profiler's category, ``category:none`` for none
 ``stream:0``, ``pool:``   the allocator's stream and pool: ``default``, an id such as ``1.0``, ``private``, ``unknown``
 ``address:0x7f…``         the allocations that held an address; a word such as ``0x7f0012ab`` means the same
-``stack:12``              the stack's number; ``allocation:12`` the allocation's
+``stack:12,20-25``        the stacks' numbers; ``allocation:12`` the allocation's
 ``is:before``             allocated before recording; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
                           ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
                           shown is not recorded but inferred
@@ -463,8 +463,8 @@ def _address(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return mask
 
 
-def _stack(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    return np.isin(device.stack, _numbers(term))
+def _stack(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    return numbered(len(snapshot.stacks.label), term)[device.stack]
 
 
 def _allocation(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
@@ -481,6 +481,16 @@ def _words(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 def _numbers(term: Term) -> npt.NDArray[np.uint32]:
     numbers = [number_of(value, str(term)) for value in term.values]
     return np.asarray([number for number in numbers if 0 <= number < 2**32], np.uint32)
+
+
+def numbered(count: int, term: Term) -> Mask:
+    """Which numbers below ``count`` a term names; ``7-9`` are three of them. Raises :class:`BadRequestError`."""
+    found = np.zeros(count, np.bool_)
+    for value in term.values:
+        first, _, last = value.partition("-")
+        begin = number_of(first, str(term))
+        found[max(begin, 0) : max(number_of(last, str(term)) if last else begin, -1) + 1] = True
+    return found
 
 
 def _is(snapshot: Snapshot, device: Device, term: Term) -> Mask:
@@ -525,8 +535,7 @@ def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
             return _at(frames, charged_frames(snapshot, CHARGED_AS[term.field]))
         return stacks_through(snapshot, frames)
     if term.field == "stack":
-        stacks = np.arange(len(snapshot.stacks.label), dtype=np.uint32)
-        return np.isin(stacks, _numbers(term))
+        return numbered(len(snapshot.stacks.label), term)
     if term.field == "is" and set(term.values) == {"native"}:
         return _native_stacks(snapshot)
     return None

@@ -13,9 +13,8 @@ from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK
 from memlens.views.naming.places import bare_place
 from memlens.views.selection import filters
 from memlens.views.selection.columns import check_moment, device_of
-from memlens.views.selection.profile_filters import matching
+from memlens.views.selection.profile_filters import matching, narrowed_columns
 from memlens.views.selection.profile_sets import (
-    columns_of,
     is_signed,
     order_of_samples,
     sample_values,
@@ -177,9 +176,8 @@ def _of_rows(
 
 
 def _samples(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]:
-    tree, columns = stack_tree(snapshot), columns_of(snapshot, of)
-    present = columns.present & matching(snapshot, of.filter) if of.filter else columns.present
-    rows = np.flatnonzero(present).astype(np.uint32)
+    tree, columns = stack_tree(snapshot), narrowed_columns(snapshot, of)
+    rows = np.flatnonzero(columns.present).astype(np.uint32)
     stacks = snapshot.samples.stack[rows]
     stacks[tree.ends[stacks] == 0] = len(tree.ends) - len(BARE) + NO_STACK
     return ValuedStacks(

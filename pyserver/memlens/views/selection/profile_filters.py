@@ -1,21 +1,55 @@
-"""The filter for profiles: the terms of :mod:`memlens.views.selection.filters` that apply to samples."""
+"""The filter for profiles: the terms of :mod:`memlens.views.selection.filters` that apply to samples.
+
+The allocations of a heap dump are samples, too, and have the filter of its objects.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
+from memlens.model.info import GraphInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.selection import filters
 from memlens.views.selection.filters import Term
+from memlens.views.selection.profile_sets import SampleColumns, columns_of
+from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.texts import Pattern
 
 Mask = npt.NDArray[np.bool_]
 
 
+class ObjectFilter(NamedTuple):
+    """How the filter of a heap dump's objects narrows its allocations."""
+
+    narrowed: Callable[[Snapshot, AllocationSet], SampleColumns]
+    """A set's figures of each sample, of the objects that fit the set's filter."""
+    fitting: Callable[[Snapshot, str], Mask]
+    """The samples that a filter leaves whole."""
+
+
+ABOVE: dict[Literal["objects"], ObjectFilter] = {}
+"""Only a layer above this one knows objects: that adds it."""
+
+
+def narrowed_columns(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
+    """A set's figures of each sample, as far as its filter leaves them. Raises :class:`BadRequestError`."""
+    columns = columns_of(snapshot, of)
+    if not of.filter:
+        return columns
+    if isinstance(snapshot.info, GraphInfo):
+        return ABOVE["objects"].narrowed(snapshot, of)
+    return columns._replace(present=columns.present & matching(snapshot, of.filter))
+
+
 def matching(snapshot: Snapshot, text: str) -> Mask:
     """The samples that match all terms of a filter. Raises :class:`BadRequestError` for terms about events."""
+    if isinstance(snapshot.info, GraphInfo):
+        return ABOVE["objects"].fitting(snapshot, text)
     stacks = snapshot.samples.stack
     mask = np.ones(len(stacks), bool)
     for term in filters.parse(text):
