@@ -180,6 +180,9 @@ export interface GraphState {
   images: Requests['memlens/heapImages']['params']['order'];
   /** The rows of the panes' trees that are open. */
   opened: Partial<Record<PaneId, string[]>>;
+  /** How the flame graph of allocation stacks is shown, and of which value it is. */
+  flame: FlameState | null;
+  value: number;
   /** The files of the series beside the view's own. */
   series: string[];
   /** The visible part of the dominator tree. */

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
-import { SnapshotView, until } from './view.mjs';
+import { SnapshotView, boxesStandStill, until } from './view.mjs';
 
 const NAME = 'checkout-service.js';
 const SERVICE = `
@@ -17,7 +17,7 @@ console.log('ready');
 // what a recording shows: some are kept and more are not
 let last;
 const visits = [];
-setInterval(() => {
+setInterval(function visit() {
   visits.push({ of: kept[0], texts: [] });
   last = Array.from({ length: 50 }, (_, user) => ({ user, texts: [] }));
 }, 20);
@@ -156,4 +156,18 @@ test('allocations are recorded until they are stopped, and a range of their time
   await page.keyboard.press('Escape');
   await words.filter({ hasText: /^$/ }).waitFor({ state: 'attached' });
   assert.equal(await filter.inputValue(), '');
+  await view.pane('Allocation stacks');
+  const stacks = () => view.frame.evaluate(() => window.memlensStacks?.boxes() ?? []);
+  await until(async () => (await stacks()).some(({ name }) => name === 'visit'), 'boxes are there');
+  await boxesStandStill(view, stacks);
+  const box = (await stacks()).find(({ name }) => name === 'visit');
+  const surface = await view.locator('[id=pane-flame] .flame-surface').boundingBox();
+  await page.mouse.click(surface.x + box.x + box.width / 2, surface.y + box.y + box.height / 2);
+  const details = view.locator('[id=pane-flame] .flame-details');
+  await details.locator('h3', { hasText: 'visit' }).waitFor();
+  const [, inBox] = /in ([\d,]+) objects/.exec(await details.innerText());
+  await vscode.screenshot('record-stacks');
+  await page.keyboard.press('o');
+  await view.locator('.filter-badge', { hasText: `${inBox} of` }).waitFor();
+  assert.match(await filter.inputValue(), /^stack:/);
 });

@@ -22,6 +22,7 @@ import type {
 import type { Api } from '../../webview/src/api';
 import type { Compare } from '../../webview/src/compare/comparison';
 import { FLAME_KEYS } from '../../webview/src/flame/keys';
+import { termOf } from '../../webview/src/graph/allocations';
 import { ComparePane } from '../../webview/src/graph/compare';
 import type { GraphContext } from '../../webview/src/graph/context';
 import { dominatorsPane } from '../../webview/src/graph/dominators';
@@ -566,8 +567,17 @@ test('source is offered of what may have some', () => {
   assert.equal(menu(true) - menu(false), 1);
 });
 
+test('the filter for a box of allocation stacks names these, or its function where they are many', () => {
+  const of = (stacks: number[], number = 1): string =>
+    termOf({ node: { node: number, name: { function: 'ƒ "x"' } }, stacks } as Parameters<typeof termOf>[0]);
+  assert.equal(of([7, 3, 4, 9, 5]), 'stack:3-5,7,9');
+  assert.equal(of([0]), 'stack:0');
+  assert.equal(of([1, 2], 0), '');
+  assert.equal(of(Array.from({ length: 1000 }, (_, stack) => 2 * stack)), 'allocated-by:"=ƒ \\"x\\""');
+});
+
 test('the keys that are listed are those that the picture has', () => {
-  const texts = graphKeys().flatMap(([, rows]) => rows.map(([, text]) => text));
+  const texts = graphKeys(false).flatMap(([, rows]) => rows.map(([, text]) => text));
   const others = FLAME_KEYS.filter(({ action }) =>
     ['search', 'focus', 'ignore', 'hide', 'collapse', 'sandwich', 'leave'].includes(action),
   );

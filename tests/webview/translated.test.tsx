@@ -355,7 +355,7 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     assert.equal(row.querySelectorAll('li').length, terms.filter(({ text }) => !text.includes(':κ')).length);
     assertTranslated(row, 'the filter');
   }
-  for (const keys of [timelineKeys(), profileKeys(), graphKeys()]) {
+  for (const keys of [timelineKeys(), profileKeys(), graphKeys(true)]) {
     const around = keys.filter(([title]) => !/flåmé|pîctûré/.test(title));
     const help = new Help(around);
     assertView(<help.View />, 'the keys');

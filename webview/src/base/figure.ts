@@ -8,7 +8,7 @@ export interface Figures {
   /** `bytes`, `count`, `nanoseconds` or what else a profile says, which is any text. */
   readonly unit: string;
   /** What is counted beside it; null where that isn't known. */
-  readonly counts: 'allocation' | 'sample' | null;
+  readonly counts: 'allocation' | 'sample' | 'object' | null;
 }
 
 const IN_US: Readonly<Record<string, number>> = {
@@ -68,6 +68,7 @@ export function countsSamples(): boolean {
 
 /** What the counts beside the figures are of. */
 export function countsTitle(): string {
+  if (shown.counts === 'object') return t('Objects');
   return countsSamples() ? t('Samples') : t('Allocations');
 }
 
@@ -77,6 +78,7 @@ export function countsKnown(): boolean {
 
 /** "3 allocations". */
 export function countedFigure(value: number): string {
+  if (shown.counts === 'object') return plural(value, '{0} object', '{0} objects');
   return countsSamples()
     ? plural(value, '{0} sample', '{0} samples')
     : plural(value, '{0} allocation', '{0} allocations');

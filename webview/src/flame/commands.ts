@@ -5,7 +5,7 @@ import type { Api } from '../api';
 import { copyItems } from '../widgets/copy';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 import { t } from '../base/l10n';
-import { exactly, shorten } from '../base/text';
+import { shorten } from '../base/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';
 import { flameAction, type FlameAction } from './keys';
@@ -19,7 +19,9 @@ export interface FlameCommandEvents extends Pick<Api, 'post'> {
   select(facts: BoxFacts | null, open: { beside: boolean } | null): void;
   change(part: Partial<FlameSettings>): void;
   /** Leaves out what passes a function, in every view. */
-  exclude(term: string): void;
+  exclude(name: string): void;
+  /** Shows the objects that the selected box allocated; false where none is known. Null where there are no objects. */
+  objects: (() => boolean) | null;
   /** Puts a function between its callers and callees, where that can be shown; null takes it out again. */
   sandwich: ((name: FlameName | null) => void) | null;
   /** Saves the picture. */
@@ -49,7 +51,7 @@ export class FlameCommands {
 
   /** Leaves out all stacks through a function, with their bytes. */
   ignore(name: FlameName): void {
-    this.events.exclude(`-function:${exactly(name.function)}`);
+    this.events.exclude(name.function);
   }
 
   /** Leaves out a function's own boxes: their bytes stay with its callers. */
@@ -66,8 +68,9 @@ export class FlameCommands {
     if (name.kind === 'none') return [];
     const item = (text: string, key: string, run: () => void): MenuItem => ({ text, key, run });
     const { package: library, is_package: isPackage } = name;
-    const { sandwich } = this.events;
+    const { sandwich, objects } = this.events;
     return [
+      ...(objects ? [item(t('Show Objects'), 'O', () => objects())] : []),
       ...(name.kind === 'native' || isPackage ? [] : [item(t('Open Line'), 'Enter', open)]),
       ...(sandwich ? [item(t('Callers and Callees'), 'W', () => sandwich(name))] : []),
       item(t('Focus'), 'F', () => this.focus(name)),
@@ -153,6 +156,7 @@ export class FlameCommands {
   /** What is done to the function that is chosen, and undone. */
   private runOnName(action: FlameAction): boolean {
     if (action === 'leave') return this.leave();
+    if (action === 'objects') return this.events.objects?.() ?? false;
     const { sandwich } = this.events;
     const runs: Partial<Record<FlameAction, (name: FlameName) => void>> = {
       focus: (name) => this.focus(name),

@@ -14,6 +14,7 @@ import { count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
+import type { StackObjects } from './context';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
 import { both, kindOf, nameText, share, type Places } from './words';
 
@@ -26,6 +27,7 @@ export interface FlameDetailsEvents {
   ignore(name: FlameName): void;
   hide(name: FlameName): void;
   collapse(name: FlameName): void;
+  objects(): void;
 }
 
 const CALLERS_SHOWN = 40;
@@ -43,6 +45,8 @@ interface Ways {
   readonly sided: () => Sided | null;
   /** There are no functions in it to be put between callers and callees. */
   readonly alone: boolean;
+  /** Where stacks allocated the objects of a heap dump. */
+  readonly objects: StackObjects | undefined;
   readonly places: Places;
   readonly attribution: Pick<KeptAttribution, 'name'>;
   readonly events: FlameDetailsEvents;
@@ -217,6 +221,7 @@ function Actions({ answer, drawn, ways }: Props): VNode {
   const real = node.node !== 0 && name.kind !== 'none';
   const collapses = real && name.package !== '' && !name.is_package;
   const actions: readonly (readonly [boolean, string, string, () => void])[] = [
+    [ways.objects !== undefined, t('Show Objects'), 'O', () => events.objects()],
     [drawn, t('Zoom'), 'Enter', () => events.zoom(node)],
     [real && !ways.alone, t('Sandwich'), 'W', () => events.sandwich(name)],
     [real, t('Focus'), 'F', () => events.focus(name)],

@@ -23,7 +23,8 @@ export type FlameAction =
   | 'ignore'
   | 'hide'
   | 'collapse'
-  | 'sandwich';
+  | 'sandwich'
+  | 'objects';
 
 export interface FlameKeyRow {
   /** As `KeyboardEvent.key`, with "Shift+" or "Mod+" (Ctrl, or Cmd) before it. */
@@ -59,7 +60,14 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   },
 ];
 
-const ACTIONS = new Map(FLAME_KEYS.flatMap((row) => row.keys.map((key) => [key, row.action] as const)));
+/** Where stacks allocated the objects of a heap dump. */
+export const OBJECT_KEYS: readonly FlameKeyRow[] = [
+  { keys: ['o'], action: 'objects', text: t('Show the objects that a box allocated') },
+];
+
+const ACTIONS = new Map(
+  [...FLAME_KEYS, ...OBJECT_KEYS].flatMap((row) => row.keys.map((key) => [key, row.action] as const)),
+);
 
 export function flameAction(press: KeyPress): FlameAction | null {
   if (press.altKey) return null;

@@ -10,6 +10,7 @@ import { svgTheme, type AskedSvg } from '../shell/export';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { WHOLE } from './camera';
 import { FlameCommands } from './commands';
+import type { FlameContext } from './context';
 import { FlameCrumbs } from './crumbs';
 import { FlameDetails } from './details';
 import { changeFigures, type Sided } from './difference';
@@ -48,8 +49,17 @@ interface Arranged extends Pick<FlameSettings, 'form'> {
   readonly sided: Sided | null;
 }
 
-export const flamePane = (context: ViewContext): FlamePane =>
-  new FlamePane(context, context.flame, ownSource(context.api, context.attribution), () => context.setName);
+export const flamePane = (
+  context: FlameContext & Pick<ViewContext, 'flame' | 'setName'>,
+  First?: ComponentType,
+): FlamePane =>
+  new FlamePane(
+    context,
+    context.flame,
+    ownSource(context.api, context.attribution),
+    () => context.setName,
+    First,
+  );
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
 export class FlamePane implements Pane, FlameParts {
@@ -79,7 +89,7 @@ export class FlamePane implements Pane, FlameParts {
   private toRestore: FlamePlace | null;
 
   constructor(
-    readonly context: ViewContext,
+    readonly context: FlameContext,
     private readonly kept: KeptFlame,
     readonly source: FlameSource,
     /** What it is of, in words. */
@@ -115,7 +125,7 @@ export class FlamePane implements Pane, FlameParts {
       places,
     );
     this.details = new FlameDetails({
-      ...{ sided: question.sided, alone: source.compared !== null, places },
+      ...{ sided: question.sided, alone: source.compared !== null, places, objects: context.objects },
       ...{ attribution: context.attribution, events: detailsEvents(this) },
     });
     this.tree = new FlameTree(
@@ -159,7 +169,8 @@ export class FlamePane implements Pane, FlameParts {
     );
     listenTo(this);
     if (source.compared) this.toolbar.without('value', 'order');
-    exposeFlameForTests(this.plot, source.compared ? 'memlensDifference' : 'memlensFlame');
+    const own = context.objects ? 'memlensStacks' : 'memlensFlame';
+    exposeFlameForTests(this.plot, source.compared ? 'memlensDifference' : own);
   }
 
   readonly View = ({ class: more = '', children, ...attributes }: FlameRoom): VNode => {

@@ -2,7 +2,7 @@
 
 import type { AllocationSet, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
-import type { ViewContext } from '../shell/context';
+import type { FlameContext } from './context';
 import { never } from '../shell/model';
 import { SIGNED, type Sided } from './difference';
 import { halfParams, type Half } from './sandwich';
@@ -11,7 +11,7 @@ import type { FlameSource } from './source';
 
 export class FlameQuestion {
   constructor(
-    private readonly context: Pick<ViewContext, 'info' | 'set' | 'device'>,
+    private readonly context: Pick<FlameContext, 'info' | 'set' | 'filter' | 'device'>,
     private readonly kept: KeptFlame,
     private readonly source: FlameSource,
     /** What it is of, in words. */
@@ -65,7 +65,7 @@ export class FlameQuestion {
   /** What is said where it has no boxes. */
   get empty(): string {
     if (this.source.compared) return t('Neither side has anything here.');
-    if (this.context.set.filter !== '') return t('Nothing matches the filter.');
+    if (this.context.filter !== '') return t('Nothing matches the filter.');
     switch (this.context.info.model) {
       case 'timeline':
         return t('Nothing was allocated {0}.', this.name);

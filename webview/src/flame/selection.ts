@@ -4,7 +4,7 @@ import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/s
 import { RequestError } from '../base/request';
 import { isCancelled } from '../base/latest';
 import { plural, t } from '../base/l10n';
-import type { ViewContext } from '../shell/context';
+import type { FlameContext } from './context';
 import type { BoxFacts } from './boxes';
 import { FlameChosen, keyOf, type Opening } from './chosen';
 import type { FlameDetails } from './details';
@@ -38,7 +38,7 @@ export class FlameSelection {
   private readonly chosen: FlameChosen;
 
   constructor(
-    private readonly context: Pick<ViewContext, 'lightStacks' | 'openFrame' | 'failed'>,
+    private readonly context: Pick<FlameContext, 'lightStacks' | 'openFrame' | 'failed'>,
     private readonly kept: KeptFlame,
     private readonly question: FlameQuestion,
     source: FlameSource,
@@ -116,6 +116,11 @@ export class FlameSelection {
   /** Does something to the function that is selected, once its name is known; false when none is. */
   withName(run: (name: FlameName) => void): boolean {
     return this.chosen.withName(run);
+  }
+
+  /** What is known of the node that is selected; null for none. */
+  get answer(): FlameNodeAnswer | null {
+    return this.chosen.answer;
   }
 
   /** Puts a function between its callers and callees. */

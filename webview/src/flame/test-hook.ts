@@ -28,10 +28,14 @@ declare global {
   interface Window {
     memlensFlame?: FlameTest;
     memlensDifference?: FlameTest;
+    memlensStacks?: FlameTest;
   }
 }
 
-export function exposeFlameForTests(plot: FlamePlot, as: 'memlensFlame' | 'memlensDifference'): void {
+export function exposeFlameForTests(
+  plot: FlamePlot,
+  as: 'memlensFlame' | 'memlensDifference' | 'memlensStacks',
+): void {
   window[as] = {
     boxes: () =>
       Array.from({ length: plot.geometry?.boxes ?? 0 }, (_, box) => {

@@ -1,10 +1,11 @@
 // What the parts of a flame graph ask of each other.
 
 import type { FlameName } from '../../../extension/shared/protocol.gen';
-import type { ViewContext } from '../shell/context';
+import { exactly } from '../base/text';
 import { savePicture, type AskedSvg } from '../shell/export';
 import { openMenu } from '../widgets/menu';
 import type { FlameCommandEvents, FlameCommands } from './commands';
+import type { FlameContext } from './context';
 import type { FlameDetailsEvents } from './details';
 import type { FlameHover } from './hover';
 import { listenToPointer } from './input';
@@ -19,7 +20,7 @@ import type { FlameTreeEvents } from './tree';
 
 /** A flame graph as its parts know it; they are there once something happens. */
 export interface FlameParts {
-  readonly context: ViewContext;
+  readonly context: FlameContext;
   readonly source: FlameSource;
   readonly question: FlameQuestion;
   readonly toolbar: FlameToolbar;
@@ -44,7 +45,15 @@ export function detailsEvents(of: FlameParts): FlameDetailsEvents {
     ignore: (name) => of.commands.ignore(name),
     hide: (name) => of.commands.hide(name),
     collapse: (name) => of.commands.collapse(name),
+    objects: () => showObjects(of),
   };
+}
+
+/** Shows the objects of the selected box; false where none is known. */
+function showObjects({ context: { objects }, selection: { answer } }: FlameParts): boolean {
+  if (!objects || !answer) return false;
+  objects.show(answer);
+  return true;
 }
 
 export function sandwichEvents(of: FlameParts): SandwichEvents {
@@ -90,11 +99,13 @@ export function commandEvents(of: FlameParts): FlameCommandEvents {
     withChosen: (run) => (!of.question.isDrawn || of.plot.selected !== null) && of.selection.withName(run),
     select: (facts, open) => of.selection.select(facts, open),
     change: (part) => of.change(part),
-    exclude: (term) => {
-      const { filter } = of.context;
+    exclude: (name) => {
+      const { filter, objects } = of.context;
+      const term = `-${objects?.term ?? 'function'}:${exactly(name)}`;
       if (!filter.includes(term)) of.context.setFilter(`${filter} ${term}`.trim());
     },
     sandwich: of.source.compared ? null : sandwich,
+    objects: of.context.objects ? () => showObjects(of) : null,
     search: () => of.toolbar.focusSearch(),
     goToMatch: (by) => of.goToMatch(by),
     post: (message) => api.post(message),

@@ -18,6 +18,10 @@ export interface GraphContext {
   explain(selection: HeapSelection): void;
   /** Shows an object where the dominator tree lists those of a filter. */
   list(filter: string): void;
+  /** Shows the types of the objects of a filter. */
+  listTypes(filter: string): void;
+  /** Shows where stacks allocated in a function, in the flame graph. */
+  showStacks(name: string): void;
   /** Shows the images that fit a filter beside each other. */
   showImages(filter: string): void;
   setFilter(filter: string): void;

@@ -132,7 +132,14 @@ export function ObjectDetails({
           <ol class="heap-list">
             {allocated.map((frame, index) => (
               <li key={index}>
-                <bdi class="code">{visible(shorten(frame.function, 120))}</bdi>{' '}
+                <button
+                  type="button"
+                  class="link code"
+                  title={t('Show in Allocation Stacks')}
+                  onClick={() => context.showStacks(frame.function)}
+                >
+                  <bdi>{visible(shorten(frame.function, 120))}</bdi>
+                </button>{' '}
                 {frame.line > 0 && <PlaceButton file={frame.file} line={frame.line} context={context} />}
               </li>
             ))}

@@ -12,6 +12,7 @@ import { made, type PaneTab } from '../shell/pane';
 import { sqlTab } from '../shell/panes';
 import { restoreLayout } from '../shell/state';
 import type { Layout } from '../base/saved';
+import { Allocations } from './allocations';
 import { ComparePane } from './compare';
 import type { GraphContext } from './context';
 import { dominatorsPane } from './dominators';
@@ -31,6 +32,8 @@ export interface GraphParts extends Omit<Around, 'Head' | 'pickers'> {
   /** Null where it isn't known when objects were allocated. */
   readonly recorded: Recorded | null;
   readonly comparePane: ComparePane;
+  /** Null where it isn't known which stacks allocated the objects. */
+  readonly allocations: Allocations | null;
   readonly dock: Dock;
   readonly frame: ViewFrame;
 }
@@ -62,6 +65,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
   const overview = new Overview(api, { choose: (text) => owner.list(text), failed }, info.native_bytes);
   const recorded = info.moments > 0 ? new Recorded(api, owner) : null;
   const comparePane = new ComparePane(owner, compare);
+  const allocations = info.allocations && new Allocations(owner, info.allocations);
   const dock = new Dock(
     null,
     {
@@ -71,15 +75,16 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     },
     [
       ...[typesPane(owner), dominatorsPane(owner), whyPane(owner)].map(made),
+      ...(allocations ? [allocations.tab] : []),
       ...(info.threads > 0 ? [made(threadsPane(owner))] : []),
       ...(info.image_types.length > 0 ? [made(imagesPane(owner))] : []),
       made(comparePane),
       sqlPane(owner),
     ],
-    info.threads > 0 ? 4 : 3,
+    3 + Number(allocations !== null) + Number(info.threads > 0),
   );
   const { Head, ...around } = makeAround(api, info, owner, {
-    ...{ label: t('Heap dump'), terms: OBJECT_TERMS, keys: graphKeys() },
+    ...{ label: t('Heap dump'), terms: OBJECT_TERMS, keys: graphKeys(allocations !== null) },
     next: {
       text: t('Click a box to see why it is alive, or {0}.'),
       link: t('compare with an earlier dump'),
@@ -105,7 +110,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     () => owner.arrange(),
     () => api.post({ type: 'showLog' }),
   );
-  return { ...around, icicle, inspector, overview, recorded, comparePane, dock, frame };
+  return { ...around, icicle, inspector, overview, recorded, comparePane, allocations, dock, frame };
 }
 
 function sqlPane(owner: GraphContext): PaneTab {

@@ -35,6 +35,8 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     grouped: oneOf(saved?.grouped, groupingsOf(info), 'type'),
     sunburst: saved?.sunburst === true,
     opened: same ? openedRows(same.opened) : {},
+    flame: same?.flame ?? null,
+    value: Number.isInteger(saved?.value) ? (saved?.value ?? 0) : 0,
     series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],
     ...place,
     fileBytes: info.file_bytes,

@@ -145,6 +145,7 @@ export class GraphView implements PartsOwner {
     }
     if (selection && !frame.current.panelOpen) frame.set({ panelOpen: true });
     this.panels.restorePane(state.pane);
+    this.parts.allocations?.goTo();
     const sorted = ({ order, reverse, by, images }: GraphState): string =>
       JSON.stringify([order, reverse, by, images]);
     dock.update([sorted(before) === sorted(this.state) ? 'selection' : 'device']);
@@ -190,6 +191,16 @@ export class GraphView implements PartsOwner {
   list(filter: string): void {
     this.setFilter(filter);
     this.parts.dock.show('dominators');
+  }
+
+  listTypes(filter: string): void {
+    this.setFilter(filter);
+    this.parts.dock.show('types');
+  }
+
+  showStacks(name: string): void {
+    this.parts.dock.show('flame');
+    this.parts.allocations?.search(name);
   }
 
   showImages(filter: string): void {

@@ -60,6 +60,8 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'held-by:', help: t('what dominates it: held-by:Cache') },
   { text: 'thread:', help: t('a thread, or what its variables refer to: thread:main') },
   { text: 'function:', help: t('what a function’s variables refer to: function:grow') },
+  { text: 'allocated-by:', help: t('a function or file of its allocation stack: allocated-by:cache.js:12') },
+  { text: 'stack:', help: t('allocated by stacks of those numbers: stack:12,20-25') },
   { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'until:', help: t('allocated before a recording had run that many seconds: until:4') },

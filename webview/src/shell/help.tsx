@@ -2,7 +2,7 @@
 
 import { createRef, Fragment, type VNode } from 'preact';
 import { t } from '../base/l10n';
-import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
+import { FLAME_KEYS, OBJECT_KEYS, type FlameKeyRow } from '../flame/keys';
 import { KEYS, keyName, type KeyGroup } from './keys';
 import { IconButton } from '../widgets/icon-button';
 
@@ -89,11 +89,16 @@ const BOX_ACTIONS: ReadonlySet<string> = new Set([
   ...['zoomIn', 'zoomOut', 'nextMatch', 'previousMatch'],
 ]);
 
-export function graphKeys(): readonly Part[] {
+/** With `stacks` it is known where objects were allocated. */
+export function graphKeys(stacks: boolean): readonly Part[] {
   const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action)).map((row) =>
     row.action === 'leave' ? { ...row, text: t('Clear the selection, then the zoom') } : row,
   );
-  return [[t('View'), GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys(t('In the picture'), boxes)];
+  return [
+    [t('View'), GRAPH_KEYS.map(([key, text]) => [[key], text])],
+    flameKeys(t('In the picture'), boxes),
+    ...(stacks ? [flameKeys(undefined, [...FLAME_KEYS, ...OBJECT_KEYS])] : []),
+  ];
 }
 
 export class Help {
