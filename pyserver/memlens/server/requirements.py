@@ -18,6 +18,7 @@ PACKAGES = (
     "numpy",
     "platformdirs",
     "pygls",
+    "regex",
     "websockets",
     "zstandard",
 )

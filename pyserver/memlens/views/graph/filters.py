@@ -1,4 +1,4 @@
-"""The filter over a heap dump: which objects fit a text of terms.
+r"""The filter over a heap dump: which objects fit a text of terms.
 
 ========================= ==============================================================================
 ``Session cache``         words: the object's type or its own name has each of them
@@ -23,7 +23,9 @@
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
-Terms are separated, turned round and quoted as in :mod:`memlens.views.selection.filters`.
+``type:``, ``package:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take regular expressions, as
+``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned round and quoted as in
+:mod:`memlens.views.selection.filters`.
 """
 
 import re
@@ -46,6 +48,7 @@ from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.selection.expressions import Expression
 from memlens.views.selection.filters import (
     Term,
     bytes_of,
@@ -55,11 +58,13 @@ from memlens.views.selection.filters import (
     stacks_where,
     terms_of,
 )
-from memlens.views.selection.texts import Pattern, fitting
+from memlens.views.selection.texts import Pattern, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
 
 _TYPES = ("type", "package", "kind")
+_WITH_EXPRESSIONS = ("type", "package", "held-by", "string", "name", "field")
+"""Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = (
     "string",
@@ -136,7 +141,7 @@ def chosen_without(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> Ch
 
 def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
     """The terms of a filter. Raises :class:`BadRequestError`."""
-    terms = [_meant(term) for term in terms_of(text, FIELDS)]
+    terms = [_meant(term) for term in terms_of(text, FIELDS, _WITH_EXPRESSIONS)]
     for term in terms:
         _check(snapshot, term)
     return terms
@@ -162,6 +167,7 @@ def _check(snapshot: Snapshot, term: Term) -> None:
                 known=", ".join(_AMOUNTS),
             )
         )
+    _patterns(term)
     if term.field in _AMOUNTS:
         _amounts(term)
     if term.field in ("since", "until"):
@@ -201,7 +207,7 @@ def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
 
 
 def _of_types(snapshot: Snapshot, term: Term) -> Mask:
-    patterns = [Pattern(value) for value in term.values]
+    patterns = _patterns(term)
     if term.field == "package":
         packages = packages_of(snapshot)
         fits = np.array([any(p.matches(name) for p in patterns) for name in packages.names], bool)
@@ -314,9 +320,13 @@ def _named(snapshot: Snapshot, column: Numbers, term: Term) -> Mask:
 def _texts(snapshot: Snapshot, term: Term) -> Mask:
     """Which strings fit one of a term's values."""
     return snapshot.keep(
-        ("strings that fit", term.values),
-        lambda: fitting(snapshot.strings, [Pattern(value) for value in term.values]),
+        ("strings that fit", term.field in _WITH_EXPRESSIONS, term.values),
+        lambda: fitting(snapshot.strings, _patterns(term), snapshot.work),
     )
+
+
+def _patterns(term: Term) -> list[Pattern | Expression]:
+    return [pattern_of(value) if term.field in _WITH_EXPRESSIONS else Pattern(value) for value in term.values]
 
 
 def _in_state(snapshot: Snapshot, term: Term) -> Mask:

@@ -70,6 +70,8 @@ FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
 
 _FIELD = re.compile(r"(?P<field>[A-Za-z_]+(-[A-Za-z_]+)*)(?P<comparison>:(?!:)|<=|>=|<|>|=)")
 _SPECIAL = re.compile(r'[\s",]')
+_EXPRESSION = re.compile(r"/(?:[^/\\]|\\.)+/i?(?=[\s,]|$)")
+"""Blanks, commas and quotes in it are its own, and a backslash makes a slash so."""
 _AMOUNT = re.compile(r"(?P<number>\d+(\.\d+)?|\.\d+) ?(?P<unit>[A-Za-zµμ]*)")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,16}")
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})", re.DOTALL)
@@ -113,15 +115,18 @@ def parse(text: str) -> list[Term]:
     return [term for term, _ in found]
 
 
-def terms_of(text: str, fields: tuple[str, ...]) -> list[Term]:
+def terms_of(text: str, fields: tuple[str, ...], with_expressions: tuple[str, ...] = ()) -> list[Term]:
     """The terms of a filter with the given ``fields``, whose values are only checked not to be empty.
 
-    Raises :class:`BadRequestError` that says which term is wrong.
+    Those of ``with_expressions`` take regular expressions. Raises :class:`BadRequestError` that says which term is
+    wrong.
     """
-    return [term for term, _ in _written_terms(text, fields)]
+    return [term for term, _ in _written_terms(text, fields, with_expressions)]
 
 
-def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]:
+def _written_terms(
+    text: str, fields: tuple[str, ...], with_expressions: tuple[str, ...] = ()
+) -> list[tuple[Term, str]]:
     """Terms, each with its source text."""
     if len(text) > MOST_CHARACTERS:
         raise BadRequestError(phrase("A filter can have at most {most} characters", most=MOST_CHARACTERS))
@@ -138,9 +143,9 @@ def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]
         head = _FIELD.match(text, at)
         if head:
             at = head.end()
-        values, at = _values(text, at)
-        written = text[start:at]
         field = head["field"].casefold() if head else ""
+        values, at = _values(text, at, expressions=field in with_expressions)
+        written = text[start:at]
         comparison = head["comparison"] if head else ":"
         if field and field not in fields:
             known = ", ".join(f"{name}:" for name in fields[:4])
@@ -158,13 +163,15 @@ def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]
         terms.append((Term(field, comparison, values, negated), written))
 
 
-def _values(text: str, at: int) -> tuple[tuple[str, ...], int]:
+def _values(text: str, at: int, *, expressions: bool) -> tuple[tuple[str, ...], int]:
     """Values separated by commas from ``at`` on, and their end."""
     values = []
     while True:
         value = ""
         if text[at : at + 1] == '"':
             value, at = _quoted_value(text, at)
+        elif expressions and (expression := _EXPRESSION.match(text, at)):
+            value, at = expression[0], expression.end()
         else:
             end = at
             while end < len(text) and not text[end].isspace() and text[end] not in ',"':

@@ -1,17 +1,24 @@
-"""Patterns of filters and searches: a part of a text, or with ``*`` all of it, ignoring case."""
+"""Patterns of filters and searches: a part of a text, or with ``*`` all of it, ignoring case; regular expressions."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from memlens.errors import CancelledError
 from memlens.kernels.base import texts as kernel
+from memlens.kernels.base.work import Work
 from memlens.store.manifest import InconsistentError
 from memlens.store.stacks.strings import Strings
+from memlens.texts import phrase
+from memlens.views.selection import expressions
+from memlens.views.selection.expressions import Expression
 
 Mask = npt.NDArray[np.bool_]
 
 _HAS_PART, _NOT_ASCII = 1, 2
+_AT_ONCE = 1 << 12
+"""Texts that are matched before it is asked whether that is still wanted."""
 
 
 class Pattern:
@@ -70,8 +77,16 @@ class Pattern:
         return True
 
 
-def fitting(strings: Strings, patterns: Sequence[Pattern]) -> Mask:
-    """Mask of the strings that match one of some patterns. Raises :class:`InconsistentError`.
+def pattern_of(value: str) -> Pattern | Expression:
+    """What a filter's value stands for: ``/…/`` is a regular expression. Raises :class:`BadRequestError`."""
+    return expressions.written(value) or Pattern(value)
+
+
+def fitting(strings: Strings, patterns: Sequence[Pattern | Expression], work: Work | None = None) -> Mask:
+    """Mask of the strings that match one of some patterns.
+
+    Raises :class:`InconsistentError`, :class:`BadRequestError` for an expression that takes too long, and
+    :class:`CancelledError` when ``work`` is stopped.
 
     Most strings are ASCII, where case is simple and few contain the pattern's part: a kernel finds these.
     """
@@ -89,6 +104,10 @@ def fitting(strings: Strings, patterns: Sequence[Pattern]) -> Mask:
         if not known and part:
             marks[marks != _NOT_ASCII] = 0
         in_doubt = np.flatnonzero(~found if not part else ~found & (marks != 0))
-        texts = strings.some(in_doubt)
-        found[in_doubt] = [pattern.matches(texts[number]) for number in in_doubt.tolist()]
+        for begin in range(0, len(in_doubt), _AT_ONCE):
+            if work is not None and not work.report(begin / len(in_doubt)):
+                raise CancelledError(phrase("The request was cancelled"))
+            part = in_doubt[begin : begin + _AT_ONCE]
+            texts = strings.some(part)
+            found[part] = [pattern.matches(texts[number]) for number in part.tolist()]
     return found

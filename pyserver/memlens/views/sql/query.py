@@ -31,6 +31,7 @@ from memlens.store.tables.fill import are_filled
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
 from memlens.units import format_bytes
+from memlens.views.selection.expressions import regexp
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, page
@@ -62,6 +63,7 @@ _FUNCTIONS = """
     radians sin sinh sqrt tan tanh trunc
     -> ->> json json_array json_array_length json_extract json_group_array json_group_object json_object json_quote
     json_type json_valid
+    regexp
 """
 FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES, *SCALARS))
 """The functions that a query may call. None of them reads files, loads code or changes the connection."""
@@ -445,6 +447,7 @@ def _named_only(snapshot: Snapshot) -> apsw.Connection:
 
 def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
     """Add the views and functions, then allow only reading."""
+    connection.create_scalar_function("regexp", regexp, 2, deterministic=True)
     # temporary data of a sort is kept in memory, so that it can't fill a disk
     connection.pragma("temp_store", 2)
     for statement in statements():
