@@ -38,8 +38,8 @@ class Expression:
                 phrase(
                     "/{pattern}/ is not a regular expression: {problem} (at character {place})",
                     pattern=pattern,
-                    problem=error.msg,
-                    place=(error.pos or 0) + 1,
+                    problem=getattr(error, "msg", str(error)),
+                    place=(getattr(error, "pos", None) or 0) + 1,
                 )
             ) from None
         self._pattern = pattern
@@ -75,8 +75,9 @@ def _known(pattern: str) -> Expression:
     return Expression(pattern, seconds=math.inf)
 
 
-def regexp(pattern: object, text: object) -> bool | None:
-    """``text REGEXP pattern`` in SQL: NULL where either is, as SQLite's own operators have it."""
+def regexp(*values: object) -> bool | None:
+    """``text REGEXP pattern`` in SQL, of a pattern and a text: NULL where either is, as in SQLite's own operators."""
+    pattern, text = values
     if pattern is None or text is None:
         return None
     return _known(str(pattern)).matches(str(text))

@@ -107,7 +107,7 @@ def fitting(strings: Strings, patterns: Sequence[Pattern | Expression], work: Wo
         for begin in range(0, len(in_doubt), _AT_ONCE):
             if work is not None and not work.report(begin / len(in_doubt)):
                 raise CancelledError(phrase("The request was cancelled"))
-            part = in_doubt[begin : begin + _AT_ONCE]
-            texts = strings.some(part)
-            found[part] = [pattern.matches(texts[number]) for number in part.tolist()]
+            some = in_doubt[begin : begin + _AT_ONCE]
+            texts = strings.some(some)
+            found[some] = [pattern.matches(texts[number]) for number in some.tolist()]
     return found
