@@ -451,6 +451,24 @@ export interface CompareParams {
   limit?: number;
 }
 
+/**
+ * Rows `offset … offset + limit` of a query about both snapshots, beside each other.
+ *
+ * `key` are the columns that say which rows belong together; empty for those that aren't numbers. Numbers of objects
+ * and the like are those of `snapshot`. `other_first` says which of them is "before". Errors are those of
+ * `memlens/sql`.
+ */
+export interface CompareSqlParams {
+  snapshot: string;
+  other: string;
+  other_first: boolean;
+  query: string;
+  key: string[];
+  offset?: number;
+  limit?: number;
+  sort?: SqlSort | null;
+}
+
 /** The stacks of `snapshot` in a row of a comparison, to highlight them. */
 export interface CompareStacksParams {
   snapshot: string;
@@ -3300,6 +3318,7 @@ export interface Requests {
   'memlens/line': { params: LineParams; result: LineAnswer };
   'memlens/filter': { params: FilterParams; result: FilterAnswer };
   'memlens/compare': { params: CompareParams; result: CompareAnswer };
+  'memlens/compareSql': { params: CompareSqlParams; result: SqlAnswer };
   'memlens/compareStacks': { params: CompareStacksParams; result: CompareStacksResult };
   'memlens/compareCurves': { params: CompareCurvesParams; result: CurvesAnswer };
   'memlens/compareMoments': { params: CompareMomentsParams; result: CompareMomentsResult };
@@ -3416,6 +3435,7 @@ export const VIEW_METHODS = [
   'memlens/line',
   'memlens/filter',
   'memlens/compare',
+  'memlens/compareSql',
   'memlens/compareStacks',
   'memlens/compareCurves',
   'memlens/compareMoments',

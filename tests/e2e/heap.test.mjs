@@ -232,6 +232,13 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
     .first()
     .waitFor();
   await vscode.screenshot('heap-compare-paths');
+  await view.pane('SQL');
+  await view.runQuery("SELECT type, count(*) AS n FROM objects WHERE type = 'Session' GROUP BY 1");
+  await view.locator('.sql-both input').click();
+  await view.locator('.sql-body .sql-row', { hasText: /^Session\s*1000\s*4000\s*3000$/ }).waitFor();
+  await vscode.screenshot('heap-compare-sql');
+  await view.locator('.sql-both input').click();
+  await view.pane('Compare');
   await view.locator('.choice button', { hasText: 'Over time' }).click();
   await view.locator('.compare-notice .button', { hasText: 'Choose Dumps' }).click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[1] }).first().waitFor();

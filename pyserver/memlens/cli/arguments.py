@@ -284,6 +284,14 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
         action="store_true",
         help="include what a line allocated through the functions it called",
     )
+    compare.add_argument(
+        "--sql", metavar="QUERY", help="compare the rows of this query, instead of what holds memory"
+    )
+    compare.add_argument(
+        "--key", metavar="COLUMNS",
+        help="with --sql: the columns that say which rows belong together (default: those that aren't numbers)",
+    )  # fmt: skip
+    compare.add_argument("--csv", action="store_true", help="with --sql: print CSV")
     add_any_code(compare)
     compare.add_argument(
         "--search", default="", metavar="WORDS", help="print only rows that contain all of these words"

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from memlens.cli import compare_heaps
+from memlens.cli import compare_heaps, compare_queries
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
@@ -22,6 +22,10 @@ from memlens.views.selection.profile_sets import set_at
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.sql is not None:
+        return compare_queries.run(options)
+    if options.key is not None or options.csv:
+        raise BadRequestError(phrase("--key and --csv are for --sql"))
     if options.by in (None, "type"):
         models = {ask(options, _model, path) for path in (options.before, options.after, *options.more)}
         if models == {"graph"}:

@@ -51,6 +51,19 @@ def run(options: argparse.Namespace) -> int:
     if options.query is None:
         raise MemlensError(phrase("There is no query"), advice=phrase("Try memlens sql --help."))
     query = sys.stdin.read() if options.query == "-" else options.query
+    archive = filled(options, query)
+    form: Form = "json" if options.json else "csv" if options.csv else "table"
+    try:
+        print_answer(archive, query, form, options.limit, libraries_of(options))
+    except ArchiveError:
+        # a damaged table is detected when it is read; the next run makes the tables again
+        remove(archive)
+        raise
+    return 0
+
+
+def filled(options: argparse.Namespace, query: str, path: Path | None = None) -> Path:
+    """Return a file's archive with the tables that a query reads. ``path`` is the file, where there are several."""
 
     def fill_tables(snapshot: Snapshot) -> Path:
         with closing(
@@ -62,16 +75,9 @@ def run(options: argparse.Namespace) -> int:
         report("done", 1.0)
         return snapshot.archive
 
-    archive = ask(options, fill_tables)
+    archive = ask(options, fill_tables, path)
     cache_of(options).evict(keep=archive)
-    form: Form = "json" if options.json else "csv" if options.csv else "table"
-    try:
-        print_answer(archive, query, form, options.limit, libraries_of(options))
-    except ArchiveError:
-        # a damaged table is detected when it is read; the next run makes the tables again
-        remove(archive)
-        raise
-    return 0
+    return archive
 
 
 def print_answer(
@@ -82,8 +88,14 @@ def print_answer(
         print_rows(*session.stream(query), form, limit)
 
 
-def print_rows(names: list[str], rows: Iterator[tuple[Any, ...]], form: Form, limit: int | None) -> None:
-    """Print rows to stdout as they arrive; of a table the first thousand if there is no limit."""
+def print_rows(
+    names: list[str],
+    rows: Iterator[tuple[Any, ...]],
+    form: Form,
+    limit: int | None,
+    option: str = "--limit",
+) -> None:
+    """Print rows to stdout as they arrive; of a table the first thousand without a limit, which ``option`` sets."""
     if limit is None and form == "table":
         limit = TABLE_ROWS
     shown = rows if limit is None else itertools.islice(rows, limit)
@@ -94,7 +106,7 @@ def print_rows(names: list[str], rows: Iterator[tuple[Any, ...]], form: Form, li
     else:
         _print_table(names, shown)
     if limit is not None and next(rows, None) is not None:
-        say(f"There are more rows than {limit:,}: use --limit.", error=True)
+        say(f"There are more rows than {limit:,}: use {option}.", error=True)
 
 
 def print_schema(tables: SqlSchema) -> None:

@@ -79,7 +79,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       ...(info.threads > 0 ? [made(threadsPane(owner))] : []),
       ...(info.image_types.length > 0 ? [made(imagesPane(owner))] : []),
       made(comparePane),
-      sqlPane(owner),
+      sqlPane(owner, compare),
     ],
     3 + Number(allocations !== null) + Number(info.threads > 0),
   );
@@ -113,10 +113,10 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
   return { ...around, icicle, inspector, overview, recorded, comparePane, allocations, dock, frame };
 }
 
-function sqlPane(owner: GraphContext): PaneTab {
+function sqlPane(owner: GraphContext, compare: Compare): PaneTab {
   const none = (): void => owner.say(t('A heap dump has no such rows.'));
   return sqlTab({
-    api: owner.api,
+    ...{ api: owner.api, compare },
     say: (text) => owner.say(text),
     openFrame: ({ file, line }, beside) => owner.openPlace(file, line, beside),
     select: none,

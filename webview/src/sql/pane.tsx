@@ -19,7 +19,8 @@ export const sqlPane = (context: SqlContext): Pane => {
   return {
     ...{ id: 'sql', title: 'SQL', usesSet: false },
     View: (room) => <Sql {...{ queries, tables, room }} />,
-    update: () => {
+    update: (changes) => {
+      if (changes.has('compare')) queries.learnOther();
       if (begun) return;
       begun = true;
       // now the tables are worth their making
@@ -83,6 +84,7 @@ function QueryBar({ queries }: { readonly queries: Queries }): VNode {
         options={queries.examples.value}
         pick={queries.take}
       />
+      {queries.other.value !== null && <Both queries={queries} other={queries.other.value} />}
       <Picker
         name={t('History')}
         title={t('Queries that were run')}
@@ -94,6 +96,40 @@ function QueryBar({ queries }: { readonly queries: Queries }): VNode {
         pick={queries.take}
       />
     </div>
+  );
+}
+
+/** Asks both files, and what says which of their rows belong together. */
+function Both({ queries, other }: { readonly queries: Queries; readonly other: string }): VNode {
+  const { both, key } = queries;
+  return (
+    <>
+      <label class="sql-both" title={t('Ask {0} as well, and show the rows side by side', visible(other))}>
+        <input
+          type="checkbox"
+          checked={both.value}
+          onChange={({ currentTarget }) => {
+            both.value = currentTarget.checked;
+            queries.run();
+          }}
+        />
+        {t('Both')}
+      </label>
+      {both.value && (
+        <input
+          type="text"
+          class="sql-key"
+          aria-label={t('Key')}
+          placeholder={t('Key columns')}
+          title={t('The columns that say which rows belong together; without any, those that aren’t numbers')}
+          value={key.value}
+          onChange={({ currentTarget }) => {
+            key.value = currentTarget.value;
+            queries.run();
+          }}
+        />
+      )}
+    </>
   );
 }
 

@@ -1,13 +1,14 @@
 // Queries: what was run and when, the rows so far, and their order.
 
 import { effect, signal } from '@preact/signals';
-import type { FromWebviewMessage } from '../../../extension/shared/messages';
+import type { FromWebviewMessage, ViewParams } from '../../../extension/shared/messages';
 import type { SqlAnswer, SqlColumn, SqlSchema } from '../../../extension/shared/protocol.gen';
-import { RequestError } from '../base/request';
+import { RequestError, type Pending } from '../base/request';
 import { count, plural, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { messageOf, shorten } from '../base/text';
 import { time } from '../base/format';
+import type { Compare } from '../compare/comparison';
 import type { ViewContext } from '../shell/context';
 import { Editor } from './editor';
 import { Grid, type GridSort } from './grid';
@@ -26,6 +27,8 @@ export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame
   lightStacks(stacks: ReadonlySet<number>): void;
   /** Shows an object of a heap dump. */
   showObject?(object: number): void;
+  /** What queries may be compared with. */
+  readonly compare: Pick<Compare, 'other' | 'settings'>;
 }
 
 interface Result {
@@ -50,6 +53,11 @@ export class Queries {
   readonly status = signal<Status>({ text: '', error: false });
   readonly examples = signal<SqlSchema['examples']>([]);
   readonly history = signal<readonly string[]>([]);
+  /** Whether queries are asked of both files, and the columns that then say which rows belong together. */
+  readonly both = signal(false);
+  readonly key = signal('');
+  /** The name of the file that the view's own is compared with; null for none. */
+  readonly other = signal<string | null>(null);
   readonly latest = new Latest();
   /** How long a query has been running, in microseconds; null for none, or for one that has only begun. */
   readonly running = signal<number | null>(null);
@@ -82,6 +90,12 @@ export class Queries {
       // the user may be about to write
       if (this.editor.value === '' && !this.editor.focused && first) this.editor.value = first.query;
     }, this.failed);
+  }
+
+  /** What is compared with what may be another. */
+  learnOther(): void {
+    this.other.value = this.context.compare.other?.name ?? null;
+    if (this.other.value === null) this.both.value = false;
   }
 
   dispose(): void {
@@ -149,13 +163,20 @@ export class Queries {
 
   private ask(query: string, offset: number, sort: GridSort | null, use: (answer: SqlAnswer) => void): void {
     this.latest.ask(
-      this.context.api.request('memlens/sql', { query, offset, limit: PAGE_ROWS, sort }),
+      this.rowsOf({ query, offset, limit: PAGE_ROWS, sort }),
       (answer) => {
         use(answer);
         this.reportRows(answer.took_ms * 1000);
       },
       this.failed,
     );
+  }
+
+  private rowsOf(page: ViewParams<'memlens/sql'>): Pending<SqlAnswer> {
+    const { api, compare } = this.context;
+    if (!this.both.value) return api.request('memlens/sql', page);
+    const key = this.key.value.split(',').flatMap((name) => name.trim() || []);
+    return api.request('memlens/compareSql', { ...page, key, other_first: compare.settings.otherFirst });
   }
 
   private readonly failed = (error: unknown): void => {
@@ -209,9 +230,8 @@ export class Queries {
 
   private collect(form: 'csv' | 'json', result: Result, before: readonly Row[]): void {
     const { query, sort, columns } = result;
-    const params = { query, offset: before.length, limit: EXPORT_PAGE_ROWS, sort };
     this.latest.ask(
-      this.context.api.request('memlens/sql', params),
+      this.rowsOf({ query, offset: before.length, limit: EXPORT_PAGE_ROWS, sort }),
       (answer) => {
         const rows = [...before, ...answer.rows];
         if (answer.more && rows.length < MOST_EXPORTED) {

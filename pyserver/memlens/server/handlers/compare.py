@@ -2,6 +2,7 @@
 
 from pygls.lsp.server import LanguageServer
 
+from memlens.server.sessions.compared_queries import ComparedQueries
 from memlens.server.sessions.comparisons import Comparisons
 from memlens.server.sessions.differences import Differences
 from memlens.server.sessions.heap_comparisons import HeapComparisons
@@ -15,6 +16,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     differences = Differences(registry, comparisons)
     heaps = HeapComparisons(registry)
     answer(server, "memlens/compare", comparisons.compare)
+    answer(server, "memlens/compareSql", ComparedQueries(registry).ask)
     answer(server, "memlens/compareStacks", comparisons.stacks)
     answer(server, "memlens/compareCurves", comparisons.curves)
     answer(server, "memlens/compareMoments", comparisons.moments)

@@ -25,6 +25,8 @@ from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, Fla
 from memlens.views.graph.listing import ObjectsAnswer
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.sql.pages import MOST_ROWS, SqlAnswer
+from memlens.views.sql.query import SqlSort
 
 
 class CompareParams(Struct, frozen=True, kw_only=True):
@@ -47,6 +49,24 @@ class CompareParams(Struct, frozen=True, kw_only=True):
     reverse: bool = False
     offset: Count = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 200
+
+
+class CompareSqlParams(Struct, frozen=True, kw_only=True):
+    """Rows ``offset … offset + limit`` of a query about both snapshots, beside each other.
+
+    ``key`` are the columns that say which rows belong together; empty for those that aren't numbers. Numbers of objects
+    and the like are those of ``snapshot``. ``other_first`` says which of them is "before". Errors are those of
+    ``memlens/sql``.
+    """
+
+    snapshot: str
+    other: str
+    other_first: bool
+    query: str
+    key: list[Text]
+    offset: Count = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1_000
+    sort: SqlSort | None = None
 
 
 class CompareStacksParams(Struct, frozen=True, kw_only=True):
@@ -232,6 +252,7 @@ class HeapSeriesParams(Struct, frozen=True, kw_only=True):
 
 REQUESTS: Requests = {
     "memlens/compare": (CompareParams, CompareAnswer),
+    "memlens/compareSql": (CompareSqlParams, SqlAnswer),
     "memlens/compareStacks": (CompareStacksParams, CompareStacksResult),
     "memlens/compareCurves": (CompareCurvesParams, CurvesAnswer),
     "memlens/compareMoments": (CompareMomentsParams, CompareMomentsResult),

@@ -1,0 +1,44 @@
+"""``memlens compare --sql``: the rows of a query about two snapshots beside each other."""
+
+import argparse
+from contextlib import closing
+from pathlib import Path
+
+from memlens.cli.ask import libraries_of
+from memlens.cli.sql import Form, filled, print_rows
+from memlens.errors import BadRequestError
+from memlens.store.manifest import ArchiveError
+from memlens.store.relabel import open_with
+from memlens.store.tables.fill import remove
+from memlens.texts import phrase
+from memlens.views.sql.compared import Pages, QuerySide, compare_queries
+from memlens.views.sql.pages import MOST_ROWS
+from memlens.views.sql.query import SqlSession
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    if options.more:
+        raise BadRequestError(phrase("A query compares two files"))
+    keys = [name.strip() for name in (options.key or "").split(",") if name.strip()]
+    # both before rows are kept, so that an error in the query costs little
+    archives = [filled(options, options.sql, path) for path in (options.before, options.after)]
+    before, after = (_side(options, archive) for archive in archives)
+    compared = compare_queries(before, after, keys)
+    form: Form = "json" if options.json else "csv" if options.csv else "table"
+    names = [column.name for column in compared.columns]
+    print_rows(names, iter(map(tuple, compared.rows)), form, options.top, "--top")
+    return 0
+
+
+def _side(options: argparse.Namespace, archive: Path) -> QuerySide:
+    pages = Pages()
+    try:
+        with closing(SqlSession(open_with(archive, libraries_of(options)))) as session:
+            while pages.add(session.ask(options.sql, pages.offset, MOST_ROWS)):
+                pass
+    except ArchiveError:
+        # a damaged table is detected when it is read; the next run makes the tables again
+        remove(archive)
+        raise
+    return pages.side
