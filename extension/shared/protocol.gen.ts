@@ -562,6 +562,18 @@ export interface ComparedTypes {
 }
 
 /**
+ * What some `objects` retain together, these included, and the findings about that alone.
+ *
+ * A share in a sentence is that of the reachable heap.
+ */
+export interface ComponentAnswer {
+  objects: number;
+  retained_objects: number;
+  retained_bytes: number;
+  findings: SnapshotFinding[];
+}
+
+/**
  * What was live in two runs, in even columns over the requested `[x0, x1]`.
  *
  * `extent` covers both runs. The heights are base64 of little-endian `float64[columns]`, the maximum and minimum
@@ -1435,6 +1447,14 @@ export interface HeapDominatedResult {
   offset: number;
   total: number;
   contained: boolean[] | null;
+}
+
+/** What is wasted in what an object retains, or all objects of a type or a group. */
+export interface HeapFindingsParams {
+  snapshot: string;
+  object: number | null;
+  kind: number | null;
+  group: number | null;
 }
 
 /**
@@ -3375,6 +3395,7 @@ export interface Requests {
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
   'memlens/heapPicture': { params: HeapPictureParams; result: FlameResult };
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
+  'memlens/heapFindings': { params: HeapFindingsParams; result: ComponentAnswer };
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
   'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
@@ -3492,6 +3513,7 @@ export const VIEW_METHODS = [
   'memlens/heapGroup',
   'memlens/heapPicture',
   'memlens/heapPaths',
+  'memlens/heapFindings',
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
   'memlens/heapCut',

@@ -64,7 +64,7 @@ def test_rows_are_paired_as_by_hand(key: tuple[str, ...], own_after: bool) -> No
         assert sorted(map(str, found.rows)) == sorted(map(str, expected))
         titles = [column.name for column in found.columns]
         by = titles.index("difference size_bytes")
-        differences = [abs(row[by]) for row in found.rows if isinstance(row[by], int)]
+        differences = [abs(cell) for row in found.rows if isinstance(cell := row[by], int)]
         assert differences == sorted(differences, reverse=True)
         assert len(differences) == len(found.rows)
     assert pairs > 100

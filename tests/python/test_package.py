@@ -76,7 +76,17 @@ def test_readme_has_pictures_and_badges_only_where_they_can_be_shown(monkeypatch
 def test_the_lock_has_hashes_for_every_imported_package() -> None:
     locked = libraries.locked()
     names = re.findall(r"^([a-z-]+)==", locked, re.MULTILINE)
-    needed = {"apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "websockets"}
+    needed = {
+        "apsw",
+        "cachetools",
+        "lsprotocol",
+        "msgspec",
+        "numpy",
+        "platformdirs",
+        "pygls",
+        "regex",
+        "websockets",
+    }
     # and what these import
     assert needed | {"attrs", "cattrs", "typing-extensions", "zstandard"} == set(names)
     assert len(names) == len(set(names))

@@ -1,5 +1,6 @@
 // A heap dump's tables, details and chart, and a fleet's words: no text is left in English, and what is copied is exact.
 
+import { signal } from '@preact/signals';
 import { drawn, mounted } from './support/dom';
 import { mountedPane } from './support/pane';
 import { assertTranslated } from './support/pseudo';
@@ -80,6 +81,7 @@ function contextWith(
   return {
     ...{ api, info, filter: '', did, state },
     keep: (part: Partial<GraphState>) => Object.assign(state, part),
+    wasteOf: signal(null),
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
     showImages: (filter: string) => did.push({ images: filter }),

@@ -119,6 +119,11 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     findings.add_argument(
         "--top", type=_positive, default=20, metavar="N", help="print only the first N findings"
     )
+    findings.add_argument(
+        "--of", metavar="TEXT",
+        help="of a heap dump: print what is wasted in what the objects of this filter retain, as 'package:org.acme' or "
+        "'@5143'",
+    )  # fmt: skip
     findings.add_argument("--markdown", action="store_true", help="print Markdown")
     lines.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     add_any_code(lines)

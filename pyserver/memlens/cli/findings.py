@@ -4,15 +4,21 @@ import argparse
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.export.markdown import findings_markdown, place_of
-from memlens.store.models import timeline_of
+from memlens.errors import BadRequestError
+from memlens.export.markdown import finding_markdown, findings_markdown, place_of
+from memlens.store.models import graph_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import as_text
+from memlens.texts import as_text, phrase
+from memlens.units import counted, format_bytes
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
+from memlens.views.findings.component import ComponentAnswer, component_findings
+from memlens.views.findings.filtering import complete_filters
+from memlens.views.graph.listing import fitting
 
 
 class Report(Struct, frozen=True):
@@ -24,6 +30,8 @@ class Report(Struct, frozen=True):
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.of is not None:
+        return _run_of(options)
     report = ask(options, lambda snapshot: _report(snapshot, options))
     if options.json:
         json_line(report)
@@ -42,12 +50,46 @@ def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
     )
 
 
+def _run_of(options: argparse.Namespace) -> int:
+    """Print the findings about what some objects retain."""
+
+    def question(snapshot: Snapshot) -> ComponentAnswer:
+        graph_of(snapshot.info)
+        complete_filters()
+        chosen = fitting(snapshot, options.of, None, None)
+        if not len(chosen):
+            raise BadRequestError(phrase("No object matches {filter}", filter=options.of))
+        return component_findings(snapshot, chosen)
+
+    found = ask(options, question)
+    found = replace(found, findings=found.findings[: options.top])
+    if options.json:
+        json_line(found)
+        return 0
+    say(
+        f"{options.of}: {counted(found.objects, 'object')}, which {'retains' if found.objects == 1 else 'retain'} "
+        f"{format_bytes(found.retained_bytes)} in {counted(found.retained_objects, 'object')}"
+    )
+    for line in _marked(found.findings) if options.markdown else _listed(found.findings):
+        say(line)
+    return 0
+
+
 def _text(report: Report) -> Iterator[str]:
     yield report.headline.text
-    for number, finding in enumerate(report.findings, 1):
+    yield from _listed(report.findings)
+    for notice in report.headline.warnings:
+        yield f"note: {notice.message}"
+
+
+def _marked(findings: list[SnapshotFinding]) -> Iterator[str]:
+    for number, finding in enumerate(findings, 1):
+        yield from finding_markdown(finding, f"{number}. ")
+
+
+def _listed(findings: list[SnapshotFinding]) -> Iterator[str]:
+    for number, finding in enumerate(findings, 1):
         title = f"{finding.title} {inferred_mark(finding)}".rstrip()
         yield f"{number}. {title}: {finding.text}"
         if finding.line is not None:
             yield f"   {place_of(finding.line)}"
-    for notice in report.headline.warnings:
-        yield f"note: {notice.message}"

@@ -1,7 +1,8 @@
 // What the parts of a heap dump's view know of it, and what they may do to it.
 
+import type { Signal } from '@preact/signals';
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
-import type { GraphInfo } from '../../../extension/shared/protocol.gen';
+import type { GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 
 export interface GraphContext {
@@ -18,6 +19,10 @@ export interface GraphContext {
   explain(selection: HeapSelection): void;
   /** Shows an object where the dominator tree lists those of a filter. */
   list(filter: string): void;
+  /** Shows the objects of a finding. */
+  readonly showObjects: (objects: ObjectsLink) => void;
+  /** Of what the details are to say what is wasted; null for nothing. */
+  readonly wasteOf: Signal<HeapSelection | null>;
   /** Shows the types of the objects of a filter. */
   listTypes(filter: string): void;
   /** Shows where stacks allocated in a function, in the flame graph. */

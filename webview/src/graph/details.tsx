@@ -22,6 +22,7 @@ import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
 import { Waiting } from './waiting';
+import { Waste } from './waste';
 import { bytesAndNative, idText, objectsText, ownName, referencesText, rootText, shortType } from './words';
 
 /** A value that isn't broken between lines. */
@@ -62,6 +63,7 @@ export function ObjectDetails({
       />
       {image && <Picture key={row.object} object={row.object} image={image} context={context} />}
       <EqualImages {...{ found, context }} />
+      {row.distance !== null && <Waste {...{ selection, context }} />}
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul class="heap-list heap-roots">
@@ -227,6 +229,7 @@ export function TypeDetails({
         </button>
       )}
       <Together kind={type.number} context={context} />
+      <Waste selection={{ is: 'type', kind: type.number }} context={context} />
       <Largest rows={instances} context={context} />
     </>
   );
@@ -267,6 +270,7 @@ export function GroupDetails({
           ...(fitting === null ? [] : ([[t('Fit the filter'), count(fitting), '']] as const)),
         ]}
       />
+      {node.objects > 0 && <Waste selection={{ is: 'group', group: node.node }} context={context} />}
       {path.length > 1 && (
         <Section title={t('Held by')}>
           <ol class="heap-list">

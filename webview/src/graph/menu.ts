@@ -68,6 +68,10 @@ export function selectionMenu(
   return [
     ...(canExplain(selection) ? [item(t('Why Alive'), () => context.explain(selection))] : []),
     item(t('Show Details'), () => context.select(selection)),
+    item(t('Find Waste'), () => {
+      context.wasteOf.value = selection;
+      context.select(selection);
+    }),
     ...(hasSource ? [item(t('Open Source'), () => context.openSource(selection, false))] : []),
     ...(selection.is === 'type' ? [item(t('Filter by Type'), () => context.setFilter(ofType(name)))] : []),
     ...(selection.is === 'type' && hasImages(context, selection.kind)

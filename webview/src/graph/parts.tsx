@@ -38,7 +38,7 @@ export interface GraphParts extends Omit<Around, 'Head' | 'pickers'> {
   readonly frame: ViewFrame;
 }
 
-export interface PartsOwner extends GraphContext, AroundOwner {
+export interface PartsOwner extends GraphContext, Omit<AroundOwner, 'showObjects'> {
   /** Panes came or went, or have other room. */
   arrange(): void;
 }

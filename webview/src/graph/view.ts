@@ -29,6 +29,7 @@ export class GraphView implements PartsOwner {
   filter = '';
   state: GraphState;
   readonly reported = null;
+  readonly wasteOf = signal<HeapSelection | null>(null);
   readonly comparedWith = signal<string | null>(null);
   private readonly compare: Compare;
   private readonly parts: GraphParts;
@@ -315,7 +316,7 @@ export class GraphView implements PartsOwner {
   }
 
   /** Shows the objects that a finding is about. */
-  showObjects({ kind, number, sql }: ObjectsLink): void {
+  readonly showObjects = ({ kind, number, sql }: ObjectsLink): void => {
     switch (kind) {
       case 'object':
         this.select({ is: 'object', object: number });
@@ -341,7 +342,7 @@ export class GraphView implements PartsOwner {
         this.parts.dock.show('sql');
         this.parts.dock.reveal({ query: sql });
     }
-  }
+  };
 
   save(): void {
     this.saveSoon.cancel();

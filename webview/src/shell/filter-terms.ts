@@ -54,7 +54,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'native>', help: t('memory outside of the heap that it owns: native>1MiB') },
   { text: 'native-retained>', help: t('what it retains of that: native-retained>1MiB') },
   { text: 'distance<', help: t('references from a root: distance<5') },
-  { text: 'string:', help: t('a string with this text: string:"user-1", string:/user-\\d+/') },
+  { text: 'string:', help: t('a string with this text: string:"user-1", string:/user-[0-9]+/') },
   { text: 'name:', help: t('its own name: name:onTick') },
   { text: 'field:', help: t('it has such a field: field:session') },
   { text: 'held-by:', help: t('what dominates it: held-by:Cache') },

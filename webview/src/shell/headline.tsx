@@ -219,7 +219,7 @@ function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode
 }
 
 /** A finding in a sentence, with its evidence and its line a click away. */
-function Finding({
+export function Finding({
   finding,
   actions,
   copy,

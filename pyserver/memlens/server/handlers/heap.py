@@ -9,6 +9,7 @@ from memlens.server.protocol.heap import (
     HeapCutParams,
     HeapDominatedParams,
     HeapDominatedResult,
+    HeapFindingsParams,
     HeapGroupParams,
     HeapImageParams,
     HeapImagesParams,
@@ -33,6 +34,7 @@ from memlens.server.protocol.heap import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
+from memlens.views.findings.component import ComponentAnswer, component_findings
 from memlens.views.findings.filtering import complete_filters
 from memlens.views.flame import graph as flame
 from memlens.views.graph import (
@@ -63,6 +65,7 @@ from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.pixels import ImageAnswer
 from memlens.views.graph.retained import RetainedAnswer
+from memlens.views.graph.rows import check_object
 from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
@@ -139,6 +142,13 @@ def _paths(snapshot: Snapshot, p: HeapPathsParams) -> PathsAnswer:
     return paths.paths(snapshot, p.object, p.most, p.through, tuple(p.without), soon=p.soon)
 
 
+def _findings(snapshot: Snapshot, p: HeapFindingsParams) -> ComponentAnswer:
+    if p.object is not None:
+        check_object(snapshot, p.object)
+        return component_findings(snapshot, np.array([p.object], np.int64))
+    return component_findings(snapshot, listing.fitting(snapshot, "", p.kind, p.group))
+
+
 def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnswer:
     return merged_paths.merged_paths(
         snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit, p.through, tuple(p.without)
@@ -192,6 +202,7 @@ QUESTIONS: Questions = {
     "memlens/heapGroup": _group,
     "memlens/heapPicture": _picture,
     "memlens/heapPaths": _paths,
+    "memlens/heapFindings": _findings,
     "memlens/heapMergedPaths": _merged_paths,
     "memlens/heapRetained": _retained,
     "memlens/heapCut": _cut,
@@ -204,7 +215,7 @@ QUESTIONS: Questions = {
 
 _LONG = frozenset(
     f"memlens/heap{name}"
-    for name in ("Retained", "Cut", "Moments", "Threads", "Stack", "Image", "Thumbnails")
+    for name in ("Retained", "Findings", "Cut", "Moments", "Threads", "Stack", "Image", "Thumbnails")
 )
 
 

@@ -110,6 +110,7 @@ QUESTION_NAMES = {
     "memlens/heapGroup": phrase("the dominator tree"),
     "memlens/heapPicture": phrase("the dominator tree"),
     "memlens/heapPaths": phrase("the paths to an object"),
+    "memlens/heapFindings": phrase("what objects retain"),
     "memlens/heapMergedPaths": phrase("the paths to objects"),
     "memlens/heapRetained": phrase("what objects retain"),
     "memlens/heapCut": phrase("what a reference keeps alive"),

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from memlens.model.graph import Strength
 from memlens.server.protocol.base import Count, Requests, Text
 from memlens.server.protocol.flame import FlamePart, FlameResult
+from memlens.views.findings.component import ComponentAnswer
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer, GalleryOrder
@@ -201,6 +202,15 @@ class HeapPathsParams(Struct, frozen=True):
     soon: bool
 
 
+class HeapFindingsParams(Struct, frozen=True):
+    """What is wasted in what an object retains, or all objects of a type or a group."""
+
+    snapshot: str
+    object: Count | None
+    kind: Count | None
+    group: Count | None
+
+
 class HeapMergedPathsParams(Struct, frozen=True, kw_only=True):
     """Why the objects of a type or a group are alive: the children of a node of their merged paths.
 
@@ -289,6 +299,7 @@ REQUESTS: Requests = {
     "memlens/heapGroup": (HeapGroupParams, GroupAnswer),
     "memlens/heapPicture": (HeapPictureParams, FlameResult),
     "memlens/heapPaths": (HeapPathsParams, PathsAnswer),
+    "memlens/heapFindings": (HeapFindingsParams, ComponentAnswer),
     "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
     "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
     "memlens/heapCut": (HeapCutParams, CutAnswer),

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.distinct import counted, distinct
-from memlens.model.timeline import NEVER
 from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, measured
@@ -91,7 +90,7 @@ def _long_buckets(case: GraphCase) -> _Buckets:
     sources = case.sources(links).astype(np.int64)
     targets = stored.target[links].astype(np.int64)
     own = is_entry[objects.type[sources]] & is_entry[objects.type[targets]]
-    own &= (objects.distance[sources] != NEVER) & (objects.distance[targets] != NEVER)
+    own &= case.counts(sources) & case.counts(targets)
     sources, targets = sources[own], targets[own]
     entries = distinct(np.concatenate((sources, targets)))
     first = np.arange(len(entries))

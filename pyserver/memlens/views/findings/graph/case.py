@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.kernels.graph.filtering import rows_named
 from memlens.model.distinct import counted, distinct, first_equal
@@ -27,6 +28,7 @@ from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
 from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
+_LEAST_OF_COMPONENT = 1 << 10
 _MOST_NAME = 60
 
 NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key")}
@@ -42,11 +44,21 @@ _CLASSES = frozenset(("Class", "Module", "type"))
 
 
 @dataclass(frozen=True, slots=True)
+class Component:
+    """A part of a heap dump that rules are about alone: what some objects retain."""
+
+    has: npt.NDArray[np.bool_]
+    """An item an object."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class GraphCase:
-    """A heap dump."""
+    """A heap dump, or a component of it."""
 
     snapshot: Snapshot
     info: GraphInfo
+    component: Component | None = None
 
     @property
     def whole(self) -> int:
@@ -55,7 +67,9 @@ class GraphCase:
 
     @property
     def least(self) -> int:
-        """Bytes from which a rule says something: 1% of the reachable heap, and 32 KiB."""
+        """Bytes from which a rule says something: 1% of the reachable heap, and 32 KiB; of a component 1 KiB."""
+        if self.component is not None:
+            return max(_LEAST_OF_COMPONENT, int(LEAST_SHARE * self.component.bytes))
         return max(LEAST_BYTES, int(LEAST_SHARE * self.whole))
 
     def type_names(self) -> list[str]:
@@ -79,17 +93,22 @@ class GraphCase:
         parts = [instances_of(self.snapshot, number) for number in types]
         return self.reached(np.concatenate(parts) if parts else np.zeros(0, np.uint32))
 
+    def counts(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Which of some objects roots reach; of a component also which are in it."""
+        found: npt.NDArray[np.bool_] = self.snapshot.objects.distance[numbers] != NEVER
+        if self.component is not None:
+            found &= self.component.has[numbers]
+        return found
+
     def reached(self, numbers: Numbers) -> Numbers:
-        """Those of some objects that roots reach."""
-        found: Numbers = numbers[self.snapshot.objects.distance[numbers] != NEVER]
+        """Those of some objects that count."""
+        found: Numbers = numbers[self.counts(numbers)]
         return found
 
     def number_arrays(self) -> Numbers:
         """The rows of ARRAY_DTYPE of arrays that roots reach, without those that hold the characters of strings."""
         rows = self.snapshot.objects.arrays
-        found: Numbers = rows[
-            (self.snapshot.objects.distance[rows["object"]] != NEVER) & (rows["is_text"] == 0)
-        ]
+        found: Numbers = rows[self.counts(rows["object"]) & (rows["is_text"] == 0)]
         return found
 
     def retained(self, numbers: Numbers) -> int:

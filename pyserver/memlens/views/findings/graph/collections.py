@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,15 +45,13 @@ _BOXES = frozenset(
 
 def sized(case: GraphCase) -> Sized:
     """All collections of known types with their sizes."""
-    return case.snapshot.keep("findings.collections", lambda: _sized(case))
+    known = case.snapshot.keep("findings.collections", lambda: _sized(replace(case, component=None)))
+    counts = case.counts(known.objects)
+    return Sized(known.objects[counts], known.sizes[counts])
 
 
 def _sized(case: GraphCase) -> Sized:
-    if case.info.kind == "v8":
-        return Sized(*_tables(case))
-    known = collection_sizes.sized(case.snapshot)
-    reached = case.snapshot.objects.distance[known.objects] != NEVER
-    return Sized(known.objects[reached], known.sizes[reached])
+    return Sized(*_tables(case)) if case.info.kind == "v8" else collection_sizes.sized(case.snapshot)
 
 
 def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:

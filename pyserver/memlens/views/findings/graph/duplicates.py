@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from memlens.kernels.graph.alike import first_alike
 from memlens.model.distinct import first_equal
-from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.texts import in_a_row, phrase
 from memlens.units import dimensions, plain_name, shortened
@@ -141,7 +140,7 @@ def images(case: GraphCase) -> Iterator[Ranked]:
     outside of the heap that the images own. The largest of each stays.
     """
     found = images_of(case.snapshot)
-    chosen_ones = np.flatnonzero(case.snapshot.objects.distance[found.rows["object"]] != NEVER)
+    chosen_ones = np.flatnonzero(case.counts(found.rows["object"]))
     if len(chosen_ones) < 2:
         return
     groups = groups_of(found, chosen_ones)

@@ -1,0 +1,108 @@
+"""What is wasted in a component of a heap dump alone: what some objects retain, as a class loader or a package does."""
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memlens.kernels.graph.reach import distances
+from memlens.model.distinct import distinct
+from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
+from memlens.store.models import graph_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.answers import ObjectsLink, SnapshotFinding, TextPart
+from memlens.views.findings.graph import buckets, collections, duplicates, slots
+from memlens.views.findings.graph.case import Component, GraphCase
+from memlens.views.findings.graph.joined import joined
+from memlens.views.findings.writing import Ranked
+from memlens.views.graph.reach import followed, held_distances, holders
+from memlens.views.graph.rows import Numbers, references_of_all
+
+_RULES = (
+    duplicates.strings,
+    duplicates.arrays,
+    duplicates.images,
+    collections.empty_collections,
+    collections.tiny_collections,
+    slots.oversized_collections,
+    slots.null_arrays,
+    slots.zero_arrays,
+    collections.boxed_numbers,
+    buckets.hash_collisions,
+)
+"""Those about waste. What holds most, or what leaks, is the same in the whole dump."""
+
+_MOST_LISTED = 1_000
+"""Objects that the query of a finding lists."""
+
+
+class ComponentAnswer(Struct, frozen=True):
+    """What some ``objects`` retain together, these included, and the findings about that alone.
+
+    A share in a sentence is that of the reachable heap.
+    """
+
+    objects: int
+    retained_objects: int
+    retained_bytes: int
+    findings: list[SnapshotFinding]
+
+
+def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
+    """The findings about what some objects retain, those first that would free most."""
+    chosen = distinct(np.asarray(numbers, np.int64))
+    has = retained_set(snapshot, chosen)
+    total = int(snapshot.objects.shallow[has].sum())
+    case = GraphCase(snapshot, graph_of(snapshot.info), Component(has, total))
+    found = joined(case, [each for rule in _RULES for each in rule(case)])
+    found.sort(key=lambda each: -each.weight)
+    return ComponentAnswer(len(chosen), int(has.sum()), total, [_within(snapshot, each) for each in found])
+
+
+def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Which objects nothing would hold without some, these included; an item an object.
+
+    What holds is as in :func:`memlens.views.graph.retained.retained_by`.
+    """
+    stored, follows = snapshot.references, followed(snapshot)
+    held: npt.NDArray[np.bool_] = held_distances(snapshot) != NEVER
+    unfollowed = np.flatnonzero(follows == 0)
+    if not len(unfollowed):
+        raise InconsistentError("References of every kind are followed")
+    # they may be reached, but nothing through them
+    kinds = stored.kind.copy()
+    kinds[references_of_all(snapshot, numbers)[0]] = unfollowed[0]
+    without = np.empty(len(held), np.uint32)
+    distances(stored.start, stored.target, kinds, follows, holders(snapshot), without)
+    held_without = without != NEVER
+    held_without[numbers] = False
+    held &= ~held_without
+    return held
+
+
+def _within(snapshot: Snapshot, ranked: Ranked) -> SnapshotFinding:
+    """A finding whose links lead to the component's objects: the rules' queries are about the whole dump."""
+    finding, objects = ranked.finding, ranked.objects
+    if objects is None:
+        return finding
+    order = np.argsort(-snapshot.objects.retained[objects].astype(np.int64), kind="stable")[:_MOST_LISTED]
+    listed = ", ".join(map(str, objects[order].tolist()))
+    link = ObjectsLink(
+        "query", 0, f"SELECT * FROM objects WHERE object IN ({listed}) ORDER BY retained_bytes DESC"
+    )
+    return replace(
+        finding,
+        figure=replace(finding.figure, sql=""),
+        sentence=_linked(finding.sentence, link),
+        objects=link,
+    )
+
+
+def _linked(part: TextPart, link: ObjectsLink) -> TextPart:
+    values = {name: _linked(value, link) for name, value in part.values.items()}
+    figure = None if part.figure is None else replace(part.figure, sql="")
+    is_query = part.objects is not None and part.objects.kind in ("query", "images")
+    return TextPart(
+        part.text, part.template, values, figure, part.line, part.evidence, link if is_query else part.objects
+    )

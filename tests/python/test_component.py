@@ -1,0 +1,111 @@
+"""What is wasted in a component of a heap dump: against the graph itself, and against the whole dump's findings."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.python.conftest import real_heaps
+from tests.python.graphs import random_graph
+from tests.python.heap_files import heap_of
+
+from memlens.cli import main
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings import component
+from memlens.views.findings.component import component_findings, retained_set
+from memlens.views.findings.graph import case as cases
+from memlens.views.graph.reach import held_distances, holders
+from memlens.views.graph.retained import retained_by
+from memlens.views.graph.rows import type_names
+
+REAL = real_heaps("hprof/mat_openjdk*", "hprof/javac_60files*", "v8/leak_base*")
+
+
+def test_the_set_is_what_no_root_reaches_without_the_objects(
+    tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    several = 0
+    for seed in range(60):
+        graph = random_graph(seed)
+        path = tmp_path / f"{seed}.heapsnapshot"
+        path.write_bytes(heap_of(graph).data())
+        snapshot = opened(path)
+        reached = graph.reached(graph.roots)
+        chosen = random.Random(seed).sample(range(len(graph.edges)), min(3, len(graph.edges)))
+        expected = reached - graph.reached(graph.roots, frozenset(chosen))
+        # V8's root is object 0
+        found = set(np.flatnonzero(retained_set(snapshot, np.array(sorted(chosen)) + 1)).tolist())
+        held = {number - 1 for number in np.flatnonzero(held_distances(snapshot) != NEVER).tolist()}
+        assert {number - 1 for number in found} & reached == expected & held
+        several += len(expected) > 1
+    assert several > 10
+
+
+@pytest.mark.parametrize("path", REAL, ids=str)
+def test_sets_of_real_dumps_are_what_is_retained(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
+    snapshot, rng = looked_at(path), np.random.default_rng(3)
+    for count in (1, 10, 1_000):
+        numbers = np.unique(rng.integers(0, len(snapshot.objects.type), count))
+        has, known = retained_set(snapshot, numbers), retained_by(snapshot, numbers)
+        assert int(has.sum()) == known.objects
+        assert int(snapshot.objects.shallow[has].sum()) == known.retained_bytes
+
+
+@pytest.mark.parametrize("path", REAL, ids=str)
+def test_the_whole_is_a_component_with_the_findings_of_the_dump(
+    path: Path, looked_at: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "_LEAST_OF_COMPONENT", cases.LEAST_BYTES)
+    snapshot = looked_at(path)
+    every = {
+        each.finding.rule: each.finding.figure.amount
+        for rule in component._RULES
+        for each in rule(cases.GraphCase(snapshot, snapshot.info))  # type: ignore[arg-type]
+    }
+    found = component_findings(snapshot, holders(snapshot).astype(np.int64))
+    assert every
+    assert {each.rule: each.figure.amount for each in found.findings} == every
+
+
+@pytest.mark.parametrize("path", REAL, ids=str)
+def test_duplicates_are_counted_within_the_component(
+    path: Path, looked_at: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "_LEAST_OF_COMPONENT", 1)
+    monkeypatch.setattr(cases, "LEAST_SHARE", 0.0)
+    snapshot, compared = looked_at(path), 0
+    objects = snapshot.objects
+    is_text = np.array([name in ("java.lang.String", "(string)", "string") for name in type_names(snapshot)])
+    largest = np.argsort(-objects.retained.astype(np.int64), kind="stable")[:40]
+    for number in largest.tolist():
+        numbers = np.array([number])
+        has = retained_set(snapshot, numbers)
+        texts = np.flatnonzero(has & is_text[objects.type] & (objects.name > 0))
+        words = snapshot.strings.some(objects.name[texts])
+        groups: dict[tuple[str, int], list[int]] = {}
+        for item in texts.tolist():
+            key = (words[int(objects.name[item])], int(objects.shallow[item]))
+            groups.setdefault(key, []).append(int(objects.retained[item]))
+        expected = sum(sum(each) - max(each) for each in groups.values())
+        found = component_findings(snapshot, numbers)
+        strings = [each for each in found.findings if each.rule == "duplicate_strings"]
+        assert [each.figure.amount for each in strings] == ([expected] if expected else [])
+        assert not strings or (strings[0].objects is not None and "IN (" in strings[0].objects.sql)
+        compared += bool(strings)
+    assert compared > 3
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "one.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(5)).data())
+    options = [str(path), "--cache-dir", str(tmp_path / "cache")]
+    assert main(["findings", *options, "--of", "retained>=0", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer) == {"objects", "retained_objects", "retained_bytes", "findings"}
+    assert main(["findings", *options, "--of", "retained>=0", "--markdown"]) == 0
+    assert " which retain" in capsys.readouterr().out
+    assert main(["findings", *options, "--of", "type:nothing-has-it"]) == 1
+    assert "No object matches" in capsys.readouterr().err
