@@ -616,8 +616,8 @@ test('an image says its size, or why it isn’t drawn', async () => {
     const inspector = new Inspector(context, never, () => undefined);
     const details = mounted(<inspector.View hidden={false} style={{}} />);
     inspector.show({ is: 'object', object: 1 });
-    await drawn();
-    await drawn();
+    const isRead = (): boolean => details.querySelector('section:has(canvas) :is(p.hint, button)') !== null;
+    for (let times = 0; times < 100 && !isRead(); times++) await drawn();
     assertTranslated(details, 'details');
     const section = details.querySelector<HTMLElement>('section:has(canvas)') ?? assert.fail('no image');
     // of equal ones some are listed, and the others are in the gallery

@@ -53,10 +53,14 @@ function Found({
 }): VNode {
   const retained = t('{0} in {1} retained', bytes(found.retained_bytes), objectsText(found.retained_objects));
   const actions = {
-    open: ({ file, line }: { readonly file: string; readonly line: number }, beside: boolean) => { context.openPlace(file, line, beside); },
+    open: ({ file, line }: { readonly file: string; readonly line: number }, beside: boolean) => {
+      context.openPlace(file, line, beside);
+    },
     show: () => undefined,
     showObjects: context.showObjects,
-    copy: (text: string) => { context.copy(text); },
+    copy: (text: string) => {
+      context.copy(text);
+    },
   };
   return (
     <Section title={t('Waste')}>
