@@ -18,6 +18,7 @@ from memlens.views.findings.graph import (
     slots,
     subscribers,
     threads,
+    wpf,
 )
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import joined
@@ -58,6 +59,12 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     leaks.detached_nodes: ("detached_nodes",),
     leaks.listeners: ("listeners",),
     subscribers.subscribers: ("subscribers",),
+    wpf.bindings: ("bindings",),
+    wpf.value_handlers: ("value_handlers",),
+    wpf.collection_views: ("collection_views",),
+    wpf.named_elements: ("named_elements",),
+    wpf.undo_stacks: ("undo_stacks",),
+    wpf.freezables: ("freezables",),
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
     runtime.finalizers: ("finalizers",),
