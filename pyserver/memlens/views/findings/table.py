@@ -9,6 +9,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
 from memlens.views.findings.graph import (
     buckets,
+    bundles,
     collections,
     dotnet,
     duplicates,
@@ -67,6 +68,7 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     wpf.freezables: ("freezables",),
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
+    bundles.stale_bundles: ("stale_bundles",),
     runtime.finalizers: ("finalizers",),
     runtime.weak_references: ("weak_references",),
     runtime.thread_locals: ("thread_locals",),

@@ -4,7 +4,8 @@
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection; ``collections`` and ``arrays``, which take no object. Of one object
+``contents_of(object)`` of a collection; ``collections``, ``arrays``, ``bundles`` and ``services``, which take no
+object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
@@ -33,6 +34,7 @@ from memlens.views.graph.collection_sizes import (
 from memlens.views.graph.contents import contents_of
 from memlens.views.graph.fields import FieldReader, field_reader
 from memlens.views.graph.objects import references_between
+from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
@@ -100,6 +102,37 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("object", "type", "length", "used", "is_constant"),
         "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
     ),
+    "bundles": HeapFunction(
+        (),
+        (
+            "object",
+            "bundle_id",
+            "symbolic_name",
+            "version",
+            "state",
+            "location",
+            "loaders",
+            "stale_loaders",
+            "retained_bytes",
+        ),
+        "The bundles of the OSGi framework Equinox, also those that are uninstalled and still in memory.",
+    ),
+    "services": HeapFunction(
+        (),
+        (
+            "object",
+            "service_id",
+            "classes",
+            "state",
+            "ranking",
+            "symbolic_name",
+            "used_by",
+            "service",
+            "type",
+            "retained_bytes",
+        ),
+        "The services of the OSGi framework Equinox; `type` and `retained_bytes` are those of the service's object.",
+    ),
 }
 
 
@@ -117,7 +150,8 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
-        "contents_of": _contents, "collections": _collections, "arrays": _arrays,
+        "contents_of": _contents, "collections": _collections, "arrays": _arrays, "bundles": _bundles,
+        "services": _services,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))
@@ -328,3 +362,22 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
         *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
     ):
         yield number, names[kind], length, used, None
+
+
+def _bundles(snapshot: Snapshot) -> Iterator[Row]:
+    for each in bundles(snapshot):
+        retained = retained_by_bundle(snapshot, each)
+        yield (
+            each.object, each.id, each.name, each.version, each.state, each.location, len(each.loaders),
+            len(each.stale), retained,
+        )  # fmt: skip
+
+
+def _services(snapshot: Snapshot) -> Iterator[Row]:
+    names, objects = type_names(snapshot), snapshot.objects
+    for each in services(snapshot):
+        own = each.service
+        held = (None, None) if own is None else (names[int(objects.type[own])], int(objects.retained[own]))
+        yield (
+            each.object, each.id, each.classes, each.state, each.ranking, each.bundle, each.used_by, own, *held,
+        )  # fmt: skip

@@ -9,7 +9,10 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.store.models import heap_dump_of
+from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
+from memlens.views.graph.osgi import has_equinox
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS
@@ -66,8 +69,17 @@ _OF_GRAPHS = frozenset(
 )
 
 
-def schema(info: SnapshotInfo) -> SqlSchema:
-    """The schema of a snapshot: the tables that its model fills, and queries about them."""
+_OF_EQUINOX = frozenset(("bundles", "services"))
+
+
+def schema_of(snapshot: Snapshot) -> SqlSchema:
+    """The schema of a snapshot: the tables that its model and its program fill, and queries about them."""
+    dump = heap_dump_of(snapshot.info)
+    return schema(snapshot.info, equinox=dump is not None and has_equinox(snapshot))
+
+
+def schema(info: SnapshotInfo, *, equinox: bool = False) -> SqlSchema:
+    """The same by what is known of a snapshot; ``equinox`` says whether a heap dump is of a program with that."""
     names = {table.name for table in _tables()} - _OF_ALL
     match info:
         case TimelineInfo():
@@ -78,12 +90,13 @@ def schema(info: SnapshotInfo) -> SqlSchema:
             own = names & (_OF_GRAPHS if info.allocations is None else _OF_GRAPHS | _OF_PROFILES)
         case _:
             assert_never(info)
+    own -= frozenset() if equinox else _OF_EQUINOX
     tables = [table for table in _tables() if table.name in _OF_ALL or table.name in own]
     functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
-    return SqlSchema(tables, functions, list(KEYWORDS), examples(info))
+    return SqlSchema(tables, functions, list(KEYWORDS), examples(info, equinox=equinox))
 
 
-def examples(info: SnapshotInfo) -> list[SqlExample]:
+def examples(info: SnapshotInfo, *, equinox: bool = False) -> list[SqlExample]:
     """Example queries, each below its title, from a file for each model.
 
     Those about a profile name the value that it shows first; those about labels, sizes or threads are listed if it has
@@ -101,6 +114,7 @@ def examples(info: SnapshotInfo) -> list[SqlExample]:
                 if not needs
                 or (needs == "threads" and info.threads)
                 or (needs == "java" and info.kind == "hprof")
+                or (needs == "equinox" and equinox)
             ]
         case _:
             assert_never(info)
@@ -192,6 +206,24 @@ _OWN_COLUMNS = {
     "is_constant": SqlTableColumn(
         "is_constant", "INTEGER", "1 if all numbers in it are equal, else 0; NULL for references"
     ),
+    "bundle_id": SqlTableColumn("bundle_id", "INTEGER", "the framework's number of the bundle"),
+    "symbolic_name": SqlTableColumn("symbolic_name", "TEXT", "the bundle's symbolic name"),
+    "version": SqlTableColumn("version", "TEXT", "its version"),
+    "state": SqlTableColumn(
+        "state", "TEXT", "ACTIVE, RESOLVED, UNINSTALLED and so on; of a service registered or not"
+    ),
+    "location": SqlTableColumn("location", "TEXT", "where it was installed from"),
+    "loaders": SqlTableColumn("loaders", "INTEGER", "its class loaders in memory"),
+    "stale_loaders": SqlTableColumn(
+        "stale_loaders",
+        "INTEGER",
+        "those of them from before it was uninstalled or updated, which somebody still holds",
+    ),
+    "service_id": SqlTableColumn("service_id", "INTEGER", "the framework's number of the service"),
+    "classes": SqlTableColumn("classes", "TEXT", "the names that it is registered by"),
+    "ranking": SqlTableColumn("ranking", "INTEGER", "the service with the highest is used first"),
+    "used_by": SqlTableColumn("used_by", "TEXT", "symbolic names of the bundles that use it"),
+    "service": SqlTableColumn("service", "INTEGER", "the service's own object; NULL once it is unregistered"),
 }
 """Columns of functions that no table has."""
 
