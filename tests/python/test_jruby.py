@@ -54,7 +54,8 @@ def ruby_stacks(snapshot: Snapshot) -> dict[str, Stack]:
 @pytest.mark.parametrize("mode", ["OFF", "FORCE"])
 def test_stacks_are_what_ruby_says(tmp_path: Path, mode: str) -> None:
     """Of the interpreter, and of what the compiler made."""
-    run = ["java", f"-Djruby.compile.mode={mode}", "-jar", JRUBY, PROGRAM, tmp_path / "dump.hprof"]
+    dump = str(tmp_path / "dump.hprof")
+    run = ["java", f"-Djruby.compile.mode={mode}", "-jar", JRUBY, str(PROGRAM), dump]
     printed = subprocess.run(run, check=True, capture_output=True, encoding="utf-8").stdout
     said = dict[str, Stack]()
     for line in printed.splitlines():

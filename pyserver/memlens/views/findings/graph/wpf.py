@@ -384,4 +384,5 @@ def _lost(case: GraphCase, rows: Numbers) -> npt.NDArray[np.bool_]:
     kind[rows], follows[_CUT] = _CUT, 0
     left = np.empty(len(snapshot.objects.type), np.uint32)
     distances(stored.start, stored.target, kind, follows, holders(snapshot), left)
-    return (held_distances(snapshot) != NEVER) & (left == NEVER)
+    found: npt.NDArray[np.bool_] = (held_distances(snapshot) != NEVER) & (left == NEVER)
+    return found
