@@ -1,7 +1,8 @@
-"""Bundles and services of Equinox: of a framework that runs, against what it says itself, and of made dumps.
+"""Bundles, services and extensions of Equinox: of programs that run, against what they say, and of made dumps.
 
-The framework's jar is the newest of ``org.eclipse.platform:org.eclipse.osgi`` in Maven's local repository, or the one
-that MEMLENS_TEST_EQUINOX names; without it, or without a JDK, what needs one is skipped.
+The jars are the newest of ``org.eclipse.platform`` (``org.eclipse.osgi``, ``org.eclipse.equinox.registry`` and
+``org.eclipse.equinox.common``) in Maven's local repository, or those that MEMLENS_TEST_EQUINOX names; without them, or
+without a JDK, what needs them is skipped.
 """
 
 import os
@@ -29,9 +30,13 @@ from memlens.views.sql.schema import schema_of
 pytest_plugins = ("tests.python.heap_fixtures",)
 
 SOURCES = ROOT / "tests" / "fixtures" / "heap" / "src" / "equinox"
-REPOSITORY = Path.home() / ".m2" / "repository" / "org" / "eclipse" / "platform" / "org.eclipse.osgi"
-JARS = sorted(REPOSITORY.glob("*/org.eclipse.osgi-?.*[0-9].jar"))
-EQUINOX = os.environ.get("MEMLENS_TEST_EQUINOX") or (str(JARS[-1]) if JARS else "")
+REPOSITORY = Path.home() / ".m2" / "repository" / "org" / "eclipse" / "platform"
+JARS = [
+    str(max(found))
+    for name in ("org.eclipse.osgi", "org.eclipse.equinox.registry", "org.eclipse.equinox.common")
+    if (found := list(REPOSITORY.glob(f"{name}/*/{name}-?.*[0-9].jar")))
+]
+EQUINOX = os.environ.get("MEMLENS_TEST_EQUINOX") or os.pathsep.join(JARS)
 
 BUNDLES = "SELECT bundle_id, symbolic_name, version, state, location FROM bundles ORDER BY bundle_id"
 SERVICES = (
@@ -45,16 +50,23 @@ def asked(snapshot: Snapshot, query: str) -> list[tuple[Any, ...]]:
         return list(session.stream(query)[1])
 
 
+def compiled(folder: Path, needed: str, *sources: str) -> Path:
+    """The classes of some sources, which need a jar of this name."""
+    if not (f"{needed}-" in EQUINOX and shutil.which("javac") and shutil.which("java")):
+        pytest.skip(f"needs a JDK and the jar of {needed}")
+    classes = folder / "classes"
+    paths = [SOURCES / name for name in sources]
+    subprocess.run(
+        ["javac", "-nowarn", "-cp", EQUINOX, "-d", classes, *paths], check=True, capture_output=True
+    )
+    return classes
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapshot, list[list[str]]]]:
     """The dump of a framework, and what it says of itself."""
-    if not (EQUINOX and shutil.which("javac") and shutil.which("java")):
-        pytest.skip("needs a JDK and Equinox's jar")
     folder = tmp_path_factory.mktemp("equinox")
-    classes = folder / "classes"
-    subprocess.run(
-        ["javac", "-cp", EQUINOX, "-d", classes, *SOURCES.glob("*.java")], check=True, capture_output=True
-    )
+    classes = compiled(folder, "org.eclipse.osgi", "Bundles.java", "Activator.java")
     # the activator is in the bundles alone
     activator = folder / "Activator.class"
     (classes / "shop" / "Activator.class").rename(activator)
@@ -218,3 +230,57 @@ def test_other_programs_have_neither(open_dump: Opened) -> None:
     snapshot = open_dump(dump.end(), "other.hprof")
     assert asked(snapshot, BUNDLES) == asked(snapshot, SERVICES) == []
     assert not {"bundles", "services"} & {each.name for each in schema_of(snapshot).tables}
+
+
+POINTS = "SELECT extension_point, label, symbolic_name, extensions FROM extension_points"
+EXTENSIONS = "SELECT extension_point, extension, label, symbolic_name, elements FROM extensions"
+
+
+def test_extensions_are_what_the_registry_says(tmp_path: Path) -> None:
+    classes = compiled(tmp_path, "org.eclipse.equinox.registry", "Registry.java")
+    run = ["java", "-cp", f"{EQUINOX}{os.pathsep}{classes}", "shop.Registry", str(tmp_path / "dump.hprof")]
+    said = subprocess.run(run, check=True, capture_output=True, encoding="utf-8").stdout
+    rows = [line.split("\t") for line in said.splitlines()]
+    with closing(archived(tmp_path / "dump.hprof", tmp_path)) as snapshot:
+        points = [list(map(str, row)) for row in asked(snapshot, POINTS)]
+        extensions = [
+            [str(each).replace("None", "null") for each in row] for row in asked(snapshot, EXTENSIONS)
+        ]
+        assert sorted(points) == sorted(row[1:] for row in rows if row[0] == "point")
+        assert sorted(extensions) == sorted(row[1:] for row in rows if row[0] == "extension")
+        assert len(points) == len(extensions) == 2
+        described = schema_of(snapshot)
+        assert {"extension_points", "extensions"} <= {each.name for each in described.tables}
+        (example,) = (each for each in described.examples if "Eclipse" in each.title)
+        assert [row[:3] for row in asked(snapshot, example.query)] == [
+            ("com.example.shop.views", 2, "com.example.ui")
+        ]
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_a_made_registry(open_dump: Opened, dropped: bool) -> None:
+    """An extension in the registry's cache of soft references, whose texts may have been dropped."""
+    dump, at = Dump(), iter(range(0x10_0000, 0x20_0000, 0x40))
+    base = dump.klass(next(at), "java/lang/Object")
+    dump.klass(next(at), "java/lang/Class", base)
+    string = dump.klass(next(at), "java/lang/String", base, [("value", OBJECT), ("coder", BYTE)])
+    strings = dump.klass(next(at), "[Ljava/lang/String;", base)
+    reference = dump.klass(next(at), "java/lang/ref/Reference", base, [("referent", OBJECT)])
+    soft = dump.klass(next(at), "java/lang/ref/SoftReference", reference)
+    dump.klass(next(at), "org/eclipse/core/internal/registry/RegistryObjectManager", base)
+    fields = ("extraInformation", "simpleId", "namespaceIdentifier")
+    kind = dump.klass(
+        next(at), "org/eclipse/core/internal/registry/Extension", base, [(name, OBJECT) for name in fields]
+    )
+
+    def text(value: str) -> int:
+        return dump.instance(next(at), string, "Pb", dump.numbers(next(at), BYTE, value.encode()), 0)
+
+    texts = dump.objects(next(at), strings, [text("The cart"), text("com.example.views"), text("9")])
+    held = 0 if dropped else dump.instance(next(at), soft, "P", texts)
+    extension = dump.instance(next(at), kind, "PPP", held, text("cart"), text("com.example.ui"))
+    dump.add(0x01, "PP", dump.instance(next(at), soft, "P", extension), 1)
+    snapshot = open_dump(dump.end(), "registry.hprof")
+    known = ("", "") if dropped else ("com.example.views", "The cart")
+    assert asked(snapshot, EXTENSIONS) == [(known[0], "com.example.ui.cart", known[1], "com.example.ui", 0)]
+    assert asked(snapshot, POINTS) == []

@@ -2,7 +2,7 @@
 
 Source: ``BacktraceData`` and ``BacktraceElement`` of JRuby 9. Its interpreter is one method of Java for all of Ruby's,
 and each call of it has an element in the ``backtrace`` of the thread's ``ThreadContext``, up to ``backtraceIndex``. The
-element's line is one less. What its compiler made has Ruby's lines, and is named by ``jruby_names``.
+line of an element is one less. What its compiler made has Ruby's lines, and is named by ``jruby_names``.
 """
 
 import re

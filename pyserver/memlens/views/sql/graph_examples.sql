@@ -1,6 +1,6 @@
 -- Queries about heap dumps that the editor offers, each below its title.
 -- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
--- "#equinox": only for those of programs with that OSGi framework.
+-- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes
@@ -135,3 +135,10 @@ ORDER BY retained_bytes DESC;
 SELECT object, service_id, classes, state, symbolic_name, used_by, service, type, retained_bytes
 FROM services
 ORDER BY retained_bytes DESC;
+
+-- #registry Extensions of Eclipse's registry by extension point
+SELECT extension_point, count(*) AS extensions, group_concat(DISTINCT symbolic_name) AS bundles,
+       sum(retained_bytes) AS retained_bytes
+FROM extensions
+GROUP BY extension_point
+ORDER BY extensions DESC;

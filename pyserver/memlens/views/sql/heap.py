@@ -4,8 +4,8 @@
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection; ``collections``, ``arrays``, ``bundles`` and ``services``, which take no
-object. Of one object
+``contents_of(object)`` of a collection; ``collections``, ``arrays``, and of Eclipse and its
+framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
@@ -32,6 +32,7 @@ from memlens.views.graph.collection_sizes import (
     usage_of_collections,
 )  # fmt: skip
 from memlens.views.graph.contents import contents_of
+from memlens.views.graph.eclipse_registry import extension_points, extensions
 from memlens.views.graph.fields import FieldReader, field_reader
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
@@ -133,6 +134,16 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ),
         "The services of the OSGi framework Equinox; `type` and `retained_bytes` are those of the service's object.",
     ),
+    "extension_points": HeapFunction(
+        (),
+        ("object", "extension_point", "label", "symbolic_name", "extensions", "retained_bytes"),
+        "The extension points of Eclipse's extension registry.",
+    ),
+    "extensions": HeapFunction(
+        (),
+        ("object", "extension_point", "extension", "label", "symbolic_name", "elements", "retained_bytes"),
+        "The extensions in Eclipse's extension registry.",
+    ),
 }
 
 
@@ -151,7 +162,7 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
         "contents_of": _contents, "collections": _collections, "arrays": _arrays, "bundles": _bundles,
-        "services": _services,
+        "services": _services, "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))
@@ -380,4 +391,17 @@ def _services(snapshot: Snapshot) -> Iterator[Row]:
         held = (None, None) if own is None else (names[int(objects.type[own])], int(objects.retained[own]))
         yield (
             each.object, each.id, each.classes, each.state, each.ranking, each.bundle, each.used_by, own, *held,
+        )  # fmt: skip
+
+
+def _extension_points(snapshot: Snapshot) -> Iterator[Row]:
+    for each in extension_points(snapshot):
+        yield (*each, int(snapshot.objects.retained[each.object]))
+
+
+def _extensions(snapshot: Snapshot) -> Iterator[Row]:
+    for each in extensions(snapshot):
+        yield (
+            each.object, each.point, each.id or None, each.label, each.contributor, each.elements,
+            int(snapshot.objects.retained[each.object]),
         )  # fmt: skip

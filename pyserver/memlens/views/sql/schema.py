@@ -1,7 +1,7 @@
 """Descriptions of the tables and functions for SQL, from the schema's comments, for completion and for people."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Literal, assert_never
@@ -12,6 +12,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInf
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
+from memlens.views.graph.eclipse_registry import has_registry
 from memlens.views.graph.osgi import has_equinox
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
@@ -69,17 +70,24 @@ _OF_GRAPHS = frozenset(
 )
 
 
-_OF_EQUINOX = frozenset(("bundles", "services"))
+_OF_FRAMEWORKS = {
+    "equinox": frozenset(("bundles", "services")),
+    "registry": frozenset(("extension_points", "extensions")),
+}
+"""By the frameworks that a program may have."""
 
 
 def schema_of(snapshot: Snapshot) -> SqlSchema:
     """The schema of a snapshot: the tables that its model and its program fill, and queries about them."""
-    dump = heap_dump_of(snapshot.info)
-    return schema(snapshot.info, equinox=dump is not None and has_equinox(snapshot))
+    frameworks = []
+    if heap_dump_of(snapshot.info) is not None:
+        known = {"equinox": has_equinox, "registry": has_registry}
+        frameworks = [name for name, has in known.items() if has(snapshot)]
+    return schema(snapshot.info, frameworks)
 
 
-def schema(info: SnapshotInfo, *, equinox: bool = False) -> SqlSchema:
-    """The same by what is known of a snapshot; ``equinox`` says whether a heap dump is of a program with that."""
+def schema(info: SnapshotInfo, frameworks: Collection[str] = ()) -> SqlSchema:
+    """The same by what is known of a snapshot, and which frameworks the program of a heap dump has."""
     names = {table.name for table in _tables()} - _OF_ALL
     match info:
         case TimelineInfo():
@@ -90,13 +98,14 @@ def schema(info: SnapshotInfo, *, equinox: bool = False) -> SqlSchema:
             own = names & (_OF_GRAPHS if info.allocations is None else _OF_GRAPHS | _OF_PROFILES)
         case _:
             assert_never(info)
-    own -= frozenset() if equinox else _OF_EQUINOX
+    for framework, of_framework in _OF_FRAMEWORKS.items():
+        own -= of_framework if framework not in frameworks else frozenset()
     tables = [table for table in _tables() if table.name in _OF_ALL or table.name in own]
     functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
-    return SqlSchema(tables, functions, list(KEYWORDS), examples(info, equinox=equinox))
+    return SqlSchema(tables, functions, list(KEYWORDS), examples(info, frameworks))
 
 
-def examples(info: SnapshotInfo, *, equinox: bool = False) -> list[SqlExample]:
+def examples(info: SnapshotInfo, frameworks: Collection[str] = ()) -> list[SqlExample]:
     """Example queries, each below its title, from a file for each model.
 
     Those about a profile name the value that it shows first; those about labels, sizes or threads are listed if it has
@@ -114,7 +123,7 @@ def examples(info: SnapshotInfo, *, equinox: bool = False) -> list[SqlExample]:
                 if not needs
                 or (needs == "threads" and info.threads)
                 or (needs == "java" and info.kind == "hprof")
-                or (needs == "equinox" and equinox)
+                or needs in frameworks
             ]
         case _:
             assert_never(info)
@@ -206,6 +215,13 @@ _OWN_COLUMNS = {
     "is_constant": SqlTableColumn(
         "is_constant", "INTEGER", "1 if all numbers in it are equal, else 0; NULL for references"
     ),
+    "extension_point": SqlTableColumn(
+        "extension_point", "TEXT", "its full id; empty where the registry has dropped it"
+    ),
+    "extension": SqlTableColumn("extension", "TEXT", "its full id; NULL if it has none"),
+    "label": SqlTableColumn("label", "TEXT", "its name for people"),
+    "extensions": SqlTableColumn("extensions", "INTEGER", "how many extend it"),
+    "elements": SqlTableColumn("elements", "INTEGER", "how many configuration elements it has"),
     "bundle_id": SqlTableColumn("bundle_id", "INTEGER", "the framework's number of the bundle"),
     "symbolic_name": SqlTableColumn("symbolic_name", "TEXT", "the bundle's symbolic name"),
     "version": SqlTableColumn("version", "TEXT", "its version"),
