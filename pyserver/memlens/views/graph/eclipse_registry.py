@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.contents import contents_of
@@ -23,6 +24,7 @@ _LABEL, _OF_POINT, _OF_EXTENSION = 0, 1, 2
 """Places in the array of an extension: its label, its extension point, its contributor."""
 _POINT_NAME, _POINT_CONTRIBUTOR = 2, 4
 """Places in the array of an extension point."""
+_CACHED: tuple[Strength, ...] = ("soft",)
 _MOST_CONTRIBUTORS = 100_000
 
 
@@ -97,7 +99,7 @@ def _instances(snapshot: Snapshot, name: str) -> list[int]:
     )
     parts = [instances_of(snapshot, kind) for kind in np.flatnonzero(names == name).tolist()]
     numbers = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.uint32)
-    found: list[int] = numbers[distances_through(snapshot, ("soft",))[numbers] != NEVER].tolist()
+    found: list[int] = numbers[distances_through(snapshot, _CACHED)[numbers] != NEVER].tolist()
     return found
 
 
