@@ -18,6 +18,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from memlens.cli import dominators as printed
 from memlens.errors import BadRequestError
 from memlens.export.pictures.sunburst import sunburst
+from memlens.kernels.graph import largest
 from memlens.model.frames import USER
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
@@ -149,6 +150,47 @@ def test_filters_match_objects_by_their_terms(
     assert int(fitting_by_group(small, text).sum()) == len(expected)
     by_kind = heap_packages(small, text, "retained", "kind", 0, 1000, reverse=False)
     assert sum(row.count for row in by_kind.rows) == len(expected)
+
+
+@pytest.mark.parametrize("order", ["retained", "shallow"])
+@pytest.mark.parametrize("text", ["", "retained>64", "type:Plain"])
+def test_the_first_rows_of_a_long_list_are_those_of_the_sorted_one(
+    order: listing.ObjectOrder, text: str, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "one.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(8, 400)).data())
+    kinds = [None, *range(len(type_names(opened(path))))]
+    sets = [*((kind, None) for kind in kinds), *((None, number) for number in range(3))]
+    sorted_ = [objects(opened(path), text, *of, order, 0, 7) for of in sets]
+    seconds = [objects(opened(path), text, *of, order, 7, 7) for of in sets]
+    monkeypatch.setattr(listing, "_MOST_SORTED", 0)
+    monkeypatch.setattr(listing, "_FIRST", 10)
+    assert [objects(opened(path), text, *of, order, 0, 7) for of in sets] == sorted_
+    # beyond those that are found without sorting
+    assert [objects(opened(path), text, *of, order, 7, 7) for of in sets] == seconds
+
+
+def test_the_largest_numbers_are_found_without_sorting_them() -> None:
+    rng = np.random.default_rng(4)
+    for count, most, highest in (
+        (0, 5, 3),
+        (1, 5, 3),
+        (10, 3, 2),
+        (500, 100, 20),
+        (500, 900, 20),
+        (9_000, 64, 2**62),
+    ):
+        values = rng.integers(0, highest, count + 10).astype(np.uint64)
+        numbers = np.sort(rng.permutation(len(values))[:count]).astype(np.uint32)
+        expected = numbers[np.lexsort((numbers, -values[numbers].astype(np.int64)))][:most].tolist()
+        marks = np.zeros(len(values), np.uint8)
+        marks[numbers] = 1
+        assert np.asarray(largest.largest(values, numbers, most)).tolist() == expected
+        assert np.asarray(largest.largest_marked(values, marks, most)).tolist() == expected
+    with pytest.raises(IndexError):
+        largest.largest(np.zeros(3, np.uint64), np.array([1, 3], np.uint32), 2)
+    with pytest.raises(ValueError, match="a mark for each"):
+        largest.largest_marked(np.zeros(3, np.uint64), np.zeros(2, np.uint8), 2)
 
 
 @pytest.mark.parametrize("most", [0, 50_000_000])

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph import tree as kernel
+from memlens.kernels.graph.largest import largest, largest_marked
 from memlens.store.objects.retained import below_own_group, retained_by_object_group, retained_of_topmost
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph import filters
@@ -31,6 +32,10 @@ HeapOrder = Literal["retained", "shallow", "count", "name", "native", "native_re
 GroupedBy = Literal["package", "kind"]
 GroupedByAny = Literal["type", "package", "kind"]
 Mask = npt.NDArray[np.bool_]
+
+_FIRST = 1_000
+"""Rows that are found without sorting a list of more than :data:`_MOST_SORTED`, which takes ten times as long."""
+_MOST_SORTED = 100_000
 
 _MOST_WALKED = 50_000_000
 """Dominators that are walked to sum up what some objects retain, before all of the tree is."""
@@ -93,15 +98,46 @@ def objects(
     Raises :class:`BadRequestError`.
     """
     rows = page(offset, limit)
-    numbers = snapshot.keep(
-        ("heap objects", filter_text, kind, group, order),
-        lambda: _ordered(
-            snapshot, fitting(snapshot, filter_text, kind, group), order, is_ordered=kind is not None
-        ),
+    is_whole = reverse or offset + limit > _FIRST
+    numbers, total, shallow = snapshot.keep(
+        ("heap objects", filter_text, kind, group, order, is_whole),
+        lambda: _listed(snapshot, filter_text, kind, group, order, is_whole=is_whole),
     )
     shown = numbers[::-1] if reverse else numbers
-    shallow = int(snapshot.objects.shallow[numbers].sum())
-    return ObjectsAnswer(object_rows(snapshot, shown[rows]), offset, len(numbers), shallow)
+    return ObjectsAnswer(object_rows(snapshot, shown[rows]), offset, total, shallow)
+
+
+def _listed(
+    snapshot: Snapshot,
+    filter_text: str,
+    kind: int | None,
+    group: int | None,
+    order: ObjectOrder,
+    *,
+    is_whole: bool,
+) -> tuple[Numbers, int, int]:
+    """Some objects in their order, at least the first of them, how many there are, and their bytes."""
+    stored = snapshot.objects
+    sizes = {"retained": stored.retained, "shallow": stored.shallow}.get(order)
+    if kind is None and group is None and sizes is not None and not is_whole:
+        figures, fits = figures_by_type(snapshot, filter_text)
+        total, shallow = (int(figures[name][fits].sum()) for name in ("count", "shallow"))
+        if total > _MOST_SORTED:
+            chosen = filters.chosen(snapshot, filter_text)
+            marks = np.ones(len(sizes), np.uint8) if chosen is None else chosen.mask(snapshot).view(np.uint8)
+            return np.asarray(largest_marked(sizes, marks, _FIRST)), total, shallow
+    found = fitting(snapshot, filter_text, kind, group)
+    if kind is not None and len(found) == len(instances_of(snapshot, kind)):
+        shallow = int(snapshot.types.shallow[kind])
+    else:
+        shallow = int(stored.shallow[found].sum())
+    # a type's instances stand by retained size already
+    if kind is not None and order == "retained":
+        return found, len(found), shallow
+    if sizes is not None and not is_whole and len(found) > _MOST_SORTED:
+        first = np.asarray(largest(sizes, found.astype(np.uint32, copy=False), _FIRST))
+        return first, len(found), shallow
+    return _ordered(snapshot, found, order), len(found), shallow
 
 
 def fitting(snapshot: Snapshot, filter_text: str, kind: int | None, group: int | None) -> Numbers:
@@ -120,13 +156,10 @@ def fitting(snapshot: Snapshot, filter_text: str, kind: int | None, group: int |
     return numbers if chosen is None else numbers[chosen.among(snapshot, numbers)]
 
 
-def _ordered(snapshot: Snapshot, numbers: Numbers, order: ObjectOrder, *, is_ordered: bool) -> Numbers:
-    """``is_ordered`` says that they stand by retained size already, as a type's instances do."""
+def _ordered(snapshot: Snapshot, numbers: Numbers, order: ObjectOrder) -> Numbers:
     stored = snapshot.objects
     if order == "object":
         return np.sort(numbers)
-    if is_ordered and order == "retained":
-        return numbers
     if order == "distance":
         return numbers[np.lexsort((numbers, stored.distance[numbers]))]
     if order in ("native", "native_retained"):

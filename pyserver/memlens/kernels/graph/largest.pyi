@@ -1,0 +1,6 @@
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+def largest(values: npt.NDArray[np.uint64], numbers: npt.NDArray[np.uint32], most: int) -> Buffer: ...
+def largest_marked(values: npt.NDArray[np.uint64], marks: npt.NDArray[np.uint8], most: int) -> Buffer: ...
