@@ -31,7 +31,7 @@ from memlens.model.texts import Texts
 from memlens.progress import Report
 from memlens.texts import phrase, plural
 
-KIND = "art"
+KIND = "perfetto"
 
 Buffer = bytes | memoryview
 

@@ -53,7 +53,7 @@ Column = npt.NDArray[Any]
 NONE = 0xFFFFFFFF
 """In place of the number of an object or a frame: none."""
 
-JAVA_KINDS = frozenset(("hprof", "art"))
+JAVA_KINDS = frozenset(("hprof", "perfetto"))
 """The formats, as ``Graph.kind`` has them, whose objects are Java's and Android's."""
 
 MOST_OBJECTS = NONE - 2
