@@ -5,7 +5,6 @@ What answers isn't trusted: it may be another program than the one that was expe
 
 import contextlib
 import http.client
-import ipaddress
 import socket
 import threading
 import time
@@ -133,14 +132,6 @@ def written(address: Address) -> str:
     """An address as URLs have it."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host, by its name or number, can only be this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 @contextlib.contextmanager

@@ -16,9 +16,10 @@ from typing import Literal, NamedTuple
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError
 from memlens.dumping.heap_profiler import Inspected, explained
-from memlens.dumping.inspector import Address, InspectorError, Target, is_loopback, session, targets, written
+from memlens.dumping.inspector import Address, InspectorError, Target, session, targets, written
 from memlens.dumping.processes import Process, own
 from memlens.errors import BadRequestError
+from memlens.model.served import is_this_machine
 from memlens.texts import Text, phrase
 from memlens.units import plain
 
@@ -194,7 +195,9 @@ def _addresses(process: Process) -> list[Address]:
     if not linux.shares_network(process.pid):
         return []
     # of a browser that has ended, the file with its port may still be there
-    return sorted(each for each in linux.listening(process.pid) if each[1] == port and is_loopback(each[0]))
+    return sorted(
+        each for each in linux.listening(process.pid) if each[1] == port and is_this_machine(each[0])
+    )
 
 
 def _active_port(process: Process) -> int:
