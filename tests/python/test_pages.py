@@ -206,33 +206,68 @@ def test_allocations_of_a_page(tmp_path: Path, browser: Browser) -> None:
         assert "visit" in found, file
 
 
+@contextlib.contextmanager
+def tab(browser: Browser, url: str) -> Iterator[pages.Page]:
+    """Another page of the browser."""
+    first = programs.named(f"localhost:{browser.port}")
+    assert isinstance(first, pages.Page)
+    made = asked(first, "Target.createTarget", url=url)["targetId"]
+    (page,) = until(
+        lambda: [each for each in pages.at(f":{browser.port}") or [] if each.id == made and each.title]
+    )
+    yield page
+    with contextlib.suppress(AssertionError):  # it may be closed already
+        asked(page, "Page.close")
+
+
+def asked(page: pages.Page, method: str, **params: object) -> dict[str, Any]:
+    with session(page.address, page.path) as inspected:
+        assert inspected is not None
+        answer = inspected.answer(10, method, **params)
+    assert answer is not None
+    return dict(answer.result or {})
+
+
+@contextlib.contextmanager
+def soon(page: pages.Page, after_s: float, method: str, **params: object) -> Iterator[None]:
+    """Does something with a page some seconds after the block has begun."""
+
+    def do() -> None:
+        time.sleep(after_s)
+        with contextlib.suppress(inspector.InspectorError, AssertionError):
+            asked(page, method, **params)
+
+    thread = threading.Thread(target=do)
+    thread.start()
+    yield
+    thread.join()
+
+
 @needs_chromium
-@pytest.mark.parametrize("how", ["closed", "crashed"])
-def test_a_page_that_goes_away_while_it_is_recorded(tmp_path: Path, browser: Browser, how: str) -> None:
-    new = pages._pages(("127.0.0.1", browser.port), ["page"]) or []
-    with session(new[0].address, new[0].path) as first:
-        assert first is not None
-        made = first.answer(10, "Target.createTarget", url=f"{browser.url}index.html?{how}")
-    assert made is not None
-    (page,) = until(lambda: find(browser, made.result["targetId"]))
-
-    def go() -> None:
-        time.sleep(1)
-        with session(page.address, page.path) as inspected:
-            assert inspected is not None
-            with contextlib.suppress(inspector.InspectorError):
-                inspected.answer(5, "Page.close" if how == "closed" else "Page.crash")
-
-    going = threading.Thread(target=go)
-    going.start()
-    said = refused(page.target, tmp_path / "x.heaptimeline", "--for", "30", command="record")
-    going.join()
+@pytest.mark.parametrize("end", ["Page.close", "Page.crash"])
+def test_a_page_that_goes_away_while_it_is_recorded(tmp_path: Path, browser: Browser, end: str) -> None:
+    with tab(browser, f"{browser.url}index.html?{end}") as page, soon(page, 1, end):
+        said = refused(page.target, tmp_path / "x.heaptimeline", "--for", "30", command="record")
     assert "closed the connection" in said
     assert names_in(tmp_path) == []
 
 
-def find(browser: Browser, wanted: str) -> list[pages.Page]:
-    return [each for each in pages.at(f"localhost:{browser.port}") or [] if each.id == wanted and each.title]
+@needs_chromium
+def test_a_page_that_moves_to_another_process_while_it_is_recorded(tmp_path: Path, browser: Browser) -> None:
+    """V8 begins again there, and so do the numbers of the intervals."""
+    out = tmp_path / "x.heaptimeline"
+    elsewhere = browser.url.replace("localhost", "127.0.0.1") + "index.html"
+    with (
+        tab(browser, f"{browser.url}index.html?moves") as page,
+        soon(page, 2.5, "Page.navigate", url=elsewhere),
+    ):
+        memlens("record", page.target, out, "--for", "3.5")
+    dump = json.loads(out.read_text())
+    intervals = len(dump["samples"]) // len(dump["snapshot"]["meta"]["sample_fields"])
+    assert 5 < len(dump["snapshot"][ALLOCATED_FIELD]) <= intervals + 1
+    assert {file for file, _ in places_of(out, "Cart")} == {
+        elsewhere.replace("index.html", "src/carts.js?v=3")
+    }
 
 
 # What isn't a browser: servers that answer anything.
@@ -372,6 +407,10 @@ def dripping() -> Iterator[int]:
     thread.join()
 
 
+def event(name: str, **params: Any) -> dict[str, Any]:
+    return {"method": f"HeapProfiler.{name}", "params": params}
+
+
 def sent(*messages: Any) -> Speak:
     def speak(connection: ServerConnection, request: dict[str, Any]) -> None:
         for message in messages:
@@ -412,32 +451,24 @@ def test_answers_that_no_browser_sends(
 
 def test_recordings_that_no_browser_sends(tmp_path: Path, fake: Fake) -> None:
     """Intervals without end would make a list without end."""
-    out = tmp_path / "x.heaptimeline"
-    update = {"statsUpdate": [10**12, 1, 1, -1, 1, 1, 0, 1, 2**80, 2, 5, 77, 9]}
-
-    def speak(connection: ServerConnection, request: dict[str, Any]) -> None:
-        if request["method"].endswith("stopTrackingHeapObjects"):
-            sent({"params": {"chunk": '{"snapshot":{"meta":{}},"nodes":[]}'}}, '{"id": NUMBER}')(
-                connection, request
-            )
-        else:
-            sent('{"id": NUMBER}', {"method": "HeapProfiler.heapStatsUpdate", "params": update})(
-                connection, request
-            )
-
-    fake.speak = speak
-    memlens("record", f"127.0.0.1:{fake.port}", out, "--for", "0.5")
-    assert json.loads(out.read_text()) == {
-        "snapshot": {"meta": {}, ALLOCATED_FIELD: [0, 0, 77]},
-        "nodes": [],
-    }
-    for answer in (
-        '{"id": NUMBER}',
-        '{"id": NUMBER, "result": {"profile": null}}',
-        '{"id": NUMBER, "result": [1]}',
-    ):
-        fake.speak = sent(answer)
-        name = f"127.0.0.1:{fake.port}"
+    out, name = tmp_path / "x.heaptimeline", f"127.0.0.1:{fake.port}"
+    update = [10**12, 1, 1, -1, 1, 1, 0, 1, 2**80, 2, 5, 77, 9]
+    chunk = '{"snapshot":{"meta":{}},"nodes":[]}'
+    speaking = {
+        "HeapProfiler.enable": sent('{"id": NUMBER}'),
+        "HeapProfiler.startTrackingHeapObjects": sent(
+            '{"id": NUMBER}', event("heapStatsUpdate", statsUpdate=[0, 1, 5, 3, 1, 6]),
+            event("resetProfiles"), event("heapStatsUpdate", statsUpdate=update),
+        ),
+        "HeapProfiler.stopTrackingHeapObjects": sent(event("addHeapSnapshotChunk", chunk=chunk), '{"id": NUMBER}'),
+    }  # fmt: skip
+    fake.speak = lambda connection, request: speaking[request["method"]](connection, request)
+    memlens("record", name, out, "--for", "0.5")
+    # what came before the reset is of another process
+    header = {"meta": {}, ALLOCATED_FIELD: [0, 0, 77]}
+    assert json.loads(out.read_text()) == {"snapshot": header, "nodes": []}
+    for result in ("{}", '{"profile": null}', "[1]"):
+        fake.speak = sent(f'{{"id": NUMBER, "result": {result}}}')
         said = refused(name, tmp_path / "y", "--sampling", "--for", "0.1", command="record")
         assert "doesn't record its allocations" in said
     assert names_in(tmp_path) == [out.name]

@@ -26,6 +26,7 @@ from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
 POLL_S = 0.1
+_RESET = "HeapProfiler.resetProfiles"
 _NODES = b'"nodes":['
 _MOST_HEADER_BYTES = 1 << 20
 _SAMPLED_BYTES = 32 << 10
@@ -100,12 +101,17 @@ def timeline(of: Inspected, file: Path, stopped: Callable[[], bool], report: Rep
     """
     allocated = _Allocated()
     with file.open("wb") as output:
+        # enabled, it says when a page has moved to another process, where it is tracked from the beginning
+        _asked(of, "HeapProfiler.enable")
         _asked(of, "HeapProfiler.startTrackingHeapObjects", trackAllocations=True)
         while not stopped():
             message = of.inspector.receive(POLL_S)
-            if message is None and not of.is_alive():
-                raise ended(of.program)
-            if message is not None and message.params.statsUpdate:
+            if message is None:
+                if not of.is_alive():
+                    raise ended(of.program)
+            elif message.method == _RESET:
+                allocated = _Allocated()
+            elif message.params.statsUpdate:
                 allocated.add(message.params.statsUpdate)
         pieces = _WithHeader(output.write, allocated)
         if not _received(of, "HeapProfiler.stopTrackingHeapObjects", pieces.write, report):

@@ -83,7 +83,7 @@ def parse(text: str) -> ForeignPath | None:
     if url is not None:
         parts = _resolve_dots(part for part in url.path.split("/") if part)
         is_file = bool(parts) and not url.path.endswith("/") and "\0" not in url.path
-        return ForeignPath(text, False, url.origin, parts, url.is_local) if is_file else None  # noqa: FBT003
+        return ForeignPath(text, False, url.origin, parts, url.is_local) if is_file else None
     windows = bool(_DRIVE.match(text)) or ("\\" in text and "/" not in text) or text.startswith("\\\\")
     pure = PureWindowsPath(text) if windows else PurePosixPath(text)
     parts = _resolve_dots(pure.parts[1:] if pure.anchor else pure.parts)
