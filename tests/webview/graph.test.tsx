@@ -1,7 +1,7 @@
 // A heap dump's tables, details and chart, and a fleet's words: no text is left in English, and what is copied is exact.
 
 import { signal } from '@preact/signals';
-import { drawn, mounted } from './support/dom';
+import { drawn, drawnUntil, mounted } from './support/dom';
 import { mountedPane } from './support/pane';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
@@ -10,6 +10,7 @@ import { render } from 'preact';
 import type { GraphState, HeapSelection } from '../../extension/shared/messages';
 import type {
   ComparedType,
+  ComponentAnswer,
   GraphInfo,
   HeapOverviewAnswer,
   HeapSeries,
@@ -21,6 +22,7 @@ import type {
   TypeRow,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
+import { t } from '../../webview/src/base/l10n';
 import type { Compare } from '../../webview/src/compare/comparison';
 import { FLAME_KEYS } from '../../webview/src/flame/keys';
 import { termOf } from '../../webview/src/graph/allocations';
@@ -590,6 +592,72 @@ test('the keys that are listed are those that the picture has', () => {
   );
 });
 
+test('what is wasted in what something retains is looked for at a press, and by the menu', async () => {
+  const part = { figure: null, line: null, evidence: null, objects: null, values: {} };
+  const objects = { kind: 'query', number: 0, sql: 'SELECT 1' } as const;
+  const amount = { ...part, text: '4 KiB', template: '4 KiB', objects };
+  const wasted: ComponentAnswer = {
+    ...{ objects: 1, retained_objects: 7, retained_bytes: MIB },
+    findings: [
+      {
+        ...{
+          rule: 'duplicate_strings',
+          title: 'σ <b>',
+          text: '2 λ, 4 KiB.',
+          evidence: null,
+          line: null,
+          objects,
+        },
+        sentence: { ...part, text: '2 λ, 4 KiB.', template: '2 λ, {bytes}.', values: { bytes: amount } },
+        ...{
+          figure: { amount: 4096, unit: 'bytes', kind: 'shallow', sql: '' },
+          inferred: false,
+          evidence_from: [],
+        },
+      },
+    ],
+  };
+  const found = {
+    ...{
+      object: row(1),
+      dominator: null,
+      dominated: [],
+      dominated_total: 0,
+      roots: [],
+      fields: [],
+      image: null,
+    },
+    ...{
+      roots_total: 0,
+      fields_total: 0,
+      equal_images: { rows: [], total: 0 },
+      references: [],
+      references_total: 0,
+    },
+    ...{ referrers: [], referrers_total: 0, allocated: [], group: 7, contents: [], contents_total: 0 },
+  };
+  const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapFindings': wasted });
+  Object.assign(context, { showObjects: (shown: unknown) => context.did.push(shown) });
+  const inspector = new Inspector(context, never, () => undefined);
+  const details = mounted(<inspector.View hidden={false} style={{}} />);
+  const object = { is: 'object', object: 1 } as const;
+  inspector.show(object);
+  await drawn();
+  assert.equal(details.querySelector('.heap-waste'), null);
+  const entries = selectionMenu(context, object).filter((entry) => entry !== null);
+  entries.find(({ text }) => text === t('Find Waste'))?.run();
+  assert.deepEqual(context.did.pop(), object);
+  await drawnUntil(() => details.querySelector('.heap-waste') !== null);
+  assertTranslated(details, 'details');
+  const item = details.querySelector('.heap-waste li') ?? assert.fail('no finding');
+  assert.match(item.textContent, /σ <b>:.* 2 λ, 4 KiB\./);
+  for (const link of item.querySelectorAll<HTMLElement>('button.link')) link.click();
+  assert.deepEqual(context.did, [objects, objects]);
+  item.querySelector<HTMLElement>('.finding-copy')?.click();
+  assert.equal(context.did.pop(), '**σ <b>:** 2 λ, 4 KiB.');
+  inspector.dispose();
+});
+
 test('an image says its size, or why it isn’t drawn', async () => {
   const image = { width: 1080, height: 1920, layout: 'Σ_8888' };
   const found: ObjectAnswer = {
@@ -616,8 +684,7 @@ test('an image says its size, or why it isn’t drawn', async () => {
     const inspector = new Inspector(context, never, () => undefined);
     const details = mounted(<inspector.View hidden={false} style={{}} />);
     inspector.show({ is: 'object', object: 1 });
-    const isRead = (): boolean => details.querySelector('section:has(canvas) :is(p.hint, button)') !== null;
-    for (let times = 0; times < 100 && !isRead(); times++) await drawn();
+    await drawnUntil(() => details.querySelector('section:has(canvas) :is(p.hint, button)') !== null);
     assertTranslated(details, 'details');
     const section = details.querySelector<HTMLElement>('section:has(canvas)') ?? assert.fail('no image');
     // of equal ones some are listed, and the others are in the gallery

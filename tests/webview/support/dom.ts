@@ -25,6 +25,11 @@ export async function drawn(): Promise<void> {
   await window.happyDOM.waitUntilComplete();
 }
 
+/** Until something is there that takes several answers and drawings; it gives up in the end. */
+export async function drawnUntil(isThere: () => boolean): Promise<void> {
+  for (let times = 0; times < 100 && !isThere(); times++) await drawn();
+}
+
 /** Draws a component in an element of the document. */
 export function mounted(node: VNode): HTMLElement {
   const host = document.createElement('div');

@@ -8,6 +8,7 @@ import type {
   InstancesAnswer,
   ObjectAnswer,
   ObjectRow,
+  RetainedAnswer,
 } from '../../../extension/shared/protocol.gen';
 import { bytes, count, exactBytes, share } from '../base/format';
 import { said, t } from '../base/l10n';
@@ -333,6 +334,12 @@ function ObjectList({
   );
 }
 
+function withoutThem(found: RetainedAnswer): string {
+  if (found.objects === 0) return t('No root holds any of them: they may be freed anyway.');
+  const freed = bytesAndNative(found.retained_bytes, found.native_retained_bytes);
+  return t('Without all of them, {0} in {1} would be freed.', freed, objectsText(found.objects));
+}
+
 /**
  * What all instances retain together. That of a type is asked for at once, as it is known or soon worked out; with a filter
  * it may take a walk over the whole heap.
@@ -349,11 +356,7 @@ function Together({ kind, context }: { readonly kind: number; readonly context: 
   return (
     <p class="hint" role="status">
       {found ? (
-        t(
-          'Without all of them, {0} in {1} would be freed.',
-          bytesAndNative(found.retained_bytes, found.native_retained_bytes),
-          objectsText(found.objects),
-        )
+        withoutThem(found)
       ) : (
         <button type="button" class="link" onClick={ask}>
           {t('What would be freed without all of them?')}

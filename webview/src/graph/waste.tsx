@@ -51,6 +51,8 @@ function Found({
   readonly found: ComponentAnswer;
   readonly context: GraphContext;
 }): VNode {
+  if (found.retained_objects === 0)
+    return <p class="hint">{t('No root holds any of them: they may be freed anyway.')}</p>;
   const retained = t('{0} in {1} retained', bytes(found.retained_bytes), objectsText(found.retained_objects));
   const actions = {
     open: ({ file, line }: { readonly file: string; readonly line: number }, beside: boolean) => {
@@ -70,7 +72,11 @@ function Found({
       <ol class="heap-waste">
         {found.findings.map((finding, index) => (
           <li key={index}>
-            <Finding finding={finding} actions={actions} copy={() => context.copy(finding.text)} />
+            <Finding
+              finding={finding}
+              actions={actions}
+              copy={() => context.copy(`**${finding.title}:** ${finding.text}`)}
+            />
           </li>
         ))}
       </ol>
