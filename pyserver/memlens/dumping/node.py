@@ -18,6 +18,12 @@ from memlens.texts import phrase
 _LATE_S = 5.0
 """How long an inspector is waited for, and then for that it closes, once it is no longer needed."""
 
+_CLOSED_S = 2.0
+"""How long it is waited for that it closes when a dump or a recording is given up.
+
+Node.js 20 crashes now and then if a session ends just when it closes its inspector.
+"""
+
 _DEFAULT_PORT = 9229
 _PORT_OPTION = re.compile(r"--(?:inspect|inspect-brk|inspect-wait|inspect-port|debug-port)=(?:.*:)?(\d+)")
 _ANY_PORT = 0
@@ -60,7 +66,7 @@ def _session_of(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Itera
                     finally:
                         # also after Ctrl+C: the process closes it once it has finished the snapshot
                         with contextlib.suppress(InspectorError):
-                            inspector.value(_CLOSE, 0 if sys.exc_info()[0] else timeout_s)
+                            inspector.value(_CLOSE, _CLOSED_S if sys.exc_info()[0] else timeout_s)
                     return
             _wait(pid, ports, deadline, timeout_s)
     except BaseException:
