@@ -244,6 +244,26 @@ def soon(page: pages.Page, after_s: float, method: str, **params: object) -> Ite
 
 
 @needs_chromium
+def test_a_recording_of_a_page_that_is_given_up(tmp_path: Path, browser: Browser) -> None:
+    out = tmp_path / "carts.heaptimeline"
+    command = [sys.executable, "-m", "memlens", "record", browser.url, str(out), "--progress", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as recording:
+        assert recording.stdout is not None
+        assert json.loads(recording.stdout.readline())["stage"] == "0:00"
+        recording.terminate()
+        assert '"interrupted"' in recording.stdout.read()
+    assert names_in(tmp_path) == []
+    page = programs.named(browser.url)
+    assert isinstance(page, pages.Page)
+
+    def kept() -> int:
+        return int(asked(page, "Runtime.evaluate", expression="kept.length")["result"]["value"])
+
+    before = kept()
+    until(lambda: kept() > before)
+
+
+@needs_chromium
 @pytest.mark.parametrize("end", ["Page.close", "Page.crash"])
 def test_a_page_that_goes_away_while_it_is_recorded(tmp_path: Path, browser: Browser, end: str) -> None:
     with tab(browser, f"{browser.url}index.html?{end}") as page, soon(page, 1, end):
