@@ -1,11 +1,11 @@
 // The messages between the extension host and the webview: one union for each direction.
 
 import type {
+  AddBookmarkParams,
   AllocationSet,
   FlameName,
   FlameOptions,
   HeatMap,
-  PlacedBookmark,
   Problem,
   Requests,
   SnapshotInfo,
@@ -64,10 +64,13 @@ export type ViewCommand =
   | 'previousBookmark'
   | 'exportBookmarks';
 
+/** Where a bookmark is: a moment of a trace, or something of a heap dump. */
+export type BookmarkPlace = AddBookmarkParams['place'];
+
 /** What is changed about a snapshot's bookmarks. */
 export type BookmarkChange =
   /** `title` says in words what gets a note; the user writes it. */
-  | { is: 'add'; title: string; device: number; moment: number; allocation: number | null }
+  | { is: 'add'; title: string; place: BookmarkPlace }
   | { is: 'rename'; title: string; bookmark: number; note: string }
   | { is: 'delete'; bookmark: number };
 
@@ -278,7 +281,7 @@ export type ToWebviewMessage =
   /** Go to a place where the view has been, or that a link says. */
   | { type: 'goTo'; state: ViewState }
   /** The snapshot's bookmarks are others. */
-  | { type: 'bookmarks'; bookmarks: readonly PlacedBookmark[] }
+  | { type: 'bookmarks' }
   | { type: 'command'; command: ViewCommand }
   /** The ranks of a fleet, in the alignment of its state. */
   | { type: 'fleet'; heat: HeatMap; state: FleetState | null };

@@ -205,6 +205,41 @@ test('SQL leads to objects, and the explored objects are restored after a reload
   await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Dominators' }).waitFor();
 });
 
+test('what is selected is kept with a note, which its details show and the command line prints', async () => {
+  const { page } = vscode;
+  const input = page.locator('.quick-input-widget input');
+  await view.press('k');
+  await input.waitFor();
+  await input.fill('who <b>clears</b> it?');
+  await page.keyboard.press('Enter');
+  const note = view.locator('.heap-bookmark bdi');
+  await until(
+    async () => (await note.count()) === 1 && (await note.innerText()) === 'who <b>clears</b> it?',
+    'the details have the note',
+  );
+  await view.press('Escape');
+  await view.pane('Bookmarks');
+  const kept = view.locator('.bookmarks tbody tr');
+  assert.match(await kept.innerText(), /^who <b>clears<\/b> it\?\s+Object\s+SessionStore @\d+/);
+  await vscode.runCommand('Memlens: Clear Selection');
+  await kept.locator('.bookmark-note').click();
+  await view.locator('.heap-details .panel-name', { hasText: 'SessionStore' }).waitFor();
+  // they are stored beside the archive
+  const printed = await vscode.host.commandLine.run(
+    ['bookmarks', FILE, '--json', '--cache-dir', vscode.cache],
+    vscode.folder,
+  );
+  const { bookmarks } = JSON.parse(printed);
+  assert.deepEqual(
+    bookmarks.map(({ note: text, name }) => [text, name]),
+    [['who <b>clears</b> it?', 'SessionStore']],
+  );
+  await kept.locator('.bookmark-note').focus();
+  await view.press('Delete');
+  await kept.waitFor({ state: 'detached' });
+  assert.equal(await note.count(), 0);
+});
+
 test('compared with an earlier dump: what is new, what holds it and where', async () => {
   await view.pane('Compare');
   await view.locator('.compare-notice .button').click();

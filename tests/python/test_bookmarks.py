@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.python.command_line import memlens
+from tests.python.graphs import random_graph
+from tests.python.heap_files import heap_of
 from tests.python.test_reports import Opened
 
 from memlens.errors import BadRequestError
@@ -14,11 +16,23 @@ from memlens.export.markdown import markdown
 from memlens.export.report import report
 from memlens.export.summary import summary
 from memlens.store import bookmarks as kept
-from memlens.store.bookmarks import MOST_BOOKMARKS, BookmarksError, bookmarks_file
+from memlens.store.bookmarks import (
+    MOST_BOOKMARKS,
+    BookmarksError,
+    GroupPlace,
+    MomentPlace,
+    ObjectPlace,
+    Place,
+    TypePlace,
+    bookmarks_file,
+)
 from memlens.store.files.cache import Cache
 from memlens.store.models import LackingError
 from memlens.units import format_bytes
-from memlens.views.trace.bookmarks import add_bookmark, bookmarks, delete_bookmark, rename_bookmark
+from memlens.views.bookmarks import add_bookmark
+from memlens.views.graph.bookmarks import heap_bookmarks
+from memlens.views.graph.rows import type_names
+from memlens.views.trace.bookmarks import bookmarks
 
 NASTY = "<b>|`note` *&\u202e"
 
@@ -27,9 +41,9 @@ def test_a_bookmark_marks_the_moment_at_which_it_was_set(opened: Opened, sample:
     snapshot = opened(sample)
     device = snapshot.device(0)
     peak = device.info.peak_moment
-    add_bookmark(snapshot, 0, peak, 5, "the peak")
-    answer = add_bookmark(snapshot, 0, 3, None, "early")
-    early, at_peak = answer.bookmarks
+    add_bookmark(snapshot, MomentPlace(0, peak, 5), "the peak")
+    add_bookmark(snapshot, MomentPlace(0, 3, None), "early")
+    early, at_peak = bookmarks(snapshot).bookmarks
     assert (early.note, early.at.moment, early.allocation) == ("early", 3, None)
     assert early.at.live_bytes == int(device.live[3])
     assert device.time is not None
@@ -38,16 +52,17 @@ def test_a_bookmark_marks_the_moment_at_which_it_was_set(opened: Opened, sample:
     assert at_peak.at.live_bytes == device.info.peak_bytes
     assert at_peak.allocation is not None
     assert at_peak.allocation.allocation == 5
-    renamed = rename_bookmark(snapshot, at_peak.bookmark, "where it hurts")
-    assert [each.note for each in renamed.bookmarks] == ["early", "where it hurts"]
-    assert [each.note for each in delete_bookmark(snapshot, early.bookmark).bookmarks] == ["where it hurts"]
+    kept.rename_bookmark(snapshot, at_peak.bookmark, "where it hurts")
+    assert [each.note for each in bookmarks(snapshot).bookmarks] == ["early", "where it hurts"]
+    kept.delete_bookmark(snapshot, early.bookmark)
+    assert [each.note for each in bookmarks(snapshot).bookmarks] == ["where it hurts"]
     # numbers are not reused, so that another view can't change the wrong bookmark
-    again = add_bookmark(snapshot, 0, 4, None, "")
-    assert {each.bookmark for each in again.bookmarks} == {at_peak.bookmark, early.bookmark + 1}
+    add_bookmark(snapshot, MomentPlace(0, 4, None), "")
+    assert {each.bookmark for each in bookmarks(snapshot).bookmarks} == {at_peak.bookmark, early.bookmark + 1}
     with pytest.raises(BadRequestError, match="deleted elsewhere"):
-        delete_bookmark(snapshot, early.bookmark)
+        kept.delete_bookmark(snapshot, early.bookmark)
     with pytest.raises(BadRequestError, match="deleted elsewhere"):
-        rename_bookmark(snapshot, early.bookmark, "")
+        kept.rename_bookmark(snapshot, early.bookmark, "")
 
 
 def test_bookmarks_survive_a_rebuilt_archive_and_eviction(
@@ -56,7 +71,7 @@ def test_bookmarks_survive_a_rebuilt_archive_and_eviction(
     copy = tmp_path / "copy.pickle"
     shutil.copy2(sample, copy)
     first = opened(copy)
-    add_bookmark(first, 0, 3, None, "keep me")
+    add_bookmark(first, MomentPlace(0, 3, None), "keep me")
     shutil.rmtree(first.archive)
     Cache(cache.folder, limit_bytes=0, spared_s=0).evict()
     again = opened(copy)
@@ -72,17 +87,18 @@ def test_moments_outside_of_the_trace_are_refused_or_left_out(opened: Opened, sa
     events = snapshot.device(0).info.events
     for device, moment, allocation in ((0, events + 1, None), (7, 0, None), (0, 0, 1 << 40)):
         with pytest.raises(BadRequestError):
-            add_bookmark(snapshot, device, moment, allocation, "")
+            add_bookmark(snapshot, MomentPlace(device, moment, allocation), "")
     # a file that was written by hand or by another program
-    kept.add_bookmark(snapshot, 0, 1 << 60, 1 << 60, "far")
-    kept.add_bookmark(snapshot, 9, 0, None, "nowhere")
+    kept.add_bookmark(snapshot, MomentPlace(0, 1 << 60, 1 << 60), "far")
+    kept.add_bookmark(snapshot, MomentPlace(9, 0, None), "nowhere")
+    kept.add_bookmark(snapshot, ObjectPlace(1), "of a heap dump")
     (only,) = bookmarks(snapshot).bookmarks
     assert (only.at.moment, only.allocation) == (events, None)
     bookmarks_file(snapshot).write_text('{"version": 1, "bookmarks": "none"}')
     with pytest.raises(BookmarksError, match="can't be read"):
         bookmarks(snapshot)
     with pytest.raises(BookmarksError, match="can't be read"):
-        add_bookmark(snapshot, 0, 0, None, "")
+        add_bookmark(snapshot, MomentPlace(0, 0, None), "")
     assert "none" in bookmarks_file(snapshot).read_text(), "a file that can't be read is not overwritten"
 
 
@@ -93,20 +109,64 @@ def test_the_number_of_bookmarks_is_limited(
     assert MOST_BOOKMARKS > 2
     snapshot = opened(sample)
     for moment in (1, 2):
-        add_bookmark(snapshot, 0, moment, None, "")
+        add_bookmark(snapshot, MomentPlace(0, moment, None), "")
     with pytest.raises(BadRequestError, match="2 bookmarks already"):
-        add_bookmark(snapshot, 0, 3, None, "")
+        add_bookmark(snapshot, MomentPlace(0, 3, None), "")
 
 
 def test_a_profile_has_no_bookmarks(opened: Opened, sample: Path) -> None:
     with pytest.raises(LackingError):
         bookmarks(opened(sample.with_name("words.pb.gz")))
+    with pytest.raises(LackingError):
+        add_bookmark(opened(sample.with_name("words.pb.gz")), MomentPlace(0, 0, None), "")
+
+
+def test_bookmarks_of_a_heap_dump(opened: Opened, sample: Path, cache: Cache, tmp_path: Path) -> None:
+    graph = random_graph(5)
+    path = tmp_path / "one.heapsnapshot"
+    path.write_bytes(heap_of(graph).data())
+    snapshot = opened(path)
+    objects, names = snapshot.objects, type_names(snapshot)
+    places: list[Place] = [ObjectPlace(2), TypePlace(1), GroupPlace(0)]
+    for place in places:
+        add_bookmark(snapshot, place, NASTY)
+    found = heap_bookmarks(snapshot).bookmarks
+    assert [each.place for each in found] == places
+    of_object, of_type, of_group = found
+    assert of_object.object is not None
+    assert of_object.retained_bytes == int(objects.retained[2])
+    assert (of_type.name.text, of_type.objects) == (names[1], int((objects.type == 1).sum()))
+    assert of_type.retained_bytes == int(snapshot.types.retained[1])
+    assert of_group.retained_bytes == snapshot.info.shallow_bytes  # type: ignore[union-attr]
+    for wrong in (ObjectPlace(1 << 40), ObjectPlace(-1), TypePlace(1 << 40), GroupPlace(1 << 60)):
+        with pytest.raises(BadRequestError):
+            add_bookmark(snapshot, wrong, "")
+        kept.add_bookmark(snapshot, wrong, "by hand")
+    with pytest.raises(LackingError):
+        add_bookmark(snapshot, MomentPlace(0, 0, None), "")
+    with pytest.raises(LackingError):
+        add_bookmark(opened(sample), ObjectPlace(0), "")
+    with pytest.raises(LackingError):
+        heap_bookmarks(opened(sample))
+    assert heap_bookmarks(snapshot).bookmarks == found
+    text = "\n".join(markdown(summary(snapshot)))
+    row = next(line for line in text.split("### Bookmarks")[1].splitlines() if "note" in line)
+    assert row.startswith(r"| \<b\>\|\`note\` \*&")
+    assert format_bytes(of_object.retained_bytes) in row
+    folder = ["--cache-dir", cache.folder]
+    shown = json.loads(memlens("bookmarks", path, "--json", *folder).stdout)["bookmarks"]
+    assert [each["place"] for each in shown] == [
+        {"is": "object", "object": 2}, {"is": "type", "kind": 1}, {"is": "group", "group": 0},
+    ]  # fmt: skip
+    said = memlens("bookmarks", path, *folder).stdout
+    assert f"type {names[1]}: <b>|`note` *&" in said
+    assert "\u202e" not in said
 
 
 def test_reports_and_the_command_line_have_bookmarks(opened: Opened, sample: Path, cache: Cache) -> None:
     snapshot = opened(sample)
     assert "Bookmarks" not in "\n".join(markdown(summary(snapshot)))
-    add_bookmark(snapshot, 0, 3, 2, NASTY)
+    add_bookmark(snapshot, MomentPlace(0, 3, 2), NASTY)
     live = format_bytes(int(snapshot.device(0).live[3]))
     text = "\n".join(markdown(summary(snapshot)))
     row = next(line for line in text.split("### Bookmarks")[1].splitlines() if "note" in line)
@@ -127,6 +187,6 @@ def test_each_snapshot_of_a_folder_has_its_own_file(opened: Opened, sample: Path
     paths = [Path(shutil.copy2(sample, tmp_path / name)) for name in ("a.pickle", "b.pickle")]
     snapshots = [opened(path) for path in paths]
     for path, snapshot in zip(paths, snapshots, strict=True):
-        add_bookmark(snapshot, 0, 1, None, path.name)
+        add_bookmark(snapshot, MomentPlace(0, 1, None), path.name)
     noted = [[each.note for each in bookmarks(snapshot).bookmarks] for snapshot in snapshots]
     assert noted == [["a.pickle"], ["b.pickle"]]

@@ -12,6 +12,7 @@ import type {
   ComparedType,
   ComponentAnswer,
   GraphInfo,
+  HeapBookmark,
   HeapOverviewAnswer,
   HeapSeries,
   ImageAnswer,
@@ -26,6 +27,7 @@ import { t } from '../../webview/src/base/l10n';
 import type { Compare } from '../../webview/src/compare/comparison';
 import { FLAME_KEYS } from '../../webview/src/flame/keys';
 import { termOf } from '../../webview/src/graph/allocations';
+import { bookmarksPane, HeapBookmarks, Note } from '../../webview/src/graph/bookmarks';
 import { ComparePane } from '../../webview/src/graph/compare';
 import type { GraphContext } from '../../webview/src/graph/context';
 import { dominatorsPane } from '../../webview/src/graph/dominators';
@@ -84,6 +86,7 @@ function contextWith(
     ...{ api, info, filter: '', did, state },
     keep: (part: Partial<GraphState>) => Object.assign(state, part),
     wasteOf: signal(null),
+    bookmarks: { of: () => undefined, list: signal([]) },
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
     showImages: (filter: string) => did.push({ images: filter }),
@@ -656,6 +659,50 @@ test('what is wasted in what something retains is looked for at a press, and by 
   item.querySelector<HTMLElement>('.finding-copy')?.click();
   assert.equal(context.did.pop(), '**σ <b>:** 2 λ, 4 KiB.');
   inspector.dispose();
+});
+
+test('bookmarks: rows lead to what they keep, and what is selected has its note in the details', async () => {
+  const place = { is: 'object', object: 1 } as const;
+  const figures = { objects: 1, shallow_bytes: 40, retained_bytes: MIB + 1 };
+  const name = { text: 'Σ', template: 'Σ', values: {} };
+  const kept: HeapBookmark[] = [
+    { ...figures, bookmark: 1, place, note: '<b>ν</b>', object: row(1), name },
+    { ...figures, bookmark: 2, place: { is: 'type', kind: 1 }, note: '', object: null, name },
+    { ...figures, bookmark: 4, place: { is: 'group', group: 6 }, note: '', object: null, name },
+  ];
+  const context = contextWith({ 'memlens/heapBookmarks': { bookmarks: kept } }, place);
+  const posted: unknown[] = [];
+  Object.assign(context.api, { post: (message: unknown) => posted.push(message) });
+  const bookmarks = new HeapBookmarks(context.api, { changed: () => undefined, failed: never });
+  Object.assign(context, { bookmarks, bookmark: (of: unknown) => context.did.push({ bookmark: of }) });
+  const pane = await bookmarksPane(context).make();
+  const host = await shown(pane);
+  const notes = [...host.querySelectorAll<HTMLElement>('.bookmark-note')];
+  assert.deepEqual(
+    notes.map(({ textContent }) => textContent),
+    ['<b>ν</b>', 'Σ', '[1 öbjéct: Σ~~~~~]'],
+  );
+  for (const each of notes) each.click();
+  assert.deepEqual(context.did, [place, { is: 'type', kind: 1 }, { is: 'group', group: 6 }]);
+  bookmarks.add(place);
+  bookmarks.add({ is: 'object', object: 2 });
+  bookmarks.delete(kept[1] ?? assert.fail());
+  const changes = posted.map((message) => (message as { change: object }).change);
+  assert.deepEqual(
+    changes.map((change) => ({ ...change, title: '' })),
+    [
+      { is: 'rename', title: '', bookmark: 1, note: '<b>ν</b>' },
+      { is: 'add', title: '', place: { is: 'object', object: 2 } },
+      { is: 'delete', title: '', bookmark: 2 },
+    ],
+  );
+  assert.equal(bookmarks.next(place, 1)?.bookmark, 2);
+  assert.equal(bookmarks.next(place, -1)?.bookmark, 4);
+  assert.equal(bookmarks.next(null, 1)?.bookmark, 1);
+  assert.equal(bookmarks.next(null, -1)?.bookmark, 4);
+  const note = mounted(<Note selection={place} context={context} />);
+  assert.equal(note.querySelector('bdi')?.textContent, '<b>ν</b>');
+  assert.equal(mounted(<Note selection={{ is: 'object', object: 2 }} context={context} />).textContent, '');
 });
 
 test('an image says its size, or why it isn’t drawn', async () => {

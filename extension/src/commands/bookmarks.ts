@@ -1,6 +1,5 @@
 import * as vscode from 'vscode';
 import type { BookmarkChange } from '../../shared/messages';
-import type { PlacedBookmark } from '../../shared/protocol.gen';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
@@ -16,40 +15,33 @@ export async function changeBookmarks(
   const { snapshot } = view;
   if (snapshot === null) return;
   try {
-    const bookmarks = await changed(server, snapshot, change);
-    if (bookmarks === null) return;
+    if (!(await changed(server, snapshot, change))) return;
     for (const each of editors.views)
-      if (each.uri.toString() === view.uri.toString()) each.send({ type: 'bookmarks', bookmarks });
+      if (each.uri.toString() === view.uri.toString()) each.send({ type: 'bookmarks' });
   } catch (error) {
     const { message, advice } = problemOf(error);
     await vscode.window.showErrorMessage([message, advice].filter(Boolean).join('. '));
   }
 }
 
-/** The bookmarks after the change; null where the user wrote no note after all. */
-async function changed(
-  server: Server,
-  snapshot: string,
-  change: BookmarkChange,
-): Promise<readonly PlacedBookmark[] | null> {
+/** Whether there was a change: the user may have written no note after all. */
+async function changed(server: Server, snapshot: string, change: BookmarkChange): Promise<boolean> {
   switch (change.is) {
     case 'add': {
       const note = await askForNote(vscode.l10n.t('Add Bookmark'), change.title, '');
-      if (note === undefined) return null;
-      const { device, moment, allocation } = change;
-      const params = { snapshot, device, moment, allocation, note };
-      return (await server.request('memlens/addBookmark', params)).bookmarks;
+      if (note === undefined) return false;
+      await server.request('memlens/addBookmark', { snapshot, place: change.place, note });
+      return true;
     }
     case 'rename': {
       const note = await askForNote(vscode.l10n.t('Rename Bookmark'), change.title, change.note);
-      if (note === undefined) return null;
-      const params = { snapshot, bookmark: change.bookmark, note };
-      return (await server.request('memlens/renameBookmark', params)).bookmarks;
+      if (note === undefined) return false;
+      await server.request('memlens/renameBookmark', { snapshot, bookmark: change.bookmark, note });
+      return true;
     }
-    case 'delete': {
-      const params = { snapshot, bookmark: change.bookmark };
-      return (await server.request('memlens/deleteBookmark', params)).bookmarks;
-    }
+    case 'delete':
+      await server.request('memlens/deleteBookmark', { snapshot, bookmark: change.bookmark });
+      return true;
   }
 }
 

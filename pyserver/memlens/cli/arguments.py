@@ -111,7 +111,7 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     lines = command("lines", "Print the source lines that allocated the most, those of your own code first.")
     stack = command("stack", "Print an allocation and its stack.")
     findings = command("findings", "Print what fills the memory, by whose lines, and what is worth a look.")
-    bookmarks = command("bookmarks", "Print the bookmarks that were set in a trace, with their notes.")
+    bookmarks = command("bookmarks", "Print the bookmarks of a trace or a heap dump, with their notes.")
     reports = [info, findings, oom, lines, stack, bookmarks]
     for report in reports:
         report.add_argument("file", type=Path)

@@ -1,23 +1,59 @@
-"""``memlens bookmarks``: the moments of a trace that were bookmarked, with their notes."""
+"""``memlens bookmarks``: what was bookmarked of a trace or a heap dump, with the notes."""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
+from memlens.model.info import GraphInfo
+from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.trace.bookmarks import allocation_name, bookmarks, moment_name
+from memlens.views.graph.bookmarks import (
+    HeapBookmark,
+    HeapBookmarksAnswer,
+    heap_bookmark_name,
+    heap_bookmarks,
+)
+from memlens.views.trace.bookmarks import (
+    BookmarksAnswer,
+    PlacedBookmark,
+    allocation_name,
+    bookmarks,
+    moment_name,
+)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    answer = ask(options, bookmarks)
+    answer, listed = ask(options, _bookmarks)
     if options.json:
         json_line(answer)
         return 0
-    if not answer.bookmarks:
-        say("No bookmarks. Set one in the view, by K at a moment of the timeline.")
-    for each in answer.bookmarks:
-        live = f"{format_bytes(each.at.live_bytes)} in {counted(each.at.live_count, 'allocation')} live"
-        say(f"{each.device_name}, {moment_name(each)}" + (f": {each.note}" if each.note else ""))
-        say(f"  {live}" + (f"; selected: {name}" if (name := allocation_name(each)) else ""))
+    if not listed:
+        say("No bookmarks. Set one in the view, by K.")
+    for about, note, figures in listed:
+        say(about + (f": {note}" if note else ""))
+        say(f"  {figures}")
     return 0
+
+
+def _bookmarks(
+    snapshot: Snapshot,
+) -> tuple[BookmarksAnswer | HeapBookmarksAnswer, list[tuple[str, str, str]]]:
+    """The bookmarks, and each in words: what it is of, its note, and figures."""
+    if isinstance(snapshot.info, GraphInfo):
+        kind, found = snapshot.info.kind, heap_bookmarks(snapshot)
+        return found, [(heap_bookmark_name(each, kind), each.note, _sizes(each)) for each in found.bookmarks]
+    placed = bookmarks(snapshot)
+    return placed, [
+        (f"{each.device_name}, {moment_name(each)}", each.note, _live(each)) for each in placed.bookmarks
+    ]
+
+
+def _live(one: PlacedBookmark) -> str:
+    live = f"{format_bytes(one.at.live_bytes)} in {counted(one.at.live_count, 'allocation')} live"
+    selected = f"; selected: {name}" if (name := allocation_name(one)) else ""
+    return live + selected
+
+
+def _sizes(one: HeapBookmark) -> str:
+    return f"{format_bytes(one.retained_bytes)} retained, {format_bytes(one.shallow_bytes)} shallow"

@@ -13,6 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
+from memlens.views.graph.bookmarks import heap_bookmark_name, heap_bookmarks
 from memlens.views.graph.types import types
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
@@ -149,7 +150,7 @@ def _tables(snapshot: Snapshot, device: int | None) -> list[Table]:
         case ProfileInfo():
             pass
         case GraphInfo():
-            tables.append(_types(snapshot))
+            tables += [_heap_bookmarks(snapshot, info), _types(snapshot)]
         case _:
             assert_never(info)
     if of is not None:
@@ -213,6 +214,14 @@ def _bookmarks(snapshot: Snapshot, info: TimelineInfo) -> Table:
     rows = [Row(cells(each), 0) for each in bookmarks(snapshot).bookmarks]
     device = ["Device"] if len(info.devices) > 1 else []
     return Table("Bookmarks", ["Note", *device, "At", "Live then", "Allocation"], 0, rows)
+
+
+def _heap_bookmarks(snapshot: Snapshot, info: GraphInfo) -> Table:
+    rows = [
+        Row([each.note, heap_bookmark_name(each, info.kind), format_bytes(each.retained_bytes)], 0)
+        for each in heap_bookmarks(snapshot).bookmarks
+    ]
+    return Table("Bookmarks", ["Note", "Of", "Retained"], 0, rows)
 
 
 def _types(snapshot: Snapshot) -> Table:

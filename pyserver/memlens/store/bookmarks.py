@@ -1,4 +1,4 @@
-"""Bookmarks: moments of a trace that were bookmarked, each with a note.
+"""Bookmarks: moments of a trace, or objects, types and groups of a heap dump, each with a note.
 
 People add them, so they aren't part of the archive, which may be removed and made again: they are in a file beside it,
 whose name depends only on the identity of the snapshot's file (path, size, modification time). An archive of another
@@ -23,20 +23,49 @@ from memlens.texts import phrase
 MOST_BOOKMARKS = 1000
 MOST_NOTE_LETTERS = 2000
 
+_VERSION = 2
 _MOST_BYTES = 1 << 24
 _lock = threading.Lock()
 
 Note = Annotated[str, Meta(max_length=MOST_NOTE_LETTERS)]
 
 
-class Bookmark(Struct, frozen=True):
+class MomentPlace(Struct, frozen=True, tag_field="is", tag="moment"):
     """A moment of a device, the state after its first ``moment`` events, and the allocation selected there."""
 
-    bookmark: int
-    """Its number in this file, which is never used again."""
     device: int
     moment: int
     allocation: int | None
+
+
+class ObjectPlace(Struct, frozen=True, tag_field="is", tag="object"):
+    """An object of a heap dump, by its number."""
+
+    object: int
+
+
+class TypePlace(Struct, frozen=True, tag_field="is", tag="type"):
+    """A type of a heap dump, by its number."""
+
+    kind: int
+
+
+class GroupPlace(Struct, frozen=True, tag_field="is", tag="group"):
+    """A group of the dominator tree of a heap dump, by its number."""
+
+    group: int
+
+
+HeapPlace = ObjectPlace | TypePlace | GroupPlace
+Place = MomentPlace | ObjectPlace | TypePlace | GroupPlace
+
+
+class Bookmark(Struct, frozen=True):
+    """A place in a snapshot, with a note."""
+
+    bookmark: int
+    """Its number in this file, which is never used again."""
+    place: Place
     note: str
 
 
@@ -65,27 +94,24 @@ def bookmarks_file(snapshot: Snapshot) -> Path:
 
 
 def bookmarks(snapshot: Snapshot) -> list[Bookmark]:
-    """The bookmarks of a snapshot, by device and moment. Raises :class:`BookmarksError`."""
-    return sorted(_read(snapshot).bookmarks, key=lambda each: (each.device, each.moment, each.bookmark))
+    """The bookmarks of a snapshot in the order in which they were added. Raises :class:`BookmarksError`."""
+    return _read(snapshot).bookmarks
 
 
-def add_bookmark(
-    snapshot: Snapshot, device: int, moment: int, allocation: int | None, note: str
-) -> list[Bookmark]:
-    """Add one, and return all. Raises what :func:`bookmarks` does, and BadRequestError if there are too many."""
+def add_bookmark(snapshot: Snapshot, place: Place, note: str) -> None:
+    """Add one. Raises what :func:`bookmarks` does, and BadRequestError if there are too many."""
     with _lock:
         kept = _read(snapshot)
         if len(kept.bookmarks) >= MOST_BOOKMARKS:
             raise BadRequestError(
                 phrase("There are {most} bookmarks already: delete one first", most=MOST_BOOKMARKS)
             )
-        new = Bookmark(kept.next, device, moment, allocation, note)
+        new = Bookmark(kept.next, place, note)
         _write(snapshot, msgspec.structs.replace(kept, next=kept.next + 1, bookmarks=[*kept.bookmarks, new]))
-    return bookmarks(snapshot)
 
 
-def rename_bookmark(snapshot: Snapshot, number: int, note: str) -> list[Bookmark]:
-    """Change the note of one, and return all. Raises what :func:`bookmarks` does, and BadRequestError if it is gone."""
+def rename_bookmark(snapshot: Snapshot, number: int, note: str) -> None:
+    """Change the note of one. Raises what :func:`bookmarks` does, and BadRequestError if it is gone."""
     with _lock:
         kept = _read(snapshot)
         _check(kept, number)
@@ -99,17 +125,15 @@ def rename_bookmark(snapshot: Snapshot, number: int, note: str) -> list[Bookmark
                 ],
             ),
         )
-    return bookmarks(snapshot)
 
 
-def delete_bookmark(snapshot: Snapshot, number: int) -> list[Bookmark]:
-    """Remove one, and return the rest. Raises what :func:`bookmarks` does, and BadRequestError if it is gone."""
+def delete_bookmark(snapshot: Snapshot, number: int) -> None:
+    """Remove one. Raises what :func:`bookmarks` does, and BadRequestError if it is gone."""
     with _lock:
         kept = _read(snapshot)
         _check(kept, number)
         left = [each for each in kept.bookmarks if each.bookmark != number]
         _write(snapshot, msgspec.structs.replace(kept, bookmarks=left))
-    return bookmarks(snapshot)
 
 
 def _check(kept: _Kept, number: int) -> None:
@@ -125,7 +149,7 @@ def _read(snapshot: Snapshot) -> _Kept:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES)
     except FileNotFoundError:
-        return _Kept(1, snapshot.manifest.source.path, 1, [])
+        return _Kept(_VERSION, snapshot.manifest.source.path, 1, [])
     except OSError as error:
         raise BookmarksError(
             phrase("The bookmarks can't be read from {path}: {reason}", path=path, reason=reason(error))
@@ -134,7 +158,7 @@ def _read(snapshot: Snapshot) -> _Kept:
         kept = msgspec.json.decode(text, type=_Kept)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path) from error
-    if kept.version != 1:
+    if kept.version != _VERSION:
         raise _damaged(path)
     return kept
 

@@ -2,8 +2,16 @@
 
 import type { Signal } from '@preact/signals';
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
-import type { GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
+import type { GraphInfo, HeapBookmark, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
+import type { BookmarkList } from '../shell/bookmark-list';
+
+/** The bookmarks of what can be selected. */
+interface SelectionBookmarks extends BookmarkList<HeapBookmark> {
+  of(selection: HeapSelection): HeapBookmark | undefined;
+  /** Lets the user write a note. */
+  add(selection: HeapSelection): void;
+}
 
 export interface GraphContext {
   readonly api: Api;
@@ -19,6 +27,9 @@ export interface GraphContext {
   explain(selection: HeapSelection): void;
   /** Shows an object where the dominator tree lists those of a filter. */
   list(filter: string): void;
+  readonly bookmarks: SelectionBookmarks;
+  /** Lets the user write a note for something; null for nothing. */
+  bookmark(selection: HeapSelection | null): void;
   /** Shows the objects of a finding. */
   readonly showObjects: (objects: ObjectsLink) => void;
   /** Of what the details are to say what is wasted; null for nothing. */

@@ -18,6 +18,7 @@ import { shorten, visible } from '../base/text';
 import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { PanelRoom } from '../shell/frame';
+import { Note } from './bookmarks';
 import type { GraphContext } from './context';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
 import { bytesAndNative, idText, objectText } from './words';
@@ -107,6 +108,17 @@ export class Inspector {
           ...{ is: 'group', found },
         }));
     }
+  }
+}
+
+function selectionOf({ is, found }: Answer): HeapSelection {
+  switch (is) {
+    case 'object':
+      return { is, object: found.object.object };
+    case 'type':
+      return { is, kind: found.type.number };
+    case 'group':
+      return { is, group: found.node.node };
   }
 }
 
@@ -204,6 +216,7 @@ function Details({ answer, missing, context, close }: DetailsProps): VNode {
         </div>
       </header>
       <div class="panel-body">
+        {shown !== null && <Note selection={selectionOf(shown)} context={context} />}
         {shown !== null && missing.value !== null && <Missing {...missing.value} />}
         {shown === null ? (
           <p class="hint">{t('Select a box, a type or an object.')}</p>

@@ -72,6 +72,7 @@ export function selectionMenu(
       context.wasteOf.value = selection;
       context.select(selection);
     }),
+    { text: t('Add Bookmark…'), key: 'K', run: () => context.bookmark(selection) },
     ...(hasSource ? [item(t('Open Source'), () => context.openSource(selection, false))] : []),
     ...(selection.is === 'type' ? [item(t('Filter by Type'), () => context.setFilter(ofType(name)))] : []),
     ...(selection.is === 'type' && hasImages(context, selection.kind)

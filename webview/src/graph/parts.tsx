@@ -13,6 +13,7 @@ import { sqlTab } from '../shell/panes';
 import { restoreLayout } from '../shell/state';
 import type { Layout } from '../base/saved';
 import { Allocations } from './allocations';
+import { bookmarksPane } from './bookmarks';
 import { ComparePane } from './compare';
 import type { GraphContext } from './context';
 import { dominatorsPane } from './dominators';
@@ -80,6 +81,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       ...(info.image_types.length > 0 ? [made(imagesPane(owner))] : []),
       made(comparePane),
       sqlPane(owner, compare),
+      bookmarksPane(owner),
     ],
     3 + Number(allocations !== null) + Number(info.threads > 0),
   );

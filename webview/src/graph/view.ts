@@ -18,6 +18,7 @@ import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
 import type { MenuEntry } from '../widgets/menu';
+import { HeapBookmarks } from './bookmarks';
 import { sameSelection } from './context';
 import { canExplain } from './menu';
 import { makeParts, type GraphParts, type PartsOwner } from './parts';
@@ -30,6 +31,7 @@ export class GraphView implements PartsOwner {
   state: GraphState;
   readonly reported = null;
   readonly wasteOf = signal<HeapSelection | null>(null);
+  readonly bookmarks: HeapBookmarks;
   readonly comparedWith = signal<string | null>(null);
   private readonly compare: Compare;
   private readonly parts: GraphParts;
@@ -59,6 +61,10 @@ export class GraphView implements PartsOwner {
       },
       { model: 'graph' },
     );
+    this.bookmarks = new HeapBookmarks(api, {
+      changed: () => this.saveSoon(),
+      failed: (error) => this.failed(error),
+    });
     this.parts = makeParts(this, { root, compare: this.compare, layout: saved?.layout });
     this.panels = new Panels(this.parts, () => this.focusPicture());
     const { icicle, dock, filterBox, inspector, summary, frame, recorded } = this.parts;
@@ -119,12 +125,14 @@ export class GraphView implements PartsOwner {
         this.keep({ series: message.dumps.flatMap(({ is, uri }) => (is === 'own' ? [] : [uri])) });
         comparePane.series.receive(message.dumps);
         return;
+      case 'bookmarks':
+        this.bookmarks.renew();
+        return;
       case 'file':
         fileBar.show(message.of, message.state);
         return;
       case 'command':
-        if (message.command === 'clearSelection') this.select(null);
-        else this.panels.run(message.command);
+        this.run(message.command);
         return;
       default:
         return;
@@ -157,7 +165,10 @@ export class GraphView implements PartsOwner {
     return [
       ...SHARED_COMMANDS,
       ...(['exportSvg', 'exportPng', 'togglePane'] as const),
-      ...(this.state.selection === null ? [] : (['clearSelection'] as const)),
+      ...(this.state.selection === null ? [] : (['clearSelection', 'addBookmark'] as const)),
+      ...(this.bookmarks.list.value.length === 0
+        ? []
+        : (['nextBookmark', 'previousBookmark', 'exportBookmarks'] as const)),
       ...this.parts.dock.panes.map(({ id }) => `pane.${id}` as const),
     ];
   }
@@ -187,6 +198,11 @@ export class GraphView implements PartsOwner {
     dock.show('why');
     // one above the other there is no room for both
     if (frame.isStacked) frame.set({ panelOpen: false });
+  }
+
+  bookmark(selection: HeapSelection | null): void {
+    if (selection) this.bookmarks.add(selection);
+    else this.say(t('Select a box, a type or an object.'));
   }
 
   list(filter: string): void {
@@ -355,6 +371,28 @@ export class GraphView implements PartsOwner {
     );
   }
 
+  private run(command: ViewCommand): void {
+    switch (command) {
+      case 'clearSelection':
+        this.select(null);
+        return;
+      case 'addBookmark':
+        this.bookmark(this.state.selection);
+        return;
+      case 'nextBookmark':
+      case 'previousBookmark': {
+        const next = this.bookmarks.next(this.state.selection, command === 'nextBookmark' ? 1 : -1);
+        if (next) this.select(next.place);
+        return;
+      }
+      case 'exportBookmarks':
+        this.bookmarks.export();
+        return;
+      default:
+        this.panels.run(command);
+    }
+  }
+
   private narrowTo(filter: string): void {
     const { icicle, inspector, dock, recorded } = this.parts;
     this.filter = filter;
@@ -385,6 +423,7 @@ export class GraphView implements PartsOwner {
     if (event.key === 't') this.panels.togglePane();
     else if (event.key === 'i') this.panels.toggleDetails();
     else if (event.key === 'w' && selection && canExplain(selection)) this.explain(selection);
+    else if (event.key === 'k') this.bookmark(selection);
     else if (event.key === '/') filterBox.focus();
     else if (event.key === '?') help.toggle();
     else if (/^[1-9]$/.test(event.key)) dock.showNth(Number(event.key) - 1);

@@ -76,6 +76,7 @@ export function profileKeys(): readonly Part[] {
 
 const GRAPH_KEYS: readonly (readonly [string, string])[] = [
   ['W', t('Why what is selected is alive')],
+  ['K', t('Add a bookmark for what is selected, with a note')],
   ['I', t('Details')],
   ['/', t('Filter everything')],
   ['T', t('Panel')],

@@ -211,7 +211,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         this.showComparison();
         return;
       case 'bookmarks':
-        this.parts.bookmarks.receive(message.bookmarks);
+        this.parts.bookmarks.renew();
         return;
       case 'file':
         this.parts.fileBar.show(message.of, message.state);

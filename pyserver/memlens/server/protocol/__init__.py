@@ -88,6 +88,7 @@ QUESTION_NAMES = {
     "memlens/compareMoments": phrase("the comparison over time"),
     "memlens/timelineSvg": phrase("the picture of a timeline"),
     "memlens/bookmarks": phrase("the list of bookmarks"),
+    "memlens/heapBookmarks": phrase("the list of bookmarks"),
     "memlens/addBookmark": phrase("the list of bookmarks"),
     "memlens/renameBookmark": phrase("the list of bookmarks"),
     "memlens/deleteBookmark": phrase("the list of bookmarks"),

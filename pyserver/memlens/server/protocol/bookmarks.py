@@ -1,9 +1,10 @@
-"""Bookmarks: moments of a trace that the user has marked, each with a note."""
+"""Bookmarks: places in a snapshot that the user has marked, each with a note."""
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Requests
-from memlens.store.bookmarks import Note
+from memlens.server.protocol.base import Done, Requests
+from memlens.store.bookmarks import Note, Place
+from memlens.views.graph.bookmarks import HeapBookmarksAnswer
 from memlens.views.trace.bookmarks import BookmarksAnswer
 
 
@@ -14,12 +15,10 @@ class BookmarksParams(Struct, frozen=True):
 
 
 class AddBookmarkParams(Struct, frozen=True):
-    """A moment of a device, and the allocation that is selected there, if any."""
+    """A note for a place."""
 
     snapshot: str
-    device: int
-    moment: Count
-    allocation: Count | None
+    place: Place
     note: Note
 
 
@@ -40,7 +39,8 @@ class DeleteBookmarkParams(Struct, frozen=True):
 
 REQUESTS: Requests = {
     "memlens/bookmarks": (BookmarksParams, BookmarksAnswer),
-    "memlens/addBookmark": (AddBookmarkParams, BookmarksAnswer),
-    "memlens/renameBookmark": (RenameBookmarkParams, BookmarksAnswer),
-    "memlens/deleteBookmark": (DeleteBookmarkParams, BookmarksAnswer),
+    "memlens/heapBookmarks": (BookmarksParams, HeapBookmarksAnswer),
+    "memlens/addBookmark": (AddBookmarkParams, Done),
+    "memlens/renameBookmark": (RenameBookmarkParams, Done),
+    "memlens/deleteBookmark": (DeleteBookmarkParams, Done),
 }

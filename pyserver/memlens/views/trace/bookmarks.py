@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.store import bookmarks as kept
-from memlens.store.bookmarks import Bookmark
+from memlens.store.bookmarks import Bookmark, MomentPlace
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
@@ -35,31 +35,22 @@ class BookmarksAnswer(Struct, frozen=True):
 
 def bookmarks(snapshot: Snapshot) -> BookmarksAnswer:
     """The bookmarks of a trace. Raises LackingError for another model, and :class:`kept.BookmarksError`."""
+    names = {each.device: each.name for each in timeline_of(snapshot.info, "events").devices}
+    # people can edit the file, so bookmarks that don't fit this trace are ignored
+    found = [
+        _place(snapshot, each, at, names[at.device])
+        for each in kept.bookmarks(snapshot)
+        if isinstance(at := each.place, MomentPlace) and at.device in names
+    ]
+    return BookmarksAnswer(sorted(found, key=lambda each: (each.device, each.at.moment, each.bookmark)))
+
+
+def check_place(snapshot: Snapshot, place: MomentPlace) -> None:
+    """Raises LackingError for another model, and BadRequestError for what the trace doesn't have."""
     timeline_of(snapshot.info, "events")
-    return _placed(snapshot, kept.bookmarks(snapshot))
-
-
-def add_bookmark(
-    snapshot: Snapshot, device: int, moment: int, allocation: int | None, note: str
-) -> BookmarksAnswer:
-    """Add a bookmark, and return all. Also raises BadRequestError for what the trace doesn't have."""
-    timeline_of(snapshot.info, "events")
-    check_moment(device_of(snapshot, device), moment)
-    if allocation is not None:
-        snapshot.device_of(allocation)
-    return _placed(snapshot, kept.add_bookmark(snapshot, device, moment, allocation, note))
-
-
-def rename_bookmark(snapshot: Snapshot, bookmark: int, note: str) -> BookmarksAnswer:
-    """Change a bookmark's note, and return all. Raises what :func:`kept.rename_bookmark` does."""
-    timeline_of(snapshot.info, "events")
-    return _placed(snapshot, kept.rename_bookmark(snapshot, bookmark, note))
-
-
-def delete_bookmark(snapshot: Snapshot, bookmark: int) -> BookmarksAnswer:
-    """Remove a bookmark, and return the rest. Raises what :func:`kept.delete_bookmark` does."""
-    timeline_of(snapshot.info, "events")
-    return _placed(snapshot, kept.delete_bookmark(snapshot, bookmark))
+    check_moment(device_of(snapshot, place.device), place.moment)
+    if place.allocation is not None:
+        snapshot.device_of(place.allocation)
 
 
 def moment_name(one: PlacedBookmark) -> str:
@@ -79,23 +70,15 @@ def allocation_name(one: PlacedBookmark) -> str:
     return f"{size}, {name}:{label.line}" if label.line else f"{size}, {label.function}"
 
 
-def _placed(snapshot: Snapshot, found: list[Bookmark]) -> BookmarksAnswer:
-    names = {each.device: each.name for each in timeline_of(snapshot.info, "events").devices}
-    # people can edit the file, so bookmarks that don't fit this trace are ignored
-    return BookmarksAnswer(
-        [_place(snapshot, each, names[each.device]) for each in found if each.device in names]
-    )
-
-
-def _place(snapshot: Snapshot, one: Bookmark, name: Text) -> PlacedBookmark:
-    at = moment_of(snapshot, one.device, one.moment)
+def _place(snapshot: Snapshot, one: Bookmark, place: MomentPlace, name: Text) -> PlacedBookmark:
+    at = moment_of(snapshot, place.device, place.moment)
     # the moment before the first event begins at the start of the axis
-    has_times = device_of(snapshot, one.device).time is not None
+    has_times = device_of(snapshot, place.device).time is not None
     x_time_us = (0.0 if at.time_us is None else at.time_us) if has_times else None
     allocation = None
-    if one.allocation is not None and 0 <= one.allocation < snapshot.manifest.first_allocations[-1]:
-        device = snapshot.device_of(one.allocation)
-        row = device.row_of(one.allocation)
+    if place.allocation is not None and 0 <= place.allocation < snapshot.manifest.first_allocations[-1]:
+        device = snapshot.device_of(place.allocation)
+        row = device.row_of(place.allocation)
         if row is not None:
             (allocation,) = summaries(snapshot, device, np.asarray([row], np.uint32))
-    return PlacedBookmark(one.bookmark, one.device, name, one.note, at, x_time_us, allocation)
+    return PlacedBookmark(one.bookmark, place.device, name, one.note, at, x_time_us, allocation)
