@@ -248,9 +248,13 @@ def test_an_inspector_that_was_open_stays_open(tmp_path: Path, node: Start) -> N
     process = node("--inspect")
     before = listens(process)
     assert len(before) == 1
-    memlens("dump", process.pid, tmp_path / "service.heapsnapshot")
-    assert types_in(tmp_path / "service.heapsnapshot")["Session"] == 300
-    assert listens(process) == before
+    ((host, port),) = before
+    # by its address as well, as where a container's port is forwarded
+    for number, name in enumerate((process.pid, f"{host}:{port}")):
+        out = tmp_path / f"service-{number}.heapsnapshot"
+        memlens("dump", name, out)
+        assert types_in(out)["Session"] == 300
+        assert listens(process) == before
 
 
 @needs_node
