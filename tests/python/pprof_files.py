@@ -1,5 +1,6 @@
 """Writes pprof profiles for tests: an encoder, and a builder that numbers functions and locations."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tests.python.replays.pprof import SCHEMA, Message
@@ -18,10 +19,16 @@ def _field(number: int, data: bytes) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
-def encode(message: Message, kind: str = "PROFILE", *, packed: bool = True) -> bytes:
-    """The bytes of a message whose fields are named as in profile.proto."""
+def encode(
+    message: Message,
+    kind: str = "PROFILE",
+    *,
+    packed: bool = True,
+    schema: Mapping[str, Mapping[int, str]] = SCHEMA,
+) -> bytes:
+    """The bytes of a message whose fields are named as in the schema, which is that of profile.proto."""
     out = b""
-    for number, described in SCHEMA[kind].items():
+    for number, described in schema[kind].items():
         what, name = described.split()
         value = message.get(name)
         if value is None:
@@ -34,8 +41,12 @@ def encode(message: Message, kind: str = "PROFILE", *, packed: bool = True) -> b
             out += b"".join(_varint(number << 3) + _varint(each) for each in value)
         elif what == "string":
             out += b"".join(_field(number, each.encode()) for each in value)
+        elif what == "bytes":
+            out += _field(number, value)
         else:
-            out += b"".join(_field(number, encode(each, what, packed=packed)) for each in value)
+            out += b"".join(
+                _field(number, encode(each, what, packed=packed, schema=schema)) for each in value
+            )
     return out
 
 

@@ -6,7 +6,8 @@ import { siblingsOf, whenOf } from './siblings';
 
 const ENDINGS = [
   ...['pickle', 'pkl', 'json', 'html', 'gz', 'zst', 'pb', 'pprof', 'heap', 'bin'],
-  ...['heapsnapshot', 'heaptimeline', 'heapprofile', 'hprof', 'gcdump', 'pyheap', 'tracemalloc'],
+  ...['heapsnapshot', 'heaptimeline', 'heapprofile', 'hprof', 'gcdump', 'pyheap', 'tracemalloc', 'pftrace'],
+  'perfetto-trace',
 ];
 
 function filters(): Record<string, string[]> {

@@ -234,7 +234,7 @@ export class SnapshotView extends Disposable {
 
   /** Whether its file is a heap dump with the values of objects, which .NET's don't have. */
   get hasValues(): boolean {
-    return this.heapFormat !== null && this.heapFormat !== 'gcdump';
+    return this.heapFormat !== null && !['gcdump', 'art'].includes(this.heapFormat);
   }
 
   /** Whether there is a place to go back or forward to. */

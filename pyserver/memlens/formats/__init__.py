@@ -36,6 +36,8 @@ FORMATS = {
     "ruby": "heap dump of Ruby",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
+    # before pprof, because both are protocol buffers, and this one is recognised by a packet's own fields
+    "perfetto": "heap graph of Android in a trace of Perfetto",
     "pprof": "pprof profile",
     "heaptrack": "heaptrack recording",
     "memray": "memray capture",

@@ -6,7 +6,7 @@ Gradle leaves in folders of sources the one that knows the most of the dump's cl
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -144,11 +144,16 @@ class Mapping:
 
 def mapping_of(objects: hprof_objects.Objects, dump: Path, folders: Sequence[Path]) -> Mapping:
     """The mapping of the build that a dump is of, an empty one if there is none."""
+    return mapping_for(lambda: _class_names(objects), dump, folders)
+
+
+def mapping_for(class_names: Callable[[], set[str]], dump: Path, folders: Sequence[Path]) -> Mapping:
+    """The same for classes by their names in the dump."""
     beside, built = list(_beside(dump)), _built(folders)
     if not beside and not built:
         # of most dumps, whose classes needn't be read for that
         return Mapping()
-    known = _class_names(objects)
+    known = class_names()
     for path in beside:
         found = _read(path, known)
         if len(found):

@@ -53,6 +53,9 @@ Column = npt.NDArray[Any]
 NONE = 0xFFFFFFFF
 """In place of the number of an object or a frame: none."""
 
+JAVA_KINDS = frozenset(("hprof", "art"))
+"""The formats, as ``Graph.kind`` has them, whose objects are Java's and Android's."""
+
 MOST_OBJECTS = NONE - 2
 """Objects are numbered in 32 bits, with a number for "none" and one for the virtual root."""
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 TEXT_LIMIT = 4 << 20
 """Characters; longer files are skipped."""
 
-SUFFIXES = {"hprof": (".java", ".kt", ".scala", ".groovy"), "gcdump": (".cs",)}
+_JVM = (".java", ".kt", ".scala", ".groovy")
+SUFFIXES = {"hprof": _JVM, "art": _JVM, "gcdump": (".cs",)}
 """Endings of source files, by the kind of dump whose types they declare."""
 
 _SKIPPED = r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*[\s\S]*?\*/'
@@ -57,7 +58,7 @@ def type_name(kind: str, name: str) -> TypeName | None:
     while name.endswith("[]"):
         name = name[:-2]
     match kind:
-        case "hprof":
+        case "hprof" | "art":
             return _jvm_name(name)
         case "gcdump":
             return _net_name(name)
@@ -99,7 +100,7 @@ def file_names(kind: str, name: TypeName) -> list[str]:
     """The usual names of a file that declares a type, without ending: its outermost class, without Kotlin's "Kt"."""
     outermost = name.names[0]
     stems = [outermost]
-    if kind == "hprof" and outermost.endswith("Kt"):
+    if kind in ("hprof", "art") and outermost.endswith("Kt"):
         stems.append(outermost.removesuffix("Kt"))
     return [f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES.get(kind, ())]
 

@@ -45,6 +45,11 @@ def redact(
             phrase("Heap dumps of .NET have no values, only types, sizes and references"),
             advice=phrase("Share the file as it is."),
         )
+    if format_ == "perfetto":
+        raise BadRequestError(
+            phrase("Heap graphs of Perfetto have no values, only types, fields, sizes and references"),
+            advice=phrase("Share the file as it is, if nothing else that the trace recorded is secret."),
+        )
     if format_ not in _WITH_VALUES:
         raise BadRequestError(
             phrase("The file is not a heap dump but a {format}", format=FORMATS[format_]),

@@ -9,16 +9,15 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.readers.protobuf cimport (
+    BYTES, E_BAD_WIRE, E_OK, E_TOO_MANY, E_TRUNCATED, VARINT, Reader, done, fail, inside, is_wire, more, numbers, push,
+    read_length, reader_of, skip, varint
+)
 
 OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY, TOO_MANY = range(6)
 """Statuses of a run."""
 
 cdef enum:
-    E_OK, E_TRUNCATED, E_BAD_TAG, E_BAD_WIRE, E_NO_MEMORY, E_TOO_MANY
-    VARINT = 0
-    FIXED64 = 1
-    BYTES = 2
-    FIXED32 = 5
     MOST_ROWS = 0xFFFFFFFE
 
 VALUE_TYPE_FORMAT = b"T{<q:type:<q:unit:}"
@@ -28,13 +27,6 @@ LOCATION_FORMAT = b"T{<Q:id:<Q:mapping:<Q:address:<Q:first_line:<Q:lines:}"
 LINE_FORMAT = b"T{<Q:function:<q:line:<q:column:}"
 FUNCTION_FORMAT = b"T{<Q:id:<q:name:<q:system_name:<q:file:<q:start_line:}"
 STRING_FORMAT = b"T{<Q:start:<Q:length:}"
-
-cdef struct Reader:
-    const uint8_t *data
-    size_t at
-    size_t end
-    int status
-    size_t wrong        # the offset of the error
 
 cdef struct ValueType:
     int64_t type
@@ -81,123 +73,6 @@ cdef struct Text:
     uint64_t length
 
 
-cdef inline int fail(Reader *r, int status) noexcept nogil:
-    if r.status == E_OK:
-        r.status = status
-        r.wrong = r.at
-    r.at = r.end
-    return -1
-
-
-cdef inline uint64_t varint(Reader *r) noexcept nogil:
-    cdef uint64_t value = 0
-    cdef uint8_t byte
-    cdef unsigned shift = 0
-    while r.at < r.end:
-        byte = r.data[r.at]
-        r.at += 1
-        value |= <uint64_t> (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value
-        shift += 7
-        if shift > 63:
-            fail(r, E_BAD_TAG)
-            return 0
-    fail(r, E_TRUNCATED)
-    return 0
-
-
-cdef inline bint more(Reader *r, uint32_t *field, uint32_t *wire) noexcept nogil:
-    """Read the next field's tag. Return False at the end and on error."""
-    cdef uint64_t tag
-    if r.at >= r.end or r.status != E_OK:
-        return False
-    tag = varint(r)
-    field[0] = <uint32_t> (tag >> 3)
-    wire[0] = <uint32_t> (tag & 7)
-    if r.status != E_OK:
-        return False
-    if tag >> 32 or field[0] == 0:
-        fail(r, E_BAD_TAG)
-        return False
-    return True
-
-
-cdef inline size_t read_length(Reader *r) noexcept nogil:
-    """Read a length, which must not exceed the rest of the message."""
-    cdef uint64_t length = varint(r)
-    if r.status == E_OK and length > r.end - r.at:
-        fail(r, E_TRUNCATED)
-        return 0
-    return length if r.status == E_OK else 0
-
-
-cdef inline void skip(Reader *r, uint32_t wire) noexcept nogil:
-    cdef size_t length
-    if wire == VARINT:
-        varint(r)
-    elif wire == BYTES:
-        length = read_length(r)
-        r.at += length
-    elif wire == FIXED64 or wire == FIXED32:
-        length = 8 if wire == FIXED64 else 4
-        if r.end - r.at < length:
-            fail(r, E_TRUNCATED)
-        else:
-            r.at += length
-    else:
-        fail(r, E_BAD_TAG)
-
-
-cdef inline Reader inside(Reader *r) noexcept nogil:
-    """Return a reader of the message that follows, and move the outer one to its end."""
-    cdef Reader inner
-    cdef size_t length = read_length(r)
-    inner.data = r.data
-    inner.at = r.at
-    inner.end = r.at + length
-    inner.status = r.status
-    inner.wrong = r.wrong
-    r.at += length
-    return inner
-
-
-cdef inline void done(Reader *r, Reader *inner) noexcept nogil:
-    if inner.status != E_OK and r.status == E_OK:
-        r.status = inner.status
-        r.wrong = inner.wrong
-        r.at = r.end
-
-
-cdef inline bint is_wire(Reader *r, uint32_t wire, uint32_t expected) noexcept nogil:
-    if wire != expected:
-        fail(r, E_BAD_WIRE)
-        return False
-    return True
-
-
-cdef inline void push(Reader *r, Vector *vector, const void *item) noexcept nogil:
-    if r.status != E_OK:
-        return
-    if vector_push(vector, item) < 0:
-        fail(r, E_NO_MEMORY)
-
-
-cdef inline void numbers(Reader *r, uint32_t wire, Vector *to) noexcept nogil:
-    """Read one number, or packed ones."""
-    cdef Reader inner
-    cdef uint64_t value
-    if wire == VARINT:
-        value = varint(r)
-        push(r, to, &value)
-    elif is_wire(r, wire, BYTES):
-        inner = inside(r)
-        while inner.at < inner.end and inner.status == E_OK:
-            value = varint(&inner)
-            push(&inner, to, &value)
-        done(r, &inner)
-
-
 def sniff(const uint8_t[::1] head) -> bool:
     """Return whether the first bytes of a file are those of a profile.
 
@@ -209,11 +84,7 @@ def sniff(const uint8_t[::1] head) -> bool:
     cdef size_t whole = 0, before
     if head.shape[0] == 0:
         return False
-    r.data = &head[0]
-    r.at = 0
-    r.end = head.shape[0]
-    r.status = E_OK
-    r.wrong = 0
+    r = reader_of(&head[0], 0, head.shape[0])
     with nogil:
         while more(&r, &field, &wire):
             # a later version may have other fields, but a profile does not begin with them
@@ -259,11 +130,7 @@ cdef class Scanner(Owner):
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t zero = 0
         self.bytes = data
-        self.reader.data = &data[0] if data.shape[0] else NULL
-        self.reader.at = 0
-        self.reader.end = data.shape[0]
-        self.reader.status = E_OK
-        self.reader.wrong = 0
+        self.reader = reader_of(&data[0] if data.shape[0] else NULL, 0, data.shape[0])
         self.own_table("types", &self.types, sizeof(ValueType), VALUE_TYPE_FORMAT)
         self.own_table("location_starts", &self.starts, 8, b"Q")
         self.own_table("sample_locations", &self.locations, 8, b"Q")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
 
+from memlens.model.graph import JAVA_KINDS
 from memlens.server.language import spoken
 from memlens.server.protocol.libraries import (
     ArchivedTextParams,
@@ -35,7 +36,6 @@ from memlens.texts import Text, phrase, plural
 
 _MOST_PLACES = 5
 _SOURCES = "*-sources.jar, src.zip"
-JAVA = "hprof"
 NOTHING = Text("")
 
 
@@ -49,7 +49,7 @@ def register(
     libraries = _Libraries(configuration, registry, finder)
 
     def snapshots_changed() -> None:
-        if any(snapshot.info.kind == JAVA for snapshot in registry.snapshots()):
+        if any(snapshot.info.kind in JAVA_KINDS for snapshot in registry.snapshots()):
             libraries.sources.begin()
 
     registry.listeners.append(snapshots_changed)
@@ -85,7 +85,7 @@ class _Libraries:
 
     async def class_file(self, params: TypeParams) -> LibrarySourceResult:
         kind, wanted = self._type(params.snapshot, params.type)
-        if wanted is None or kind != JAVA:
+        if wanted is None or kind not in JAVA_KINDS:
             return _result([])
         with _stopped_at_last() as stop:
             found = await asyncio.to_thread(self.classes.find, kind, wanted, stop)

@@ -26,7 +26,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
 
-_LANGUAGES: dict[str, Language] = {"hprof": "jvm", "gcdump": "dotnet"}
+_LANGUAGES: dict[str, Language] = {"hprof": "jvm", "art": "jvm", "gcdump": "dotnet"}
 """Of the types of a dump, by its kind."""
 
 

@@ -31,7 +31,7 @@ LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _LEAST_OF_COMPONENT = 1 << 10
 _MOST_NAME = 60
 
-NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key")}
+NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key"), "art": ("next", "key")}
 """Names of references that rules look for, by the format."""
 
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from memlens.model.frames import USER
-from memlens.model.graph import NONE
+from memlens.model.graph import JAVA_KINDS, NONE
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import LineLink, ObjectsLink
@@ -62,7 +62,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             )
             # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
             has_name = _has_names(case, first) and (
-                first.object != path.root.object or case.info.kind != "hprof"
+                first.object != path.root.object or case.info.kind not in JAVA_KINDS
             )
             if not kinds or case.info.kind == "v8" or has_name:
                 return path_part

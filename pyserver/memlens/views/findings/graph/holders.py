@@ -7,6 +7,7 @@ import numpy as np
 
 from memlens.model.distinct import distinct
 from memlens.model.frames import USER
+from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
@@ -38,7 +39,8 @@ LEAST_COLLECTED = 100
 """So many objects of one type that one object holds are a collection, of whatever type that is."""
 _PYTHON = ("type", "module", "function")
 _CODE = {
-    "hprof": ("java.lang.Class",), "ruby": ("Class", "Module"), "python": _PYTHON, "pyheap": _PYTHON,
+    **dict.fromkeys(JAVA_KINDS, ("java.lang.Class",)), "ruby": ("Class", "Module"),
+    "python": _PYTHON, "pyheap": _PYTHON,
 }  # fmt: skip
 _STACK = "Thread"
 """What has the stack of a thread in its own bytes, which every program of Ruby has."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import counted, distinct
+from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ObjectColumns
 from memlens.texts import phrase
@@ -44,7 +45,7 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
     that reflection makes for a single class.
     """
     types, objects, stored = case.snapshot.types, case.snapshot.objects, case.snapshot.references
-    if types.object is None or case.info.kind != "hprof":
+    if types.object is None or case.info.kind not in JAVA_KINDS:
         return
     names, counts = counted(types.name)
     repeated = np.flatnonzero(np.isin(types.name, names[counts >= LEAST_LOADERS]) & (types.object != NEVER))
@@ -147,7 +148,7 @@ def weak_references(case: GraphCase) -> Iterator[Ranked]:
     to the thread local: they are never cleared, although nothing else refers to these. Such a reference dominates its
     referent. Of dumps of Java and Android.
     """
-    if case.info.kind != "hprof":
+    if case.info.kind not in JAVA_KINDS:
         return
     stored, objects = case.snapshot.references, case.snapshot.objects
     weak = kinds_where(case.snapshot, lambda kind: kind.strength in ("weak", "soft", "phantom"))

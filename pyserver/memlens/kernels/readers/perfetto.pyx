@@ -1,0 +1,434 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Reads a trace of Perfetto: where its packets about heaps are, and the objects of ART's heap graphs.
+
+Source: ``protos/perfetto/trace/trace_packet.proto`` and ``protos/third_party/android/art/heap_graph.proto`` of Perfetto.
+Unknown fields are skipped; repeated numbers may be packed or not. No number from the file is used as an index here.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from memlens.kernels.base.owner cimport Owner
+from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.readers.protobuf cimport (
+    BYTES, E_BAD_WIRE, E_OK, FIXED32, FIXED64, VARINT, Reader, done, fail, inside, is_wire, more, numbers, push,
+    read_length, reader_of, skip, varint
+)
+
+OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY = range(5)
+"""Statuses."""
+
+HEAP_GRAPH, PROFILE, COMPRESSED, MAPPING, PROCESSES = range(5)
+"""What a packet has."""
+
+cdef enum:
+    P_HEAP_GRAPH, P_PROFILE, P_COMPRESSED, P_MAPPING, P_PROCESSES, P_OTHER
+    PACKET = 1                  # the only field of a trace
+    # the fields of a packet
+    F_PROCESSES = 2
+    F_UID = 3
+    F_TIMESTAMP = 8
+    F_SEQUENCE = 10
+    F_SYNCHRONIZATION = 36
+    F_PROFILE = 37
+    F_COMPRESSED = 50
+    F_HEAP_GRAPH = 56
+    F_MAPPING = 64
+    # the longest packet that is looked into for its first fields
+    HEAD_FIELDS = 16
+
+cdef uint64_t NO_FIELD = 0xFFFFFFFFFFFFFFFF
+
+PACKET_FORMAT = b"T{<Q:start:<Q:end:<Q:sequence:<Q:timestamp:<q:pid:<Q:index:<I:continued:<I:has:}"
+ROOT_FORMAT = b"T{<Q:object:<Q:kind:}"
+EXTRA_FORMAT = b"T{<Q:object:<q:native:<I:width:<I:height:}"
+PART_FORMAT = b"T{<Q:field:<Q:start:<Q:end:}"
+
+cdef struct Packet:
+    uint64_t start          # of the field's bytes
+    uint64_t end
+    uint64_t sequence
+    uint64_t timestamp
+    int64_t pid
+    uint64_t index
+    uint32_t continued
+    uint32_t has
+
+cdef struct Root:
+    uint64_t object
+    uint64_t kind
+
+cdef struct Extra:
+    uint64_t object         # the number of the row of the object
+    int64_t native          # -1: not said
+    uint32_t width
+    uint32_t height
+
+cdef struct Part:
+    uint64_t field
+    uint64_t start
+    uint64_t end
+
+
+def sniff(const uint8_t[::1] head) -> bool:
+    """Return whether the first bytes of a file are those of a trace: a packet, in whose first fields each number has
+    the encoding that it has in a packet, and one is of those that every packet or the first one has.
+    """
+    cdef Reader r, inner
+    cdef uint32_t field, wire
+    cdef bint is_known = False
+    cdef size_t seen = 0
+    if head.shape[0] == 0 or head[0] != (PACKET << 3 | BYTES):
+        return False
+    r = reader_of(&head[0], 1, head.shape[0])
+    with nogil:
+        inner = reader_of(r.data, 0, 0)
+        # the head may end within the packet
+        inner.end = <size_t> varint(&r)
+        if inner.end == 0 or r.status != E_OK:
+            fail(&r, E_BAD_WIRE)
+        else:
+            inner.end = r.at + inner.end if inner.end < r.end - r.at else r.end
+            inner.at = r.at
+        while r.status == E_OK and seen < HEAD_FIELDS and more(&inner, &field, &wire):
+            seen += 1
+            if field in (F_UID, F_TIMESTAMP, F_SEQUENCE):
+                is_known = is_known or wire == VARINT
+                if wire != VARINT:
+                    fail(&inner, E_BAD_WIRE)
+            elif field in (F_PROCESSES, F_SYNCHRONIZATION, F_PROFILE, F_COMPRESSED, F_HEAP_GRAPH, F_MAPPING, 6, 33, 89):
+                # also clocks, the configuration, the trace's id
+                is_known = is_known or wire == BYTES
+                if wire != BYTES:
+                    fail(&inner, E_BAD_WIRE)
+            elif wire == VARINT and field == 1:
+                # a pprof profile begins with two small numbers
+                fail(&inner, E_BAD_WIRE)
+            skip(&inner, wire)
+        if inner.status == E_BAD_WIRE:
+            is_known = False
+    return is_known and r.status == E_OK
+
+
+cdef class Packets(Owner):
+    """Finds the packets about heaps among the bytes of a trace, in steps.
+
+    A row has the bytes of the field that a packet is about, and of a heap graph its process, index and whether it is
+    continued. What comes after the first damage is not looked at.
+    """
+
+    cdef const uint8_t[::1] bytes
+    cdef Reader reader
+    cdef Vector rows
+
+    def __cinit__(self, const uint8_t[::1] data):
+        self.bytes = data
+        self.reader = reader_of(&data[0] if data.shape[0] else NULL, 0, data.shape[0])
+        self.own_table("packets", &self.rows, sizeof(Packet), PACKET_FORMAT)
+
+    @property
+    def offset(self) -> int:
+        """The offset of the next packet, or of the first damage."""
+        return self.reader.wrong if self.reader.status else self.reader.at
+
+    @property
+    def status(self) -> int:
+        """OK, or what damage there is."""
+        return self.reader.status
+
+    def run(self, uint64_t limit) -> int:
+        """Look at the packets that begin before the byte ``limit``; 1 if there are others, else 0, or NO_MEMORY."""
+        cdef uint32_t field, wire
+        cdef Reader inner
+        cdef Reader *r = &self.reader
+        with nogil:
+            while r.at < limit and more(r, &field, &wire):
+                if field == PACKET and wire == BYTES:
+                    inner = inside(r)
+                    self.packet(&inner)
+                    done(r, &inner)
+                else:
+                    skip(r, wire)
+        if r.status == NO_MEMORY:
+            return NO_MEMORY
+        return 1 if r.status == E_OK and r.at < r.end else 0
+
+    cdef void packet(self, Reader *r) noexcept nogil:
+        cdef Packet row
+        cdef uint32_t field, wire, has = P_OTHER
+        cdef uint64_t length
+        row.start = row.end = row.sequence = row.timestamp = row.index = 0
+        row.pid = 0
+        row.continued = 0
+        while more(r, &field, &wire):
+            if field == F_TIMESTAMP and wire == VARINT:
+                row.timestamp = varint(r)
+            elif field == F_SEQUENCE and wire == VARINT:
+                row.sequence = varint(r)
+            elif wire == BYTES and field in (F_HEAP_GRAPH, F_PROFILE, F_COMPRESSED, F_MAPPING, F_PROCESSES):
+                has = (P_HEAP_GRAPH if field == F_HEAP_GRAPH else P_PROFILE if field == F_PROFILE else
+                       P_COMPRESSED if field == F_COMPRESSED else P_MAPPING if field == F_MAPPING else P_PROCESSES)
+                length = read_length(r)
+                row.start, row.end = r.at, r.at + length
+                r.at += length
+            else:
+                skip(r, wire)
+        if has == P_OTHER or r.status != E_OK:
+            return
+        row.has = has
+        if has == P_HEAP_GRAPH:
+            self.head(r, &row)
+        push(r, &self.rows, &row)
+
+    cdef void head(self, Reader *r, Packet *row) noexcept nogil:
+        """What a heap graph's message says of itself."""
+        cdef Reader inner = reader_of(r.data, row.start, row.end)
+        cdef uint32_t field, wire
+        while more(&inner, &field, &wire):
+            if wire == VARINT and field == 1:
+                # an int32
+                row.pid = <int64_t> varint(&inner)
+            elif wire == VARINT and field == 5:
+                row.continued = varint(&inner) != 0
+            elif wire == VARINT and field == 6:
+                row.index = varint(&inner)
+            else:
+                skip(&inner, wire)
+
+
+cdef class Objects(Owner):
+    """The objects of one heap graph, of its messages in their order.
+
+    References are in the order of each object's fields, null included, then those that the runtime itself has. The
+    types and the names are left where they are, as parts with the numbers of their fields.
+    """
+
+    cdef Vector ids, types, sizes, heaps, ends, targets, fields, is_runtime, roots, extras, parts
+    cdef Vector names, runtime
+    cdef uint64_t last_id, last_heap
+    cdef readonly uint64_t broken
+    """Objects left out because their message is damaged, with what follows it in its packet, or because it has another
+    number of fields than of references."""
+
+    def __cinit__(self):
+        cdef uint64_t zero = 0
+        self.own_table("ids", &self.ids, 8, b"Q")
+        self.own_table("types", &self.types, 8, b"Q")
+        self.own_table("sizes", &self.sizes, 8, b"Q")
+        self.own_table("heaps", &self.heaps, 8, b"Q")
+        self.own_table("starts", &self.ends, 8, b"Q")
+        self.own_table("targets", &self.targets, 8, b"Q")
+        self.own_table("fields", &self.fields, 8, b"Q")
+        self.own_table("is_runtime", &self.is_runtime, 1, b"B")
+        self.own_table("roots", &self.roots, sizeof(Root), ROOT_FORMAT)
+        self.own_table("extras", &self.extras, sizeof(Extra), EXTRA_FORMAT)
+        self.own_table("parts", &self.parts, sizeof(Part), PART_FORMAT)
+        self.own(&self.names, 8)
+        self.own(&self.runtime, 8)
+        if vector_push(&self.ends, &zero) < 0:
+            raise MemoryError
+
+    @property
+    def part_count(self) -> int:
+        """How many parts there are so far."""
+        return self.parts.count
+
+    def add(self, const uint8_t[::1] data, uint64_t start, uint64_t end) -> int:
+        """Add a message of a heap graph, at ``data[start:end]``; returns its status. Raises ValueError for bytes that
+        aren't there."""
+        cdef Reader r
+        if start > end or end > <uint64_t> data.shape[0]:
+            raise ValueError("the message is not within the data")
+        if start == end:
+            return OK
+        r = reader_of(&data[0], start, end)
+        with nogil:
+            self.message(&r)
+        return r.status
+
+    cdef void message(self, Reader *r) noexcept nogil:
+        cdef Reader inner
+        cdef uint32_t field, wire
+        cdef Part part
+        while more(r, &field, &wire):
+            if field == 2 and wire == BYTES:
+                inner = inside(r)
+                self.object(&inner)
+                if inner.status != E_OK:
+                    self.broken += 1
+                done(r, &inner)
+            elif field == 7 and wire == BYTES:
+                inner = inside(r)
+                self.root(&inner)
+                done(r, &inner)
+            elif field in (4, 8, 9) and wire == BYTES:
+                part.field = field
+                inner = inside(r)
+                part.start, part.end = inner.at, inner.end
+                push(r, &self.parts, &part)
+            else:
+                skip(r, wire)
+
+    cdef void object(self, Reader *r) noexcept nogil:
+        cdef uint32_t field, wire
+        cdef uint64_t id = 0, type = 0, size = 0, base = 0, heap = self.last_heap, first = self.targets.count, each
+        cdef uint64_t row = self.ids.count
+        cdef uint8_t no = 0, yes = 1
+        cdef bint is_delta = False
+        cdef Extra extra
+        extra.object, extra.native, extra.width, extra.height = row, -1, 0, 0
+        self.names.count = self.runtime.count = 0
+        while more(r, &field, &wire):
+            if field == 4:
+                numbers(r, wire, &self.names)
+            elif field == 5:
+                numbers(r, wire, &self.targets)
+            elif field == 10:
+                numbers(r, wire, &self.runtime)
+            elif wire != VARINT:
+                skip(r, wire)
+            elif field == 1:
+                id, is_delta = varint(r), False
+            elif field == 7:
+                id, is_delta = varint(r), True
+            elif field == 2:
+                type = varint(r)
+            elif field == 3:
+                size = varint(r)
+            elif field == 6:
+                base = varint(r)
+            elif field == 8:
+                extra.native = <int64_t> varint(r)
+            elif field == 9:
+                heap = varint(r)
+            elif field == 13:
+                extra.width = <uint32_t> varint(r)
+            elif field == 14:
+                extra.height = <uint32_t> varint(r)
+            else:
+                skip(r, wire)
+        if r.status == E_OK:
+            # also for one that is left out
+            self.last_id = self.last_id + id if is_delta else id
+            self.last_heap = heap
+            if self.names.count and self.names.count != self.targets.count - first:
+                self.broken += 1
+                self.targets.count = first
+                return
+        else:
+            self.targets.count = first
+            return
+        for each in range(first, self.targets.count):
+            if (<uint64_t *> self.targets.data)[each]:
+                (<uint64_t *> self.targets.data)[each] += base
+            push(r, &self.fields, &(<uint64_t *> self.names.data)[each - first] if self.names.count else &NO_FIELD)
+            push(r, &self.is_runtime, &no)
+        for each in range(self.runtime.count):
+            push(r, &self.targets, &(<uint64_t *> self.runtime.data)[each])
+            push(r, &self.fields, &NO_FIELD)
+            push(r, &self.is_runtime, &yes)
+        each = self.targets.count
+        push(r, &self.ids, &self.last_id)
+        push(r, &self.types, &type)
+        push(r, &self.sizes, &size)
+        push(r, &self.heaps, &heap)
+        push(r, &self.ends, &each)
+        if extra.native != -1 or extra.width or extra.height:
+            push(r, &self.extras, &extra)
+
+    cdef void root(self, Reader *r) noexcept nogil:
+        cdef uint32_t field, wire
+        cdef size_t first = self.roots.count, each
+        cdef uint64_t kind = 0
+        cdef Root row
+        self.names.count = 0
+        while more(r, &field, &wire):
+            if field == 1:
+                numbers(r, wire, &self.names)
+            elif field == 2 and wire == VARINT:
+                kind = varint(r)
+            else:
+                skip(r, wire)
+        for each in range(self.names.count):
+            row.object, row.kind = (<uint64_t *> self.names.data)[each], kind
+            push(r, &self.roots, &row)
+
+
+def type_at(const uint8_t[::1] data, uint64_t start, uint64_t end) -> tuple:
+    """A type's message as its id, its class's name, location, size, superclass, kind, class loader, and the fields
+    that its class declares.
+
+    What is damaged in it is missing. Raises ValueError for bytes that aren't there.
+    """
+    cdef Reader r
+    cdef uint32_t field, wire
+    cdef uint64_t length, value
+    cdef list declared = []
+    cdef bytes name = b""
+    cdef list found = [0, b"", 0, 0, 0, 0, 0, declared]
+    cdef Reader inner
+    if start > end or end > <uint64_t> data.shape[0]:
+        raise ValueError("the message is not within the data")
+    if start < end:
+        r = reader_of(&data[0], start, end)
+        while more(&r, &field, &wire):
+            if field == 3 and wire == BYTES:
+                length = read_length(&r)
+                name = PyBytes_FromStringAndSize(<const char *> r.data + r.at, <Py_ssize_t> length)
+                r.at += length
+            elif field == 6 and wire == BYTES:
+                inner = inside(&r)
+                while inner.at < inner.end and inner.status == E_OK:
+                    value = varint(&inner)
+                    if inner.status == E_OK:
+                        declared.append(value)
+                done(&r, &inner)
+            elif wire == VARINT:
+                value = varint(&r)
+                if field == 6:
+                    declared.append(value)
+                elif field == 1:
+                    found[0] = value
+                elif field == 2:
+                    found[2] = value
+                elif field == 4:
+                    found[3] = value
+                elif field == 5:
+                    found[4] = value
+                elif field == 7:
+                    found[5] = value
+                elif field == 8:
+                    found[6] = value
+            else:
+                skip(&r, wire)
+    found[1] = name
+    return tuple(found)
+
+
+def fields_of(const uint8_t[::1] data, uint64_t start, uint64_t end) -> list:
+    """The fields of any message: pairs of a number and a number or bytes; those of a fixed size are left out.
+
+    Ends at the first damage. Raises ValueError for bytes that aren't there.
+    """
+    cdef Reader r
+    cdef uint32_t field, wire
+    cdef uint64_t length
+    cdef list found = []
+    if start > end or end > <uint64_t> data.shape[0]:
+        raise ValueError("the message is not within the data")
+    if start == end:
+        return found
+    r = reader_of(&data[0], start, end)
+    while more(&r, &field, &wire):
+        if wire == VARINT:
+            length = varint(&r)
+            if r.status == E_OK:
+                found.append((field, length))
+        elif wire == BYTES:
+            length = read_length(&r)
+            if r.status == E_OK:
+                found.append((field, PyBytes_FromStringAndSize(<const char *> r.data + r.at, <Py_ssize_t> length)))
+            r.at += length
+        else:
+            skip(&r, wire)
+    return found
