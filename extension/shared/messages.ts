@@ -271,7 +271,15 @@ export type ToWebviewMessage =
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }
   /** A frame's file was not found: of a trace shown in the stack panel, not as a popup. */
-  | { type: 'sourceMissing'; file: string; line: number; lookedFor: readonly string[]; advice?: string }
+  | {
+      type: 'sourceMissing';
+      file: string;
+      line: number;
+      lookedFor: readonly string[];
+      advice?: string;
+      /** Whether the build tool of the workspace can be asked for the sources of libraries. */
+      downloadable?: boolean;
+    }
   /** The snapshot that it is compared with, or null; `fresh` if the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
   /** The heap dumps over time, in their order; empty without any beside the view's own. */
@@ -302,6 +310,8 @@ export type FromWebviewMessage =
   /** Open the source of an object of a heap dump or, by `kind`, of a type, by their numbers. */
   | { type: 'openObjectSource'; object: number | null; kind: number | null; beside: boolean }
   | { type: 'locate'; what: 'file' | 'folder'; file: string; line: number }
+  /** Download the sources of the workspace's libraries, and look for the source that was missing again. */
+  | { type: 'downloadSources' }
   | { type: 'bookmark'; change: BookmarkChange }
   | { type: 'chooseOther' }
   /** Choose the heap dumps of a series, or have none. */

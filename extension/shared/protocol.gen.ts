@@ -1886,6 +1886,9 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
+/** A build tool has downloaded sources or classes, which the next search must see. */
+export type LibrariesChangedParams = Record<string, never>;
+
 /**
  * A file in an archive that declares the type, a class file if it has to be decompiled.
  *
@@ -3476,6 +3479,7 @@ export interface Requests {
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
+  'memlens/librariesChanged': { params: LibrariesChangedParams; result: Done };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
   'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };

@@ -25,6 +25,7 @@ import { copyLink, registerLinks } from './links/open';
 import { Server } from './server/client';
 import { ServerStatus } from './server/status';
 import { ArchivedFiles } from './source/archived';
+import { registerDownloadCommand, SourceDownloads } from './source/downloads';
 import { LibrarySources } from './source/libraries';
 import { SourceOpener } from './source/open';
 import { registerTools } from './tools';
@@ -36,7 +37,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const memory = context.workspaceState;
   const server = new Server(context, log);
   running = server;
-  const sources = new SourceOpener(server, memory, new LibrarySources(server, log));
+  const downloads = new SourceDownloads(context.globalStorageUri, server, log);
+  const sources = new SourceOpener(server, memory, new LibrarySources(server, log), downloads);
   const editors: SnapshotEditorProvider = new SnapshotEditorProvider(
     context.extension,
     server,
@@ -45,6 +47,7 @@ export function activate(context: vscode.ExtensionContext): void {
       openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
       openObjectSource: (view, object, kind, beside) => sources.openObject(view, object, kind, beside),
       locate: (view, what, file, line) => sources.locate(view, what, file, line),
+      downloadSources: (view) => sources.download(view),
       openAsText,
       choosePython,
       chooseOther: (view) => chooseOther(view, editors),
@@ -71,6 +74,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerCompareCommands(editors),
     registerDumpCommand(editors, server),
     registerRecordCommands(editors, server),
+    registerDownloadCommand(downloads),
     registerRedactCommand(editors, server),
     registerLinks(editors),
     registerOpenCommands(context.extensionUri, editors),

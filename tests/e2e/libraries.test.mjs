@@ -1,5 +1,5 @@
 // The source of classes that no file of the workspace declares: what a language extension knows, archives on this
-// machine, what a decompiler makes of a class file, and what is said where there is nothing.
+// machine, what a decompiler makes of a class file, and what is said where there is nothing: a build tool may download it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,8 @@ import { SnapshotView, boxesStandStill, until } from './view.mjs';
 const FILE = 'sessions.hprof.zst';
 const SOURCE = path.join(ROOT, 'tests/fixtures/heap/src/Sessions.java');
 const archives = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-archives-'));
+/** What Maven would download. */
+const repository = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-repository-'));
 const javaHome = process.env.JAVA_HOME;
 /** Stands in for a Java that runs CFR, which knows one class. It takes as long as its file "slow" is there. */
 const JAVA = `#!${process.execPath}
@@ -61,6 +63,17 @@ before(async () => {
   mkdirSync(workspace);
   cpSync(path.join(ROOT, 'tests/fixtures/heap', FILE), path.join(workspace, FILE));
   writeFileSync(path.join(workspace, 'README.md'), '# A dump without its program\n');
+  writeFileSync(path.join(workspace, 'pom.xml'), '<project/>\n');
+  const later = path.join(repository, 'java/lang/module');
+  mkdirSync(later, { recursive: true });
+  writeFileSync(
+    path.join(later, 'ModuleDescriptor.java'),
+    'package java.lang.module;\n\npublic class ModuleDescriptor {}\n',
+  );
+  const jar = path.join(repository, 'modules-1.0-sources.jar');
+  execFileSync(venvProgram('python'), ['-m', 'zipfile', '-c', jar, 'java'], { cwd: repository });
+  const mvnw = `#!/bin/sh\n[ "$*" = dependency:sources ] && cp '${jar}' '${archives}' && echo "resolved in $PWD"\n`;
+  writeFileSync(path.join(workspace, 'mvnw'), mvnw, { mode: 0o755 });
   const made = 'import sys; from pathlib import Path; from tests.python.java_classes import jar; ';
   const library = path.join(workspace, 'target/library.jar');
   const collections = 'java/util/ImmutableCollections';
@@ -88,7 +101,7 @@ after(async () => {
   await vscode?.close();
   if (javaHome === undefined) delete process.env.JAVA_HOME;
   else process.env.JAVA_HOME = javaHome;
-  rmSync(archives, { recursive: true, force: true });
+  for (const folder of [archives, repository]) rmSync(folder, { recursive: true, force: true });
 });
 
 /** Shows the first object of a type, and asks for its source. */
@@ -184,6 +197,20 @@ test('where there is no source, the view says what was looked for and what to do
   assert.match(text, /redhat\.java/);
   assert.deepEqual(await view.violations(), []);
   await vscode.screenshot('library-missing');
+});
+
+test('what Maven has downloaded in a terminal on request is shown at once', async () => {
+  await view.locator('.heap-missing').getByRole('button', { name: 'Download Sources…' }).click();
+  const pick = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'pom.xml' });
+  await pick.waitFor();
+  assert.match(await pick.innerText(), /\.\/mvnw dependency:sources/);
+  await vscode.screenshot('library-download');
+  await pick.click();
+  await vscode.atLine('ModuleDescriptor.java', 3);
+  const breadcrumbs = vscode.page.locator('.editor-group-container.active .breadcrumbs-below-tabs');
+  await breadcrumbs.filter({ hasText: 'modules-1.0-sources.jar' }).waitFor();
+  await vscode.page.locator('.terminal-wrapper.active').waitFor();
+  await vscode.screenshot('library-downloaded');
 });
 
 test('nothing failed on the console', () => {

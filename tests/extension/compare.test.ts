@@ -25,6 +25,7 @@ async function openView(): Promise<SnapshotView> {
     choosePython: () => Promise.resolve(false),
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
+    downloadSources: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
     chooseSeries: () => Promise.resolve(),
     changeBookmarks: () => Promise.resolve(),

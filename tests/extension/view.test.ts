@@ -24,6 +24,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
     openObjectSource: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
+    downloadSources: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
     changeBookmarks: () => Promise.resolve(),
     openAsText: (target: vscode.Uri) => {

@@ -115,14 +115,20 @@ def test_a_file_need_not_lie_in_the_folders_of_its_package(home: Path) -> None:
     assert text_of(path, "commonMain/Job.kt") == text
 
 
-def test_an_archive_that_comes_later_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("said", [True, False])
+def test_an_archive_that_comes_later_is_found(
+    home: Path, monkeypatch: pytest.MonkeyPatch, said: bool
+) -> None:
     named = home / "libs"
     archives = archives_of(named)
     archives.begin()
     assert archives.find("hprof", ENTRY, threading.Event()).declared == []
     written(named / "cache-sources.jar", com__acme__cache__Cache=CACHE.format(version=1))
     assert archives.find("hprof", ENTRY, threading.Event()).declared == [], "the list is a moment old"
-    monkeypatch.setattr(archives_module, "_LISTED_S", 0.0)
+    if said:
+        archives.changed()
+    else:
+        monkeypatch.setattr(archives_module, "_LISTED_S", 0.0)
     assert len(archives.find("hprof", ENTRY, threading.Event()).declared) == 1
 
 
@@ -218,6 +224,13 @@ def test_the_server_asks_once_which_version_is_meant(
     assert str(libraries) in gone["looked_for"]
     assert "source archives (*-sources.jar, src.zip) in " in gone["looked_for"]
     assert type_of(server, snapshot, "int[]")["looked_for"] == ""
+    # what a build tool has downloaded meanwhile is found at once
+    written(
+        libraries / "gone-1.0-sources.jar", com__acme__cache__Gone="package com.acme.cache;\nclass Gone { }\n"
+    )
+    assert type_of(server, snapshot, "com.acme.cache.Gone")["found"] is None
+    server.request("memlens/librariesChanged", {})
+    assert type_of(server, snapshot, "com.acme.cache.Gone")["found"]["line"] == 2
     with pytest.raises(RpcError):
         server.request("memlens/archivedText", {**place, "member": "../secret"})
 

@@ -227,6 +227,11 @@ CASES: dict[str, Case] = {
         "github.com/x/y", ("/go/src/app/vendor/github.com/x/y/a/b/z.go", "app/vendor/github.com/x/y/z.go"),
         ("/home/me/vendor/main.go", "/home/me/vendors/github.com/x/y/z.go"),
     ),
+    "JRuby's jar": Case(
+        "Ruby's library",
+        ("uri:classloader:/META-INF/jruby.home/lib/ruby/stdlib/set.rb",),
+        ("/home/me/app/set.rb", "app/uri:classloader:/set.rb"),
+    ),
     "Rust's sources": Case(
         "Rust's library",
         ("/rustc/9fc6b43126469e3858e2fe86cafb4f0fd5068869/library/alloc/src/vec/mod.rs", "/rustc/1.75.0/library/x.rs",

@@ -463,7 +463,12 @@ test('the overview, and the details of an object', async () => {
   await drawn();
   assert.equal(marked(), 2, 'what that refers to leads back to it');
   assertTranslated(details, 'references');
-  inspector.sourceMissing({ text: 'σ <b>λ</b>', lookedFor: ['/σ/λ.π', '<i>λ.π</i> σ'], advice: 'Π' });
+  inspector.sourceMissing({
+    text: 'σ <b>λ</b>',
+    lookedFor: ['/σ/λ.π', '<i>λ.π</i> σ'],
+    advice: 'Π',
+    downloadable: true,
+  });
   await drawn();
   const missing = [...details.querySelectorAll('.heap-missing > p, .heap-missing li')];
   assert.match(missing[0]?.textContent ?? '', /^σ <b>λ<\/b> /);

@@ -3,6 +3,7 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import { bytes } from '../../shared/bytes';
 import type { PageRow, ProcessRow } from '../../shared/protocol.gen';
+import { withoutIcons } from '../base/texts';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
@@ -123,9 +124,4 @@ export function nameOfDump({ name, ending }: Pick<Program, 'name' | 'ending'>, n
   const date = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
   const time = `${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`;
   return `${base === '' ? 'heap' : base}-${date}-${time}${ending}`;
-}
-
-/** VS Code would draw `$(name)` as an icon. */
-function withoutIcons(text: string): string {
-  return text.replaceAll('$(', '\\$(');
 }

@@ -33,6 +33,8 @@ export interface ViewHost {
   ): Promise<void>;
   /** Lets the user say where a file is that was not found. */
   locate(view: SnapshotView, what: 'file' | 'folder', file: string, line: number): Promise<void>;
+  /** Lets a build tool download the sources of libraries, and opens the source that was missing if it is there then. */
+  downloadSources(view: SnapshotView): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
   /** Lets the user choose the Python that has memray; false if none was chosen. */
   choosePython(): Promise<boolean>;
@@ -377,6 +379,9 @@ export class SnapshotView extends Disposable {
           return;
         case 'locate':
           await this.host.locate(this, message.what, message.file, message.line);
+          return;
+        case 'downloadSources':
+          await this.host.downloadSources(this);
           return;
         case 'bookmark':
           await this.host.changeBookmarks(this, message.change);

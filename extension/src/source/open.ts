@@ -5,6 +5,7 @@ import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
 import { openCell } from './cells';
+import type { SourceDownloads } from './downloads';
 import type { LibrarySources } from './libraries';
 import { locate } from './locate';
 
@@ -22,10 +23,14 @@ const SHOWS_MISSING: Record<SnapshotInfo['model'], boolean> = {
 
 /** Opens the source of a frame beside the view it was clicked in. */
 export class SourceOpener {
+  /** What each view looked for last in vain. */
+  readonly #missed = new WeakMap<SnapshotView, () => Promise<void>>();
+
   constructor(
     private readonly server: Server,
     private readonly memory: vscode.Memento,
     private readonly libraries: LibrarySources,
+    private readonly downloads: SourceDownloads,
   ) {}
 
   /** Open a frame's source. `file` is as in the snapshot, `line` counts from 1; 0 means that the line is unknown. */
@@ -80,7 +85,21 @@ export class SourceOpener {
     const found = await this.libraries.find({ ...params, type, declared }, this.#choose.bind(this));
     if (found === null) return;
     if ('uri' in found) await showSource(view, { ...found, changed: null }, column);
-    else view.send({ ...missing, lookedFor: [...lookedFor, ...found.lookedFor], advice: found.advice });
+    else {
+      const downloadable = declared.language === 'jvm' && (await this.downloads.areOffered());
+      this.#missed.set(view, () => this.openObject(view, object, kind, beside));
+      view.send({
+        ...missing,
+        lookedFor: [...lookedFor, ...found.lookedFor],
+        advice: found.advice,
+        downloadable,
+      });
+    }
+  }
+
+  /** Let a build tool download the sources of libraries, and look again for what was missing. */
+  async download(view: SnapshotView): Promise<void> {
+    if (await this.downloads.run()) await this.#missed.get(view)?.();
   }
 
   /** Let the user say where a file is, and open it. */

@@ -25,7 +25,7 @@ from memlens.store.tables.fill import fill, remove
 from memlens.texts import phrase
 from memlens.units import plain, shortened
 from memlens.views.sql.query import SqlSession
-from memlens.views.sql.schema import SqlSchema, schema
+from memlens.views.sql.schema import SqlSchema, schema_of
 
 TABLE_ROWS = 1_000
 _WIDEST_CELL = 60
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.schema:
         if options.csv:
             raise BadRequestError(phrase("The tables and their columns are printed as text or with --json"))
-        tables = ask(options, lambda snapshot: schema(snapshot.info))
+        tables = ask(options, schema_of)
         if options.json:
             json_line(tables)
         else:

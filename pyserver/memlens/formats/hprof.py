@@ -21,6 +21,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_fields import Fields
 from memlens.formats.hprof_images import Elements, images_of
+from memlens.formats.hprof_jruby import add_ruby_frames
 from memlens.formats.hprof_names import add_names
 from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
@@ -225,12 +226,13 @@ def _graph(
     numbers, types = types_of(references, numbers)
     spaces, space = roots.spaces(len(ids))
     allocated = stacks.of_objects(serials)
+    stored = References(starts, targets, kinds, labels)
+    fields = Fields(numbers, types, stored, values, records.text_at, records.named)
+    mark_out_of_memory(threads, stacks.frames)
+    add_ruby_frames(threads, stacks, fields, names)
     frames, places = stacks.finish(types)
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)
-    stored = References(starts, targets, kinds, labels)
-    mark_out_of_memory(threads, stacks.frames)
-    fields = Fields(numbers, types, stored, values, records.text_at, records.named)
     add_states(threads, records.named, fields)
     natives, impossible = natives_of(fields, android=declared)
     notices += counted_notices(impossible_natives=impossible, shared_stacks=stacks.left_out)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from memlens.formats.jruby_names import ruby_name
 from memlens.formats.obfuscation import Mapping
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import hprof
@@ -61,7 +62,11 @@ class Stacks:
             file = self._mapped.get(_outermost(class_name), text(source))
             if class_name and file:
                 self._files.setdefault(_outermost(class_name), file)
-            function = f"{name}.{function}" if name else function
+            ruby = ruby_name(function)
+            if ruby is None and ":" in function:
+                # a method that JRuby makes for a call in one of Ruby's
+                file, line = "", 0
+            function = ruby or (f"{name}.{function}" if name else function)
             # lines below 1 mean: unknown, compiled, native
             yield profiled_frame(_in_package(class_name, file), line, function)
 
@@ -95,6 +100,10 @@ class Stacks:
         found = self.frames[frame]
         file = found.file.rpartition("/")[2]
         return f"{found.function} ({file}:{found.line})" if found.line else found.function
+
+    def text(self, number: int) -> str:
+        """A text of the file."""
+        return self._records.text_at(number)
 
     def thread_name(self, number: int) -> int:
         """The number of the text that the mapping has for a thread's name."""
@@ -159,6 +168,9 @@ def _outermost(class_name: str) -> str:
 def _in_package(class_name: str, file: str) -> str:
     """Return the file in the folders of its class's package, which distinguish it from others of the same name."""
     package = class_name.rpartition("/")[0]
+    if "/" in file:
+        # JRuby writes paths, Java's compiler names alone
+        package = ""
     return shortened(f"{package}/{file}" if package and file else file, MOST_PATH)
 
 

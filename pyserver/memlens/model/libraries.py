@@ -28,9 +28,9 @@ from memlens.result_cache import remembered
 PYTHON, CPYTHON, TORCH, GENERATED, NODE, JAVA, QT = (
     "Python's library", "CPython", "PyTorch's C++", "generated code", "Node's library", "Java's library", "Qt",
 )  # fmt: skip
-GO, RUST, CPP, C, SYSTEM, DEBUGGER, DATABRICKS, AZURE_ML = (
-    "Go's library", "Rust's library", "C++'s library", "the C library", "the system", "the debugger", "Databricks",
-    "Azure ML",
+GO, RUBY, RUST, CPP, C, SYSTEM, DEBUGGER, DATABRICKS, AZURE_ML = (
+    "Go's library", "Ruby's library", "Rust's library", "C++'s library", "the C library", "the system",
+    "the debugger", "Databricks", "Azure ML",
 )  # fmt: skip
 
 Where = Literal["path", "cut", "name", "function", "module"]
@@ -237,6 +237,8 @@ RULES: tuple[Rule, ...] = (
     _rule("Go's vendored modules", "path", "{package}",
           r"(?:^|/)vendor/(?P<package>(?:github\.com|gitlab\.com|bitbucket\.org)/[^/]+/[^/]+|golang\.org/x/[^/]+|"
           r"[^/]+\.[^/]+/[^/]+)/(?:.+/)?[^/]+\.(?:go|s|c|h)$", "vendor/"),
+    # what JRuby has in its jar
+    _rule("JRuby's jar", "path", RUBY, r"^uri:classloader:/", "uri:classloader:"),
     # Rust
     _rule("Rust's sources", "path", RUST,
           r"^/?rustc/[0-9a-f.]+/|/\.rustup/toolchains/|/rustlib/src/rust/|^/usr/src/rustc-[^/]+/", "rust"),

@@ -138,8 +138,12 @@ class Archives:
     def settings_changed(self) -> None:
         """List anew when something is searched for, if the settings name other archives now."""
         if self._listed is not None and self._named() != self._listed_for:
-            self._stop.set()
-            self._listed = None
+            self.changed()
+
+    def changed(self) -> None:
+        """List anew when something is searched for: archives were added."""
+        self._stop.set()
+        self._listed = None
 
     def find(self, kind: str, wanted: TypeName, stop: threading.Event) -> Found:
         """Search for the declarations of a type of a dump of ``kind``; blocks. An event that is set ends it early."""

@@ -171,9 +171,15 @@ interface MissingSource {
   readonly text: string;
   readonly lookedFor: readonly string[];
   readonly advice: string;
+  /** Whether a build tool can download it perhaps. */
+  readonly downloadable: boolean;
 }
 
-function Missing({ text, lookedFor, advice }: MissingSource): VNode {
+interface MissingProps extends MissingSource {
+  readonly download: () => void;
+}
+
+function Missing({ text, lookedFor, advice, downloadable, download }: MissingProps): VNode {
   return (
     <div class="heap-missing">
       <p>{lookedFor.length === 0 ? text : `${text} ${t('Memlens looked for:')}`}</p>
@@ -187,6 +193,13 @@ function Missing({ text, lookedFor, advice }: MissingSource): VNode {
         </ul>
       )}
       {advice !== '' && <p>{visible(advice)}</p>}
+      {downloadable && (
+        <div class="heap-actions">
+          <button type="button" class="button" onClick={download}>
+            {t('Download Sources…')}
+          </button>
+        </div>
+      )}
     </div>
   );
 }
@@ -217,7 +230,9 @@ function Details({ answer, missing, context, close }: DetailsProps): VNode {
       </header>
       <div class="panel-body">
         {shown !== null && <Note selection={selectionOf(shown)} context={context} />}
-        {shown !== null && missing.value !== null && <Missing {...missing.value} />}
+        {shown !== null && missing.value !== null && (
+          <Missing {...missing.value} download={() => context.api.post({ type: 'downloadSources' })} />
+        )}
         {shown === null ? (
           <p class="hint">{t('Select a box, a type or an object.')}</p>
         ) : shown.is === 'object' ? (

@@ -108,12 +108,12 @@ export class GraphView implements PartsOwner {
         this.showDefinition(message.file, message.line);
         return;
       case 'sourceMissing': {
-        const { file, lookedFor, advice = '' } = message;
+        const { file, lookedFor, advice = '', downloadable = false } = message;
         const text =
           lookedFor.length === 0
             ? t('The dump doesn’t say where {0} is defined.', visible(file))
             : t('{0} was not found.', visible(baseName(file)));
-        this.parts.inspector.sourceMissing({ text, lookedFor, advice });
+        this.parts.inspector.sourceMissing({ text, lookedFor, advice, downloadable });
         this.failed(new Error(advice === '' ? text : `${text} ${advice}`));
         return;
       }

@@ -10,11 +10,13 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.model.graph import JAVA_KINDS
 from memlens.server.language import spoken
+from memlens.server.protocol.base import Done
 from memlens.server.protocol.libraries import (
     ArchivedTextParams,
     ArchivedTextResult,
     DeclarationParams,
     DeclarationResult,
+    LibrariesChangedParams,
     LibrarySource,
     LibrarySourceResult,
     LocalSource,
@@ -55,6 +57,7 @@ def register(
     registry.listeners.append(snapshots_changed)
     configuration.listeners.append(libraries.sources.settings_changed)
     configuration.listeners.append(libraries.classes.settings_changed)
+    answer(server, "memlens/librariesChanged", libraries.changed)
     answer(server, "memlens/librarySource", libraries.source)
     answer(server, "memlens/libraryClass", libraries.class_file)
     answer(server, "memlens/archivedText", libraries.text)
@@ -71,6 +74,11 @@ class _Libraries:
         self.sources = Archives(SOURCES, lambda: configuration.source_archives, places.of_source)
         self.classes = Archives(CLASSES, lambda: configuration.class_places, places.of_classes)
         self._decompilers = Decompilers(lambda: configuration.decompiling)
+
+    async def changed(self, _: LibrariesChangedParams) -> Done:
+        for archives in (self.sources, self.classes):
+            archives.changed()
+        return Done()
 
     async def source(self, params: TypeParams) -> LibrarySourceResult:
         kind, wanted = self._type(params.snapshot, params.type)

@@ -6,7 +6,7 @@ from memlens.server.protocol.sql import SqlFillParams, SqlParams, SqlSchemaParam
 from memlens.server.sessions.registry import Registry
 from memlens.server.wire import answer
 from memlens.views.sql.pages import SqlAnswer
-from memlens.views.sql.schema import SqlSchema, schema
+from memlens.views.sql.schema import SqlSchema, schema_of
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
@@ -17,7 +17,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
         return await queries.ask(params.query, params.offset, params.limit, params.sort)
 
     async def describe(params: SqlSchemaParams) -> SqlSchema:
-        return schema(registry.get(params.snapshot).info)
+        return await registry.get(params.snapshot).ask_aside(schema_of)
 
     async def fill(params: SqlFillParams) -> SqlState:
         await registry.get(params.snapshot).sql.fill()

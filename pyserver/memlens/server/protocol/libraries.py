@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Line, Requests
+from memlens.server.protocol.base import Done, Line, Requests
 
 Language = Literal["jvm", "dotnet"]
 
@@ -83,7 +83,12 @@ class DeclarationResult(Struct, frozen=True):
     line: Line
 
 
+class LibrariesChangedParams(Struct, frozen=True):
+    """A build tool has downloaded sources or classes, which the next search must see."""
+
+
 REQUESTS: Requests = {
+    "memlens/librariesChanged": (LibrariesChangedParams, Done),
     "memlens/librarySource": (TypeParams, LibrarySourceResult),
     "memlens/libraryClass": (TypeParams, LibrarySourceResult),
     "memlens/archivedText": (ArchivedTextParams, ArchivedTextResult),

@@ -38,7 +38,7 @@ from memlens.views.graph.thread_stacks import thread_with_stack
 from memlens.views.lines.stack import stack as stack_of
 from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.selection.profile_sets import set_at
-from memlens.views.sql.schema import schema
+from memlens.views.sql.schema import schema_of
 from memlens.views.trace.steps.whole import steps_and_growth
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ async def paths(opened: OpenSnapshot, arguments: PathsArguments) -> Any:
 async def sql(opened: OpenSnapshot, arguments: SqlArguments) -> Any:
     """Rows of a query, or what a query may name."""
     if not arguments.query.strip():
-        found = schema(opened.info)
+        found = await opened.ask_aside(schema_of)
         return {
             "tables": [
                 {

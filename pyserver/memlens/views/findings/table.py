@@ -9,6 +9,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
 from memlens.views.findings.graph import (
     buckets,
+    bundles,
     collections,
     dotnet,
     duplicates,
@@ -18,6 +19,7 @@ from memlens.views.findings.graph import (
     slots,
     subscribers,
     threads,
+    wpf,
 )
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import joined
@@ -58,8 +60,15 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     leaks.detached_nodes: ("detached_nodes",),
     leaks.listeners: ("listeners",),
     subscribers.subscribers: ("subscribers",),
+    wpf.bindings: ("bindings",),
+    wpf.value_handlers: ("value_handlers",),
+    wpf.collection_views: ("collection_views",),
+    wpf.named_elements: ("named_elements",),
+    wpf.undo_stacks: ("undo_stacks",),
+    wpf.freezables: ("freezables",),
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
+    bundles.stale_bundles: ("stale_bundles",),
     runtime.finalizers: ("finalizers",),
     runtime.weak_references: ("weak_references",),
     runtime.thread_locals: ("thread_locals",),

@@ -1,5 +1,6 @@
 -- Queries about heap dumps that the editor offers, each below its title.
--- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android.
+-- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
+-- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes
@@ -124,3 +125,20 @@ WHERE o.type = 'byte[]'
 GROUP BY h.type
 ORDER BY bytes DESC
 LIMIT 100;
+
+-- #equinox Bundles of the OSGi framework, those that retain the most first
+SELECT object, bundle_id, symbolic_name, version, state, loaders, stale_loaders, retained_bytes
+FROM bundles
+ORDER BY retained_bytes DESC;
+
+-- #equinox Services of the OSGi framework, and which bundles use them
+SELECT object, service_id, classes, state, symbolic_name, used_by, service, type, retained_bytes
+FROM services
+ORDER BY retained_bytes DESC;
+
+-- #registry Extensions of Eclipse's registry by extension point
+SELECT extension_point, count(*) AS extensions, group_concat(DISTINCT symbolic_name) AS bundles,
+       sum(retained_bytes) AS retained_bytes
+FROM extensions
+GROUP BY extension_point
+ORDER BY extensions DESC;

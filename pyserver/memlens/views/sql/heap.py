@@ -4,7 +4,8 @@
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection; ``collections`` and ``arrays``, which take no object. Of one object
+``contents_of(object)`` of a collection; ``collections``, ``arrays``, and of Eclipse and its
+framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
@@ -31,8 +32,10 @@ from memlens.views.graph.collection_sizes import (
     usage_of_collections,
 )  # fmt: skip
 from memlens.views.graph.contents import contents_of
+from memlens.views.graph.eclipse_registry import extension_points, extensions
 from memlens.views.graph.fields import FieldReader, field_reader
 from memlens.views.graph.objects import references_between
+from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
@@ -100,6 +103,47 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("object", "type", "length", "used", "is_constant"),
         "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
     ),
+    "bundles": HeapFunction(
+        (),
+        (
+            "object",
+            "bundle_id",
+            "symbolic_name",
+            "version",
+            "state",
+            "location",
+            "loaders",
+            "stale_loaders",
+            "retained_bytes",
+        ),
+        "The bundles of the OSGi framework Equinox, also those that are uninstalled and still in memory.",
+    ),
+    "services": HeapFunction(
+        (),
+        (
+            "object",
+            "service_id",
+            "classes",
+            "state",
+            "ranking",
+            "symbolic_name",
+            "used_by",
+            "service",
+            "type",
+            "retained_bytes",
+        ),
+        "The services of the OSGi framework Equinox; `type` and `retained_bytes` are those of the service's object.",
+    ),
+    "extension_points": HeapFunction(
+        (),
+        ("object", "extension_point", "label", "symbolic_name", "extensions", "retained_bytes"),
+        "The extension points of Eclipse's extension registry.",
+    ),
+    "extensions": HeapFunction(
+        (),
+        ("object", "extension_point", "extension", "label", "symbolic_name", "elements", "retained_bytes"),
+        "The extensions in Eclipse's extension registry.",
+    ),
 }
 
 
@@ -117,7 +161,8 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
-        "contents_of": _contents, "collections": _collections, "arrays": _arrays,
+        "contents_of": _contents, "collections": _collections, "arrays": _arrays, "bundles": _bundles,
+        "services": _services, "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))
@@ -328,3 +373,35 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
         *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
     ):
         yield number, names[kind], length, used, None
+
+
+def _bundles(snapshot: Snapshot) -> Iterator[Row]:
+    for each in bundles(snapshot):
+        retained = retained_by_bundle(snapshot, each)
+        yield (
+            each.object, each.id, each.name, each.version, each.state, each.location, len(each.loaders),
+            len(each.stale), retained,
+        )  # fmt: skip
+
+
+def _services(snapshot: Snapshot) -> Iterator[Row]:
+    names, objects = type_names(snapshot), snapshot.objects
+    for each in services(snapshot):
+        own = each.service
+        held = (None, None) if own is None else (names[int(objects.type[own])], int(objects.retained[own]))
+        yield (
+            each.object, each.id, each.classes, each.state, each.ranking, each.bundle, each.used_by, own, *held,
+        )  # fmt: skip
+
+
+def _extension_points(snapshot: Snapshot) -> Iterator[Row]:
+    for each in extension_points(snapshot):
+        yield (*each, int(snapshot.objects.retained[each.object]))
+
+
+def _extensions(snapshot: Snapshot) -> Iterator[Row]:
+    for each in extensions(snapshot):
+        yield (
+            each.object, each.point, each.id or None, each.label, each.contributor, each.elements,
+            int(snapshot.objects.retained[each.object]),
+        )  # fmt: skip

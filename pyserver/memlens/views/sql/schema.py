@@ -1,7 +1,7 @@
 """Descriptions of the tables and functions for SQL, from the schema's comments, for completion and for people."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Literal, assert_never
@@ -9,7 +9,11 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.store.models import heap_dump_of
+from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
+from memlens.views.graph.eclipse_registry import has_registry
+from memlens.views.graph.osgi import has_equinox
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS
@@ -66,8 +70,24 @@ _OF_GRAPHS = frozenset(
 )
 
 
-def schema(info: SnapshotInfo) -> SqlSchema:
-    """The schema of a snapshot: the tables that its model fills, and queries about them."""
+_OF_FRAMEWORKS = {
+    "equinox": frozenset(("bundles", "services")),
+    "registry": frozenset(("extension_points", "extensions")),
+}
+"""By the frameworks that a program may have."""
+
+
+def schema_of(snapshot: Snapshot) -> SqlSchema:
+    """The schema of a snapshot: the tables that its model and its program fill, and queries about them."""
+    frameworks = []
+    if heap_dump_of(snapshot.info) is not None:
+        known = {"equinox": has_equinox, "registry": has_registry}
+        frameworks = [name for name, has in known.items() if has(snapshot)]
+    return schema(snapshot.info, frameworks)
+
+
+def schema(info: SnapshotInfo, frameworks: Collection[str] = ()) -> SqlSchema:
+    """The same by what is known of a snapshot, and which frameworks the program of a heap dump has."""
     names = {table.name for table in _tables()} - _OF_ALL
     match info:
         case TimelineInfo():
@@ -78,12 +98,14 @@ def schema(info: SnapshotInfo) -> SqlSchema:
             own = names & (_OF_GRAPHS if info.allocations is None else _OF_GRAPHS | _OF_PROFILES)
         case _:
             assert_never(info)
+    for framework, of_framework in _OF_FRAMEWORKS.items():
+        own -= of_framework if framework not in frameworks else frozenset()
     tables = [table for table in _tables() if table.name in _OF_ALL or table.name in own]
     functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
-    return SqlSchema(tables, functions, list(KEYWORDS), examples(info))
+    return SqlSchema(tables, functions, list(KEYWORDS), examples(info, frameworks))
 
 
-def examples(info: SnapshotInfo) -> list[SqlExample]:
+def examples(info: SnapshotInfo, frameworks: Collection[str] = ()) -> list[SqlExample]:
     """Example queries, each below its title, from a file for each model.
 
     Those about a profile name the value that it shows first; those about labels, sizes or threads are listed if it has
@@ -101,6 +123,7 @@ def examples(info: SnapshotInfo) -> list[SqlExample]:
                 if not needs
                 or (needs == "threads" and info.threads)
                 or (needs == "java" and info.kind == "hprof")
+                or needs in frameworks
             ]
         case _:
             assert_never(info)
@@ -192,6 +215,31 @@ _OWN_COLUMNS = {
     "is_constant": SqlTableColumn(
         "is_constant", "INTEGER", "1 if all numbers in it are equal, else 0; NULL for references"
     ),
+    "extension_point": SqlTableColumn(
+        "extension_point", "TEXT", "its full id; empty where the registry has dropped it"
+    ),
+    "extension": SqlTableColumn("extension", "TEXT", "its full id; NULL if it has none"),
+    "label": SqlTableColumn("label", "TEXT", "its name for people"),
+    "extensions": SqlTableColumn("extensions", "INTEGER", "how many extend it"),
+    "elements": SqlTableColumn("elements", "INTEGER", "how many configuration elements it has"),
+    "bundle_id": SqlTableColumn("bundle_id", "INTEGER", "the framework's number of the bundle"),
+    "symbolic_name": SqlTableColumn("symbolic_name", "TEXT", "the bundle's symbolic name"),
+    "version": SqlTableColumn("version", "TEXT", "its version"),
+    "state": SqlTableColumn(
+        "state", "TEXT", "ACTIVE, RESOLVED, UNINSTALLED and so on; of a service registered or not"
+    ),
+    "location": SqlTableColumn("location", "TEXT", "where it was installed from"),
+    "loaders": SqlTableColumn("loaders", "INTEGER", "its class loaders in memory"),
+    "stale_loaders": SqlTableColumn(
+        "stale_loaders",
+        "INTEGER",
+        "those of them from before it was uninstalled or updated, which somebody still holds",
+    ),
+    "service_id": SqlTableColumn("service_id", "INTEGER", "the framework's number of the service"),
+    "classes": SqlTableColumn("classes", "TEXT", "the names that it is registered by"),
+    "ranking": SqlTableColumn("ranking", "INTEGER", "the service with the highest is used first"),
+    "used_by": SqlTableColumn("used_by", "TEXT", "symbolic names of the bundles that use it"),
+    "service": SqlTableColumn("service", "INTEGER", "the service's own object; NULL once it is unregistered"),
 }
 """Columns of functions that no table has."""
 

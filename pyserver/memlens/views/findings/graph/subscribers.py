@@ -56,20 +56,21 @@ def subscribers(case: GraphCase) -> Iterator[Ranked]:
 def _only_subscribed(case: GraphCase) -> Numbers:
     """The objects of the program's own types that a delegate dominates."""
     objects = case.snapshot.objects
-    is_delegate, is_captured = (np.zeros(len(case.type_names()), np.bool_) for _ in range(2))
-    is_delegate[case.types_where(_is_delegate)] = True
+    delegates, is_captured = (np.zeros(len(case.type_names()), np.bool_) for _ in range(2))
+    delegates[case.types_where(is_delegate)] = True
     is_captured[case.types_where(lambda name: _CAPTURED in name)] = True
-    own = np.flatnonzero(~packages_of(case.snapshot).is_platform & ~is_delegate & ~is_captured)
+    own = np.flatnonzero(~packages_of(case.snapshot).is_platform & ~delegates & ~is_captured)
     members = case.instances(own.tolist()).astype(np.int64)
     members = members[objects.dominator[members] != NEVER]
     above = objects.dominator[members].astype(np.int64)
     captured = is_captured[objects.type[above]] & (objects.dominator[above] != NEVER)
     above[captured] = objects.dominator[above[captured]]
-    kept: Numbers = members[is_delegate[objects.type[above]]]
+    kept: Numbers = members[delegates[objects.type[above]]]
     return kept
 
 
-def _is_delegate(name: str) -> bool:
+def is_delegate(name: str) -> bool:
+    """Whether a type of .NET is one of delegates, by its name."""
     return not name.endswith("]") and DELEGATES.search(name) is not None
 
 
@@ -102,6 +103,6 @@ def _publisher(case: GraphCase, number: int) -> int | None:
     for path in paths(case.snapshot, number, 1).paths:
         for row in reversed([path.root, *(step.object for step in path.steps[:-1])]):
             name = case.type_names()[int(case.snapshot.objects.type[row.object])]
-            if not (_is_delegate(name) or name.startswith(_LISTS) or _CAPTURED in name):
+            if not (is_delegate(name) or name.startswith(_LISTS) or _CAPTURED in name):
                 return None if row.type.startswith("[") else row.object
     return None
