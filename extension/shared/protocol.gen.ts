@@ -669,13 +669,15 @@ export interface Document {
 export type Done = Record<string, never>;
 
 /**
- * Write the heap of a process into the file `out`, which is replaced if it exists.
+ * Write the heap of a program into the file `out`, which is replaced if it exists.
+ *
+ * That is a process, by its id in digits, or a page.
  *
  * Cancelling this request removes what was written. Progress comes as `memlens/progress` notifications with that
  * `view`, in which the stage is how much is written.
  */
 export interface DumpParams {
-  pid: number;
+  program: string;
   out: string;
   view: string;
 }
@@ -2390,6 +2392,19 @@ export interface PackagesAnswer {
 }
 
 /**
+ * A page of a browser, or a worker, whose heap can be dumped and whose allocations can be recorded.
+ *
+ * `program` is its name in requests, and `browser` the address where its browser is debugged.
+ */
+export interface PageRow {
+  program: string;
+  type: 'iframe' | 'node' | 'page' | 'service_worker' | 'shared_worker' | 'webview' | 'worker';
+  name: string;
+  url: string;
+  browser: string;
+}
+
+/**
  * A path from a root: `root` is the root object, and each of `steps` a reference and where it leads.
  *
  * The last step leads to the object that is explained. Of a path of more than 1,000 steps the middle is left out, and
@@ -2525,9 +2540,10 @@ export interface ProcessRow {
 /** Nothing: the answer is about the machine on which the server runs, and its user. */
 export type ProcessesParams = Record<string, never>;
 
-/** The largest first. */
+/** The largest processes first, and the pages of those that are browsers, as far as these are debugged. */
 export interface ProcessesResult {
   processes: ProcessRow[];
+  pages: PageRow[];
 }
 
 /** Samples of stacks with values; a value's number is its index in `values`. */
@@ -2626,12 +2642,12 @@ export interface ProgressParams {
 }
 
 /**
- * Record the allocations of a process into the file `out`, for `seconds` or until they are told to stop.
+ * Record the allocations of a program into the file `out`, for `seconds` or until they are told to stop.
  *
  * `sampling` only estimates what each stack holds. Otherwise as `memlens/dump`; the stage is how long it has run.
  */
 export interface RecordParams {
-  pid: number;
+  program: string;
   out: string;
   view: string;
   sampling: boolean;

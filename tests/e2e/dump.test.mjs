@@ -1,12 +1,25 @@
-// A running program: one command lists it, takes its heap dump or records its allocations, and opens that.
+// A running program or a page: one command lists it, takes its heap dump or records its allocations, and opens that.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import http from 'node:http';
 import { createServer } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { openVSCode } from './harness.mjs';
+import { CHROMIUM_FLAGS } from './host.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
 
 const NAME = 'checkout-service.js';
@@ -23,17 +36,32 @@ setInterval(function visit() {
 }, 20);
 `;
 
+const PAGE = '<!doctype html><title>Shop $(bug)</title><script src="/src/carts.js?t=1"></script>';
+const CARTS = `// carts that are never emptied
+class Cart {
+  constructor(number) { this.number = number; }
+}
+const kept = Array.from({ length: 321 }, (_, number) => new Cart(number));
+setInterval(() => kept.length, 1000);
+`;
+
 let vscode;
 const running = [];
+const ends = [];
 
 before(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
-    prepare: (folder) => writeFileSync(path.join(folder, NAME), SERVICE),
+    prepare: (folder) => {
+      writeFileSync(path.join(folder, NAME), SERVICE);
+      mkdirSync(path.join(folder, 'shop', 'src'), { recursive: true });
+      writeFileSync(path.join(folder, 'shop', 'src', 'carts.js'), CARTS);
+    },
   });
 });
 after(async () => {
   for (const program of running) program.kill('SIGKILL');
+  for (const end of ends.reverse()) await end();
   await vscode?.close();
 });
 
@@ -90,6 +118,67 @@ test('one command lists the processes, takes a dump of one, and opens it', async
   assert.equal(statSync(path.join(vscode.folder, 'first.heapsnapshot')).mode & 0o777, 0o600);
   assert.equal(program.exitCode, null);
   await vscode.screenshot('dump-open');
+});
+
+/** Serves the shop, and opens it in a browser with remote debugging at a port that it chooses; returns that. */
+async function openShop() {
+  const server = http.createServer((request, response) => {
+    const { pathname } = new URL(request.url, 'http://localhost');
+    response.setHeader('Content-Type', pathname.endsWith('.js') ? 'text/javascript' : 'text/html');
+    if (pathname === '/') response.end(PAGE);
+    else if (pathname === '/src/carts.js') response.end(CARTS);
+    else response.writeHead(404).end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  ends.push(() => server.close().closeAllConnections());
+  const profile = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-browser-'));
+  ends.push(() => rmSync(profile, { recursive: true, force: true, maxRetries: 20 }));
+  const flags = ['--headless=new', '--remote-debugging-port=0', `--user-data-dir=${profile}`];
+  const url = `http://localhost:${server.address().port}/`;
+  const browser = spawn(await findChromium(), [...CHROMIUM_FLAGS, ...flags, url], {
+    stdio: 'ignore',
+    detached: true,
+  });
+  // with its renderers
+  ends.push(() => process.kill(-browser.pid, 'SIGKILL'));
+  const file = path.join(profile, 'DevToolsActivePort');
+  await until(() => existsSync(file), 'the browser listens');
+  const [port] = readFileSync(file, 'utf8').split('\n');
+  const isOpen = async () => {
+    const listed = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
+    return listed.some(({ title }) => title === 'Shop $(bug)');
+  };
+  await until(isOpen, 'the page is open');
+  return port;
+}
+
+test('a page of a browser is listed, and its dump leads to the line that it was served', async () => {
+  const port = await openShop();
+  const { page } = vscode;
+  await vscode.runCommand('Memlens: Take Heap Dump…');
+  await page.locator('.quick-input-list .monaco-list-row').first().waitFor();
+  await page.locator('.quick-input-widget .quick-input-box input').fill(`browser at 127.0.0.1:${port}`);
+  const row = page.locator('.quick-input-list .monaco-list-row', { hasText: 'http://localhost' });
+  await row.waitFor();
+  assert.match(await row.innerText(), /Shop \$\(bug\).*Page · browser at 127\.0\.0\.1:\d+/s);
+  await vscode.screenshot('dump-page-list');
+  await page.keyboard.press('Enter');
+  const file = 'shop.heapsnapshot';
+  await vscode.choosePath(/Shop-bug-\d{8}-\d{6}\.heapsnapshot$/, path.join(vscode.folder, file));
+  await page.locator('.tab.active', { hasText: file }).waitFor();
+  const view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+  await view.locator('.filter-input').fill('type:"=Cart"');
+  await view.pane('Types');
+  const types = view.locator('[id=pane-types] .grid-row[aria-level="1"]');
+  await types.filter({ hasText: /Cart.*321/ }).waitFor();
+  await until(async () => (await types.count()) === 1, 'one type is left');
+  await view.locator('[id=pane-types] .grid-row[aria-level="2"]').first().click();
+  await view.locator('.heap-actions button', { hasText: 'Open Source' }).click();
+  // V8 has a class where its constructor is
+  const line = CARTS.split('\n').findIndex((text) => text.includes('constructor')) + 1;
+  await vscode.atLine('carts.js', line);
+  await vscode.runCommand('View: Close All Editors');
 });
 
 test('a dump that is cancelled leaves nothing, and the program runs on', async () => {

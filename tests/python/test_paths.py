@@ -16,7 +16,18 @@ FOLDERS = st.lists(NAMES, max_size=6)
 
 @pytest.mark.parametrize(
     "text",
-    ["", "<string>", "<frozen importlib._bootstrap>", "??", "/", "C:\\", "a/", "\0x"],
+    [
+        "",
+        "<string>",
+        "<frozen importlib._bootstrap>",
+        "??",
+        "/",
+        "C:\\",
+        "a/",
+        "\0x",
+        "http://localhost:5173/?a.js",
+        "http://localhost/%00.js",
+    ],
 )
 def test_texts_that_are_not_paths(text: str) -> None:
     assert parse(text) is None
@@ -34,6 +45,8 @@ def test_texts_that_are_not_paths(text: str) -> None:
         ("src\\model.py", True, "", ("src", "model.py")),
         ("\\\\host\\share\\x\\train.py", True, "\\\\host\\share\\", ("x", "train.py")),
         ("/odd\\name/train.py", False, "/", ("odd\\name", "train.py")),
+        ("http://localhost:5173/src/a%20b.js?t=1/x#y", False, "http://localhost:5173/", ("src", "a b.js")),
+        ("https://Example.com/%2e%2e/x/..%5Capp.js", False, "https://example.com/", ("app.js",)),
     ],
 )
 def test_paths_are_parsed(text: str, windows: bool, anchor: str, parts: tuple[str, ...]) -> None:
@@ -57,6 +70,20 @@ def test_library_files_are_known(text: str, library: bool) -> None:
     foreign = parse(text)
     assert foreign is not None
     assert foreign.library is library
+
+
+def test_urls_are_mapped_by_their_origin() -> None:
+    foreign = parse("http://localhost:5173/app/src/a.js?v=2")
+    assert foreign is not None
+    assert foreign.served_here
+    folders = {"http://localhost:5173": Path("/w"), "http://localhost:5173/app/": Path("/w/app")}
+    assert mapped(foreign, folders) == [Path("/w/app/src/a.js"), Path("/w/app/src/a.js")]
+    assert (
+        mapped(foreign, {"http://localhost:80/": Path("/w"), "http:": Path("/w"), "/app": Path("/w")}) == []
+    )
+    elsewhere = parse("https://example.com/src/a.js")
+    assert elsewhere is not None
+    assert not elsewhere.served_here
 
 
 def matches(foreign: str, *candidates: str) -> list[str]:

@@ -96,10 +96,13 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
 def test_a_process_that_can_not_be_dumped_is_a_problem(server: LspClient, tmp_path: Path) -> None:
     listed = [row["pid"] for row in server.request("memlens/processes", {})["processes"]]
     assert server.pid not in listed
-    asked = {"pid": os.getpid(), "out": str(tmp_path / "x.heap"), "view": "work"}
-    refused = problem_of(server, "memlens/dump", asked)
+    asked = {"out": str(tmp_path / "x.heap"), "view": "work"}
+    refused = problem_of(server, "memlens/dump", {"program": str(os.getpid()), **asked})
     assert refused["code"] == "dump"
     assert "3.14" in refused["message"] + refused["advice"]
+    refused = problem_of(server, "memlens/dump", {"program": "127.0.0.1:1/page", **asked})
+    assert refused["code"] == "dump"
+    assert "No browser answers at 127.0.0.1:1" in refused["message"]
     assert list(tmp_path.glob("x.heap*")) == []
 
 

@@ -246,3 +246,26 @@ def test_paths_of_sources(tmp_path: Path) -> None:
         mapped = SourceMaps().of(str(script))
         assert mapped is not None
         assert mapped.original(0, 0) == (expected, 1)
+
+
+def test_scripts_of_a_server_of_this_machine(tmp_path: Path) -> None:
+    """They are looked for in the workspace by their path; another machine's may be another version of the same name."""
+    script = tmp_path / "dist" / "a b.js"
+    script.parent.mkdir()
+    script.write_text("code")
+    maps = SourceMaps((tmp_path,))
+    for source, expected in (
+        ("../src/a.ts", "http://localhost:8080/src/a.ts"), ("/src/a.ts", "http://localhost:8080/src/a.ts"),
+        ("webpack://shop/./src/b.ts", "src/b.ts"), ("//[x/a.ts", ""),
+    ):  # fmt: skip
+        Path(f"{script}.map").write_text(map_file("AAAA", source))
+        mapped = SourceMaps((tmp_path,)).of("http://localhost:8080/dist/a%20b.js?v=1#x")
+        assert mapped is not None
+        assert mapped.original(0, 0) == ((expected, 1) if expected else None)
+    assert maps.of("https://127.0.0.1/app/dist/a%20b.js") is not None
+    for url in (
+        "http://localhost/%2e%2e/dist/a%20b.js", "http://[::1]/a%20b.js", "http://localhost/%00", "http://localhost",
+        "http://[/dist/a.js", "ftp://localhost/dist/a%20b.js", "https://example.com/dist/a%20b.js",
+        "http://localhost.example.com/dist/a%20b.js",
+    ):  # fmt: skip
+        assert maps.of(url) is None, url

@@ -2,36 +2,45 @@ import os from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { bytes } from '../../shared/bytes';
-import type { ProcessRow } from '../../shared/protocol.gen';
+import type { PageRow, ProcessRow } from '../../shared/protocol.gen';
 import { withoutIcons } from '../base/texts';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
 import { showWork } from '../server/work';
 
-/** "Take Heap Dump…": of a running process of this user, on the machine of the workspace. */
+/** What is dumped or recorded: a process, or a page of a browser. */
+export interface Program {
+  /** Its name in requests. */
+  readonly program: string;
+  readonly name: string;
+  /** What names of its dumps end in. */
+  readonly ending: string;
+}
+
+/** "Take Heap Dump…": of a running process of this user, or of a page, on the machine of the workspace. */
 export function registerDumpCommand(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
   return vscode.commands.registerCommand('memlens.takeDump', async () => {
     try {
-      const process = await chooseProcess(server, {
+      const chosen = await chooseProgram(server, {
         title: vscode.l10n.t('Take Heap Dump'),
         placeHolder: vscode.l10n.t(
-          'The process pauses meanwhile; Node.js also needs several times its heap.',
+          'It pauses meanwhile; Node.js and pages also need several times their heap.',
         ),
         none: vscode.l10n.t(
-          'None of your processes can be dumped: none runs Java, Node.js, .NET, or Python 3.14 or later.',
+          'Nothing of yours can be dumped: no process runs Java, Node.js, .NET, or Python 3.14 or later, and no browser with --remote-debugging-port.',
         ),
       });
-      if (process === undefined) return;
+      if (chosen === undefined) return;
       const target = await vscode.window.showSaveDialog({
-        title: vscode.l10n.t('Save the Heap Dump of {0}', process.name),
+        title: vscode.l10n.t('Save the Heap Dump of {0}', chosen.name),
         saveLabel: vscode.l10n.t('Take Dump'),
-        defaultUri: vscode.Uri.joinPath(folder(), nameOfDump(process, new Date())),
+        defaultUri: vscode.Uri.joinPath(folder(), nameOfDump(chosen, new Date())),
       });
       if (target === undefined) return;
-      const title = vscode.l10n.t('{0} pauses while its heap dump is written', process.name);
+      const title = vscode.l10n.t('{0} pauses while its heap dump is written', chosen.name);
       const done = await showWork(server, title, (view, token) =>
-        server.request('memlens/dump', { pid: process.pid, out: target.fsPath, view }, token),
+        server.request('memlens/dump', { program: chosen.program, out: target.fsPath, view }, token),
       );
       if (done !== undefined) await editors.open(target);
     } catch (error) {
@@ -40,33 +49,63 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
   });
 }
 
-/** Let the user choose one of those processes that can be asked; a message says so if there is none. */
-export async function chooseProcess(
+/** Let the user choose a page, or one of those processes that can be asked; a message says so if there is none. */
+export async function chooseProgram(
   server: Server,
   { none, ...words }: Pick<vscode.QuickPickOptions, 'title' | 'placeHolder'> & { readonly none: string },
   canBeAsked: (process: ProcessRow) => boolean = () => true,
-): Promise<ProcessRow | undefined> {
-  const { processes: all } = await server.request('memlens/processes', {});
-  const processes = all.filter(canBeAsked);
-  if (processes.length === 0) {
+): Promise<Program | undefined> {
+  const { processes, pages } = await server.request('memlens/processes', {});
+  const items = [...processes.filter(canBeAsked).map(processItem), ...pages.map(pageItem)];
+  if (items.length === 0) {
     void vscode.window.showInformationMessage(none);
     return undefined;
   }
-  const chosen = await vscode.window.showQuickPick(
-    processes.map((process) => ({
-      label: withoutIcons(process.name),
-      description: vscode.l10n.t(
-        '{0} · {1} · process {2}',
-        process.runtime,
-        bytes(process.resident_bytes),
-        `${process.pid}`,
-      ),
-      detail: withoutIcons(process.command),
-      process,
-    })),
-    { ...words, matchOnDescription: true, matchOnDetail: true },
-  );
-  return chosen?.process;
+  const chosen = await vscode.window.showQuickPick(items, {
+    ...words,
+    matchOnDescription: true,
+    matchOnDetail: true,
+  });
+  return chosen?.program;
+}
+
+type Item = vscode.QuickPickItem & { readonly program: Program };
+
+function processItem({ pid, name, ending, runtime, resident_bytes, command }: ProcessRow): Item {
+  return {
+    label: withoutIcons(name),
+    description: vscode.l10n.t('{0} · {1} · process {2}', runtime, bytes(resident_bytes), `${pid}`),
+    detail: withoutIcons(command),
+    program: { program: `${pid}`, name, ending },
+  };
+}
+
+function pageItem({ program, type, name, url, browser }: PageRow): Item {
+  return {
+    label: withoutIcons(name),
+    description: vscode.l10n.t('{0} · browser at {1}', kindOf(type), browser),
+    detail: withoutIcons(url),
+    program: { program, name, ending: '.heapsnapshot' },
+  };
+}
+
+function kindOf(type: PageRow['type']): string {
+  switch (type) {
+    case 'page':
+      return vscode.l10n.t('Page');
+    case 'iframe':
+      return vscode.l10n.t('Frame');
+    case 'webview':
+      return vscode.l10n.t('Webview');
+    case 'worker':
+      return vscode.l10n.t('Worker');
+    case 'shared_worker':
+      return vscode.l10n.t('Shared worker');
+    case 'service_worker':
+      return vscode.l10n.t('Service worker');
+    case 'node':
+      return 'Node.js';
+  }
 }
 
 /** Where files are written, unless the user says otherwise. */
@@ -76,7 +115,7 @@ export function folder(): vscode.Uri {
 }
 
 /** `server-20261124-020359.heapsnapshot` for `server.js`: those of one program stand together, in order. */
-export function nameOfDump({ name, ending }: Pick<ProcessRow, 'name' | 'ending'>, now: Date): string {
+export function nameOfDump({ name, ending }: Pick<Program, 'name' | 'ending'>, now: Date): string {
   const base = path
     .parse(name)
     .name.replace(/[^\p{L}\p{N}._-]+/gu, '-')

@@ -3,11 +3,11 @@ import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
 import { showWork } from '../server/work';
-import { chooseProcess, folder, nameOfDump } from './dump';
+import { chooseProgram, folder, nameOfDump } from './dump';
 
 const STOP = 'memlens.stopRecording';
 
-/** "Record Allocations…" of a running Node.js process, until the user stops it; a status bar item stops it as well. */
+/** "Record Allocations…" of a running Node.js process or a page, until the user stops it; a status bar item stops it as well. */
 export function registerRecordCommands(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
   const running = new Map<string, Recording>();
   const changed = (): void => {
@@ -79,40 +79,40 @@ async function record(
   server: Server,
   { running, begin, end }: Running,
 ): Promise<void> {
-  const process = await chooseProcess(
+  const chosen = await chooseProgram(
     server,
     {
       title: vscode.l10n.t('Record Allocations'),
-      placeHolder: vscode.l10n.t('The Node.js program whose allocations are recorded'),
+      placeHolder: vscode.l10n.t('The Node.js program or page whose allocations are recorded'),
       none: vscode.l10n.t(
-        'None of your processes runs Node.js, the only runtime whose allocations Memlens records. Of others, take heap dumps one after the other.',
+        'None of your processes runs Node.js, and no browser with --remote-debugging-port: only of these does Memlens record allocations. Of others, take heap dumps one after the other.',
       ),
     },
     ({ recorded }) => recorded,
   );
-  if (process === undefined) return;
+  if (chosen === undefined) return;
   const how = await chooseKind();
   if (how === undefined) return;
   const target = await vscode.window.showSaveDialog({
-    title: vscode.l10n.t('Save the Recording of {0}', process.name),
+    title: vscode.l10n.t('Save the Recording of {0}', chosen.name),
     saveLabel: vscode.l10n.t('Record'),
     defaultUri: vscode.Uri.joinPath(
       folder(),
-      nameOfDump({ name: process.name, ending: how.ending }, new Date()),
+      nameOfDump({ name: chosen.name, ending: how.ending }, new Date()),
     ),
   });
   if (target === undefined) return;
   const done = await showWork(
     server,
-    vscode.l10n.t('Recording the allocations of {0}; Cancel discards them', process.name),
+    vscode.l10n.t('Recording the allocations of {0}; Cancel discards them', chosen.name),
     async (view, token) => {
-      begin(view, process.name);
-      const { pid } = process;
+      begin(view, chosen.name);
+      const { program } = chosen;
       try {
         const out = target.fsPath;
         return await server.request(
           'memlens/record',
-          { pid, out, view, sampling: how.sampling, seconds: null },
+          { program, out, view, sampling: how.sampling, seconds: null },
           token,
         );
       } finally {

@@ -202,20 +202,27 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     return [types, one, paths, threads, images]
 
 
+_PROGRAM = (
+    "a process id; a page as HOST:PORT of its browser's debugging, with /ID if there are several (the beginning is "
+    "enough); or the page's own address, http://…"
+)
+
+
 def _dump(command: AddCommand) -> None:
     dump = command(
         "dump",
-        "Write the heap of a running process to a file: Java, Node.js, .NET or Python. Without PID, list the processes "
-        "that can be dumped.",
+        "Write the heap of a running process to a file (Java, Node.js, .NET or Python), or of a page or worker of a "
+        "browser that runs with --remote-debugging-port. Without PID or PAGE, list those that can be dumped.",
     )
-    dump.add_argument("pid", type=_positive, metavar="PID", nargs="?")
-    dump.add_argument("out", type=Path, metavar="OUT", nargs="?")
+    dump.add_argument("program", metavar="PID|PAGE", nargs="?", help=_PROGRAM)
+    dump.add_argument("out", type=Path, metavar="OUT", nargs="?",
+                      help="the file to write; HOST:PORT without it lists the pages of that browser")  # fmt: skip
     dump.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
     dump.add_argument("--no-texts", action="store_true",
                       help="Python only: leave out the text of strings and numbers")  # fmt: skip
     dump.add_argument("--all", action="store_true", help="Java only: include unreachable objects (garbage)")
     dump.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
-                      help="how long to wait for the process to answer (default: 60)")  # fmt: skip
+                      help="how long to wait for an answer (default: 60)")  # fmt: skip
     dump.add_argument("--every", type=_seconds, metavar="SECONDS",
                       help="take a series, a dump in so many seconds: OUT with a number before its ending")  # fmt: skip
     dump.add_argument("--count", type=_positive, metavar="N", help="how many dumps of a series to take")
@@ -226,11 +233,11 @@ def _dump(command: AddCommand) -> None:
 def _record(command: AddCommand) -> None:
     record = command(
         "record",
-        "Record what a running Node.js process allocates, until Ctrl+C or for a time: each object that is still alive "
-        "at the end, when it was allocated and by which stack. Meanwhile V8 collects garbage 20 times a second. "
-        "--sampling only estimates what each stack holds, at little cost.",
+        "Record what a running Node.js process or a browser's page allocates, until Ctrl+C or for a time: each object "
+        "that is still alive at the end, when it was allocated and by which stack. Meanwhile V8 collects garbage 20 "
+        "times a second. --sampling only estimates what each stack holds, at little cost.",
     )
-    record.add_argument("pid", type=_positive, metavar="PID")
+    record.add_argument("program", metavar="PID|PAGE", help=_PROGRAM)
     record.add_argument("out", type=Path, metavar="OUT", nargs="?",
                         help="the file to write (default: named for the program and the time)")  # fmt: skip
     record.add_argument("--for", type=_seconds, metavar="SECONDS", dest="seconds",
@@ -239,7 +246,7 @@ def _record(command: AddCommand) -> None:
                         help="only estimates by stack (.heapprofile), for programs in production")  # fmt: skip
     record.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
     record.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
-                        help="how long to wait for the process to answer (default: 60)")  # fmt: skip
+                        help="how long to wait for an answer (default: 60)")  # fmt: skip
     record.add_argument("--json", action="store_true", help="print JSON")
     _long_work(record)
 

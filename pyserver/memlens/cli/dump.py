@@ -1,4 +1,4 @@
-"""``memlens dump``: writes the heap of a running process into a file, or lists the processes that can be dumped."""
+"""``memlens dump``: writes the heap of a running process or page into a file, or lists those that can be dumped."""
 
 import argparse
 import signal
@@ -9,22 +9,28 @@ from pathlib import Path
 from memlens import limits
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
-from memlens.dumping import place
-from memlens.dumping.processes import Process, dumpable
+from memlens.dumping import pages, place
+from memlens.dumping.pages import Page
+from memlens.dumping.programs import Listed, Program, listed
 from memlens.dumping.runtimes import NAMES
 from memlens.dumping.take import Options, Taken, take
 from memlens.errors import BadRequestError
 from memlens.remote_dump import summary
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    if options.pid is None:
-        return _list(options)
+    if options.program is None:
+        return _list(listed(), as_json=options.json)
     if options.out is None:
-        raise BadRequestError(phrase("There is no file to write to"), advice=phrase("memlens dump PID OUT"))
+        in_browser = pages.at(options.program)
+        if in_browser is None:
+            raise BadRequestError(
+                phrase("There is no file to write to"), advice=phrase("memlens dump PID OUT")
+            )
+        return _list(Listed([], in_browser), as_json=options.json)
     if options.parent:
         # not at once: Node.js' inspector is to be closed first
         limits.end_with(options.parent, signal.SIGTERM)
@@ -37,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.progress == "json":
         message_line({"type": "done", "archive": str(options.out), "note": None})
     elif options.json:
-        rows = [{"file": str(out), **_described(one.process), **_cost(one)} for out, one in taken]
+        rows = [{"file": str(out), **_described(one.program), **_cost(one)} for out, one in taken]
         json_line(rows[0] if options.count is None else rows)
     elif len(taken) > 1:
         say("memlens compare " + " ".join(str(out) for out, _ in taken))
@@ -68,32 +74,42 @@ def _taken(options: argparse.Namespace, out: Path) -> tuple[Path, Taken]:
         report(format_bytes(size) if size else "", fraction)
 
     asked = Options(not options.no_texts, not options.all, options.timeout, options.force)
-    taken = take(options.pid, out, asked, grown)
+    taken = take(options.program, out, asked, grown)
     report("done", 1.0)
     if options.progress == "json" or options.json:
         return out, taken
     if taken.cost is not None:
         say(summary(out, taken.cost))
     else:
-        name = phrase("the process") if taken.process.runtime is None else NAMES[taken.process.runtime.kind]
-        say(f"{out}: {format_bytes(taken.bytes)} of {name}, in {taken.seconds:.2f} s")
+        say(f"{out}: {format_bytes(taken.bytes)} of {_called(taken.program)}, in {taken.seconds:.2f} s")
     return out, taken
 
 
-def _list(options: argparse.Namespace) -> int:
-    found = dumpable()
-    if options.json:
-        json_line([_described(each) for each in found])
+def _called(program: Program) -> str | Text:
+    if isinstance(program, Page):
+        return program.name
+    return phrase("the process") if program.runtime is None else NAMES[program.runtime.kind]
+
+
+def _list(found: Listed, *, as_json: bool) -> int:
+    if as_json:
+        programs: list[Program] = [*found.processes, *found.pages]
+        json_line([_described(each) for each in programs])
         return 0
-    if not found:
-        say("No process of yours can be dumped: none runs on Java, Node.js, .NET, or Python 3.14 and later")
-    for each in found:
+    if not found.processes and not found.pages:
+        say("Nothing of yours can be dumped: no process runs on Java, Node.js, .NET, or Python 3.14 and later, and no "
+            "browser with --remote-debugging-port")  # fmt: skip
+    for each in found.processes:
         kind = _described(each)["runtime"]
         say(f"{each.pid:>8}  {kind:<7} {format_bytes(each.resident_bytes):>9}  {each.command}")
+    for page, target in zip(found.pages, pages.short_targets(found.pages), strict=True):
+        say(f"{target}  {str(page.kind).lower()}  {page.title}  {page.url}")
     return 0
 
 
-def _described(each: Process) -> dict[str, object]:
+def _described(each: Program) -> dict[str, object]:
+    if isinstance(each, Page):
+        return {"page": each.target, "runtime": each.type, "title": each.title, "url": each.url}
     kind = None if each.runtime is None else each.runtime.kind.value
     return {"pid": each.pid, "runtime": kind, "resident_bytes": each.resident_bytes, "command": each.command}
 

@@ -1,4 +1,4 @@
-"""``memlens record``: records what a running Node.js process allocates, for a time or until it is stopped."""
+"""``memlens record``: records what a running Node.js process or a page allocates, for a time or until it is stopped."""
 
 import argparse
 import re
@@ -11,7 +11,7 @@ from threading import Event
 from memlens import limits
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
-from memlens.dumping.processes import process
+from memlens.dumping.programs import named
 from memlens.dumping.take import Recording, record
 from memlens.units import format_bytes
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         limits.end_with(options.parent, signal.SIGTERM, stop.set)
     else:
         _stop_at_interrupt(stop)
-    out = options.out or Path(_name(process(options.pid).name) + _ENDINGS[options.sampling])
+    out = options.out or Path(_name(named(options.program).name) + _ENDINGS[options.sampling])
     report = reporter(options.progress)
     stopped = _until(stop, options.seconds, report)
 
@@ -36,13 +36,15 @@ def run(options: argparse.Namespace) -> int:
     if options.progress == "auto" and not options.json:
         say(f"Recording; Ctrl+C stops it and writes {out}, a second Ctrl+C discards it")
     asked = Recording(options.sampling, options.timeout, options.force)
-    taken = record(options.pid, out, asked, stopped, grown)
+    taken = record(options.program, out, asked, stopped, grown)
     report("done", 1.0)
     if options.progress == "json":
         message_line({"type": "done", "archive": str(out), "note": None})
     elif options.json:
         rounded = round(taken.seconds, 3)
-        json_line({"file": str(out), "pid": options.pid, "file_bytes": taken.bytes, "seconds": rounded})
+        json_line(
+            {"file": str(out), "program": options.program, "file_bytes": taken.bytes, "seconds": rounded}
+        )
     else:
         say(f"{out}: {format_bytes(taken.bytes)}, in {taken.seconds:.2f} s")
     return 0

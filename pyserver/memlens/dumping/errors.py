@@ -1,28 +1,31 @@
-"""Why a process's heap can't be written, in sentences."""
+"""Why a program's heap can't be written, in sentences."""
 
 from memlens.errors import MemlensError, reason
 from memlens.texts import Text, phrase
 
 
 class DumpError(MemlensError):
-    """The process can't be reached, or can't write its heap."""
+    """The program can't be reached, or can't write its heap."""
 
     code = "dump"
 
 
-def ended(process_id: int) -> DumpError:
-    """The error for a process that ended meanwhile."""
+def process_of(process_id: int) -> Text:
+    """What a process is called at the beginning of a sentence."""
+    return phrase("Process {pid}", pid=str(process_id))
+
+
+def ended(program: Text) -> DumpError:
+    """The error for a program that ended meanwhile."""
     return DumpError(
-        phrase("Process {pid} ended before its heap was written", pid=str(process_id)),
+        phrase("{program} ended before its heap was written", program=program),
         advice=phrase("Try another process."),
     )
 
 
-def no_answer(process_id: int, timeout_s: float, advice: Text) -> DumpError:
-    """The error for a process that doesn't begin to write its heap."""
-    message = phrase(
-        "Process {pid} did not answer within {seconds} s", pid=str(process_id), seconds=f"{timeout_s:g}"
-    )
+def no_answer(program: Text, timeout_s: float, advice: Text) -> DumpError:
+    """The error for a program that doesn't begin to write its heap."""
+    message = phrase("{program} did not answer within {seconds} s", program=program, seconds=f"{timeout_s:g}")
     return DumpError(message, advice=advice)
 
 

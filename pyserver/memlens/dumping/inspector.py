@@ -1,10 +1,16 @@
-"""A client of Node.js's inspector: WebSockets with the messages of the Chrome DevTools Protocol."""
+"""A client of V8's inspector, in Node.js and in browsers: WebSockets with messages of the Chrome DevTools Protocol.
+
+What answers isn't trusted: it may be another program than the one that was expected at the port.
+"""
 
 import contextlib
 import http.client
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from websockets.exceptions import ConnectionClosed, WebSocketException
@@ -12,18 +18,43 @@ from websockets.sync.client import ClientConnection, connect
 
 _OPENING_S = 2.0
 _CLOSING_S = 2.0
-_LISTED_BYTES = 1 << 20
+_LISTED_S = 5.0
+"""How long the whole list of targets may take."""
+_LISTED_BYTES = 16 << 20
+"""Addresses of pages, and of their icons, may be data themselves."""
+_MOST_MESSAGE_BYTES = 512 << 20
+"""Chrome sends a megabyte of a heap snapshot at a time, but a sampling in one message."""
+
+_GONE = frozenset(("Inspector.detached", "Inspector.targetCrashed"))
 
 Address = tuple[str, int]
+"""A host, by name or number, and a port."""
 
 
 class InspectorError(Exception):
-    """The inspector is closed, or answers otherwise than it should."""
+    """The inspector is closed, or what it inspected is gone."""
 
 
-class _Target(msgspec.Struct):
+class UnreadableError(InspectorError):
+    """The inspector answers otherwise than it should."""
+
+
+class Target(msgspec.Struct):
+    """Something that can be inspected."""
+
     id: str
     type: str = ""
+    title: str = ""
+    url: str = ""
+    webSocketDebuggerUrl: str = ""  # noqa: N815 - the key of the protocol
+
+    @property
+    def path(self) -> str:
+        """Where its session is, at the address that was asked, whatever host the answer names."""
+        try:
+            return urlsplit(self.webSocketDebuggerUrl).path
+        except ValueError:
+            return ""
 
 
 class _Event(msgspec.Struct):
@@ -46,10 +77,11 @@ class Message(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(Message).decode
+_decode_targets = msgspec.json.Decoder(list[Target]).decode
 
 
 class Inspector:
-    """A session with one program."""
+    """A session with one target."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -68,63 +100,91 @@ class Inspector:
     def receive(self, timeout_s: float) -> Message | None:
         """Return the next message, or None if none comes in that time."""
         try:
-            return _decode(self._connection.recv(timeout_s))
+            message = _decode(self._connection.recv(timeout_s))
         except TimeoutError:
             return None
-        except (ConnectionClosed, msgspec.MsgspecError) as error:
+        except ConnectionClosed as error:
             raise InspectorError("the connection was closed") from error
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise UnreadableError("a message can't be read") from error
+        if message.method in _GONE:
+            raise InspectorError(message.method)
+        return message
 
-    def value(self, expression: str, timeout_s: float) -> object:
-        """Evaluate an expression in the program; None if there is no answer in time."""
-        number, deadline = (
-            self.send("Runtime.evaluate", expression=expression, returnByValue=True),
-            time.monotonic(),
-        )
-        deadline += timeout_s
+    def answer(self, timeout_s: float, method: str, **params: object) -> Message | None:
+        """The answer to a request; None if there is none in time."""
+        number, deadline = self.send(method, **params), time.monotonic() + timeout_s
         while (left := deadline - time.monotonic()) > 0:
             message = self.receive(left)
             if message is not None and message.id == number:
-                return message.result["result"].get("value") if isinstance(message.result, dict) else None
+                return message
+        return None
+
+    def value(self, expression: str, timeout_s: float) -> object:
+        """Evaluate an expression in the program; None if there is no answer in time."""
+        match self.answer(timeout_s, "Runtime.evaluate", expression=expression, returnByValue=True):
+            case Message(result={"result": {"value": value}}):
+                return value
         return None
 
 
-@contextlib.contextmanager
-def session(address: Address) -> Iterator[Inspector | None]:
-    """A session with the program whose inspector listens at an address; None if none does."""
-    target = _target(address)
-    if target is None:
-        yield None
-        return
+def written(address: Address) -> str:
+    """An address as URLs have it."""
     host, port = address
-    shown = f"[{host}]" if ":" in host else host
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@contextlib.contextmanager
+def session(address: Address, path: str) -> Iterator[Inspector | None]:
+    """A session with what is inspected at a path of an address; None if nothing answers there."""
     with contextlib.ExitStack() as stack:
         try:
+            # with a socket of our own, which is never redirected to another address
+            own = stack.enter_context(socket.create_connection(address, _OPENING_S))
+            own.settimeout(None)
             opened = stack.enter_context(
                 connect(
-                    f"ws://{shown}:{port}/{target}",
-                    # directly and as it is: Node.js neither compresses nor answers pings
+                    f"ws://{written(address)}/{quote(path.lstrip('/'))}",
+                    sock=own,
+                    # directly and as it is: V8 neither compresses nor answers pings
                     proxy=None,
                     compression=None,
                     ping_interval=None,
-                    max_size=None,
+                    max_size=_MOST_MESSAGE_BYTES,
                     open_timeout=_OPENING_S,
                     close_timeout=_CLOSING_S,
                 )
             )
-        except (OSError, WebSocketException):
+        except (OSError, ValueError, WebSocketException):
             yield None
             return
         yield Inspector(opened)
 
 
-def _target(address: Address) -> str | None:
-    """The inspector's own list of what can be inspected has one program."""
+def targets(address: Address) -> list[Target] | None:
+    """What can be inspected at an address, by the inspector's own list; None if no inspector answers there."""
     client = http.client.HTTPConnection(*address, timeout=_OPENING_S)
     try:
-        client.request("GET", "/json/list")
-        targets = msgspec.json.decode(client.getresponse().read(_LISTED_BYTES), type=list[_Target])
-    except (OSError, http.client.HTTPException, msgspec.MsgspecError):
+        client.connect()
+        own = client.sock
+        # each byte in time isn't enough: somebody may send them one by one
+        clock = threading.Timer(_LISTED_S, _hang_up, (own,))
+        clock.daemon = True
+        clock.start()
+        try:
+            client.request("GET", "/json/list")
+            response = client.getresponse()
+            if response.status != http.client.OK:
+                return None
+            return _decode_targets(response.read(_LISTED_BYTES))
+        finally:
+            clock.cancel()
+    except (OSError, ValueError, http.client.HTTPException, msgspec.MsgspecError, RecursionError):
         return None
     finally:
         client.close()
-    return next((target.id for target in targets if target.type == "node"), None)
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

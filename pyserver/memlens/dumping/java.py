@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memlens.dumping import linux, place
-from memlens.dumping.errors import DumpError, ended, no_answer, out_of_reach
+from memlens.dumping.errors import DumpError, ended, no_answer, out_of_reach, process_of
 from memlens.dumping.tools import POLL_S, run, size_of
 from memlens.texts import phrase
 
@@ -139,10 +139,10 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
         deadline = time.monotonic() + timeout_s
         while (connection := _connected(pid, listener)) is None:
             if not linux.is_alive(pid):
-                raise ended(pid)
+                raise ended(process_of(pid))
             if time.monotonic() > deadline:
                 raise no_answer(
-                    pid,
+                    process_of(pid),
                     timeout_s,
                     phrase("It may be busy, or may not accept requests; allow more time with --timeout."),
                 )
@@ -170,9 +170,9 @@ def _asked(
                 break
             answer += piece
     except ConnectionError as error:
-        raise ended(pid) from error
+        raise ended(process_of(pid)) from error
     if not answer and not linux.is_alive(pid):
-        raise ended(pid)
+        raise ended(process_of(pid))
     # the first line is a status, which is 0 for some failures as well
     return answer.decode(errors="replace").partition("\n")[2]
 

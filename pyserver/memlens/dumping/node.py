@@ -1,8 +1,4 @@
-"""Heap snapshots of Node.js: SIGUSR1 opens its inspector, which takes one and sends it in pieces.
-
-Beside ``v8.writeHeapSnapshot`` in the process that takes 3% more of its memory (3.2 GB at most for a file of 470 MB),
-says how far it is, and writes the file as this user, whatever the process may write and wherever it runs.
-"""
+"""The inspector of a process of Node.js, which SIGUSR1 opens."""
 
 import contextlib
 import os
@@ -11,17 +7,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 from memlens.dumping import linux
-from memlens.dumping.errors import DumpError, ended, no_answer
-from memlens.dumping.inspector import Address, Inspector, InspectorError, session
+from memlens.dumping.errors import DumpError, ended, no_answer, process_of
+from memlens.dumping.heap_profiler import POLL_S, Inspected, busy, explained
+from memlens.dumping.inspector import Address, Inspector, InspectorError, session, targets
 from memlens.texts import phrase
 
-POLL_S = 0.1
 _LATE_S = 5.0
 """How long an inspector is waited for, and then for that it closes, once it is no longer needed."""
+
+_CLOSED_S = 2.0
+"""How long it is waited for that it closes when a dump or a recording is given up.
+
+Node.js 20 crashes now and then if a session ends just when it closes its inspector.
+"""
 
 _DEFAULT_PORT = 9229
 _PORT_OPTION = re.compile(r"--(?:inspect|inspect-brk|inspect-wait|inspect-port|debug-port)=(?:.*:)?(\d+)")
@@ -30,71 +31,23 @@ _PID = "process.pid"
 _CLOSE = "process.getBuiltinModule ? process.getBuiltinModule('inspector').close() : process._debugEnd()"
 
 
-def write(
-    pid: int,
-    arguments: tuple[str, ...],
-    file: Path,
-    *,
-    timeout_s: float,
-    report: Callable[[int, float | None], None],
-) -> None:
-    """Write a heap snapshot into ``file``, and leave the inspector as it was.
+@contextlib.contextmanager
+def inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterator[Inspected]:
+    """A session with the process itself, whose inspector is opened for that, and closed again, unless it was open.
 
-    ``report`` gets the bytes written so far, and before there are any how much of the heap V8 has gone through, 0 to 1.
-    Raises :class:`DumpError`.
+    Raises :class:`DumpError`, also in place of the InspectorError of the session.
     """
-    with explained(pid), inspected(pid, arguments, timeout_s) as inspector, file.open("wb") as output:
-        if not received(inspector, pid, "HeapProfiler.takeHeapSnapshot", output.write, timeout_s, report):
-            raise DumpError(
-                phrase("Process {pid} sent no heap snapshot", pid=str(pid)),
-                advice=phrase("Call v8.writeHeapSnapshot() in the program."),
-            )
+
+    def is_alive() -> bool:
+        return _is_alive(pid)
+
+    program = process_of(pid)
+    with explained(program, is_alive), _session_of(pid, arguments, timeout_s) as inspector:
+        yield Inspected(inspector, program, is_alive, timeout_s)
 
 
 @contextlib.contextmanager
-def explained(pid: int) -> Iterator[None]:
-    """Say of a connection that was closed what it means."""
-    try:
-        yield
-    except InspectorError as error:
-        if not is_alive(pid):
-            raise ended(pid) from error
-        raise DumpError(
-            phrase("Process {pid} closed the connection before its heap was written", pid=str(pid)),
-            advice=phrase("Perhaps the program closed its inspector; try again."),
-        ) from error
-
-
-def received(
-    inspector: Inspector,
-    pid: int,
-    method: str,
-    write_piece: Callable[[bytes], int],
-    timeout_s: float,
-    report: Callable[[int, float | None], None],
-) -> int:
-    """Have a snapshot sent by a method of the inspector, and write its pieces; return the bytes, 0 if it refused."""
-    asked, written = inspector.send(method, reportProgress=True), 0
-    has_begun, deadline = False, time.monotonic() + timeout_s
-    while (message := inspector.receive(POLL_S)) is None or message.id != asked:
-        if message is None:
-            if not is_alive(pid):
-                raise ended(pid)
-            if not has_begun and time.monotonic() > deadline:
-                raise busy(pid, timeout_s)
-            continue
-        has_begun = True
-        if message.params.chunk:
-            written += write_piece(message.params.chunk.encode())
-            report(written, None)
-        elif message.params.total:
-            report(0, message.params.done / message.params.total)
-    return 0 if message.error is not None else written
-
-
-@contextlib.contextmanager
-def inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterator[Inspector]:
-    """A session with the process itself, whose inspector is opened for that, and closed again, unless it was open."""
+def _session_of(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterator[Inspector]:
     ports = _named_ports(arguments)
     before = _listening(pid)
     with _found(pid, _candidates(before, ports), timeout_s) as inspector:
@@ -113,7 +66,7 @@ def inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterato
                     finally:
                         # also after Ctrl+C: the process closes it once it has finished the snapshot
                         with contextlib.suppress(InspectorError):
-                            inspector.value(_CLOSE, 0 if sys.exc_info()[0] else timeout_s)
+                            inspector.value(_CLOSE, _CLOSED_S if sys.exc_info()[0] else timeout_s)
                     return
             _wait(pid, ports, deadline, timeout_s)
     except BaseException:
@@ -124,8 +77,8 @@ def inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterato
 
 def _wait(pid: int, ports: set[int], deadline: float, timeout_s: float) -> None:
     """Wait a little for the inspector. Raises :class:`DumpError` if it won't be opened, or not before the deadline."""
-    if not is_alive(pid):
-        raise ended(pid)
+    if not _is_alive(pid):
+        raise ended(process_of(pid))
     if time.monotonic() > deadline:
         raise _not_opened(pid, ports, timeout_s)
     time.sleep(POLL_S)
@@ -144,12 +97,12 @@ def _close_later(pid: int, before: set[Address] | None, ports: set[int]) -> None
     """
     guarded = f"process.pid === {_inner_pid(pid)} && ({_CLOSE})"
     deadline, was_open = time.monotonic() + _LATE_S, False
-    while is_alive(pid) and time.monotonic() < deadline:
+    while _is_alive(pid) and time.monotonic() < deadline:
         opened = _opened(pid, before, ports)
         if was_open and not opened:
             return
         for address in opened:
-            with session(address) as inspector, contextlib.suppress(InspectorError):
+            with _node_at(address) as inspector, contextlib.suppress(InspectorError):
                 if inspector is not None:
                     was_open = True
                     inspector.value(guarded, max(deadline - time.monotonic(), POLL_S))
@@ -160,22 +113,16 @@ def _close_later(pid: int, before: set[Address] | None, ports: set[int]) -> None
 def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Inspector | None]:
     """A session with the process at one of the addresses; never with another process."""
     for address in addresses:
-        with session(address) as inspector:
+        with _node_at(address) as inspector:
             if inspector is None:
                 continue
             own = inspector.value(_PID, timeout_s)
             if own is None:
-                raise busy(pid, timeout_s)
+                raise busy(process_of(pid), timeout_s)
             if own == _inner_pid(pid):
                 yield inspector
                 return
     yield None
-
-
-def busy(pid: int, timeout_s: float) -> DumpError:
-    """The error for a program that doesn't answer."""
-    advice = phrase("Its main thread may be in a long call; allow more time with --timeout.")
-    return no_answer(pid, timeout_s, advice)
 
 
 def _open(pid: int, arguments: tuple[str, ...]) -> None:
@@ -212,7 +159,7 @@ def _not_opened(pid: int, ports: set[int], timeout_s: float) -> DumpError:
             "The program may handle SIGUSR1 itself; start it with --inspect. If it is only busy it opens its "
             "inspector later, for all users of this machine: restart it where that matters."
         )
-        return no_answer(pid, timeout_s, advice)
+        return no_answer(process_of(pid), timeout_s, advice)
     return DumpError(
         phrase(
             "Process {pid} can't open its inspector: another program uses port {port}",
@@ -223,8 +170,19 @@ def _not_opened(pid: int, ports: set[int], timeout_s: float) -> DumpError:
     )
 
 
+@contextlib.contextmanager
+def _node_at(address: Address) -> Iterator[Inspector | None]:
+    """A session with the process whose inspector listens at an address; None if none does."""
+    node = next((each for each in targets(address) or [] if each.type == "node"), None)
+    if node is None:
+        yield None
+        return
+    with session(address, node.id) as inspector:
+        yield inspector
+
+
 def _is_taken(port: int) -> bool:
-    with session(("127.0.0.1", port)) as inspector:
+    with _node_at(("127.0.0.1", port)) as inspector:
         return inspector is not None
 
 
@@ -248,7 +206,7 @@ def _inner_pid(pid: int) -> int:
     return linux.inner_pid(pid) if sys.platform == "linux" else pid
 
 
-def is_alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     """Whether the process is still there."""
     # elsewhere the connection ends with the process
     return linux.is_alive(pid) if sys.platform == "linux" else True

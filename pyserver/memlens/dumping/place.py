@@ -31,9 +31,10 @@ def check(out: Path, *, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def writing(out: Path, pid: int) -> Iterator[Path]:
-    """A path in a private folder for the dump of a process, which becomes ``out`` if the block succeeds.
+def writing(out: Path, pid: int | None) -> Iterator[Path]:
+    """A path in a private folder for a dump, which becomes ``out`` if the block succeeds.
 
+    The process ``pid``, if there is one, can write there.
     The folder has a short life: whoever is still writing when it is removed can't leave a file behind.
     """
     folder = partial_file(out, os.getpid())
@@ -41,7 +42,8 @@ def writing(out: Path, pid: int) -> Iterator[Path]:
     with room_in(out.parent, out.name, advice=advice):
         folder.mkdir(mode=0o700)
         try:
-            _give(folder, pid)
+            if pid is not None:
+                _give(folder, pid)
             file = folder / "heap"
             yield file
             _own(file)

@@ -5,7 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -43,12 +43,14 @@ class Process(NamedTuple):
         return line if len(line) <= _LONGEST_COMMAND else f"{line[:_LONGEST_COMMAND]}…"
 
 
-def dumpable() -> list[Process]:
-    """Return the user's processes whose heaps Memlens can write, the largest first. The root user's are everybody's."""
-    own = os.getpid()
-    found = [
-        each for each in _all() if each.pid != own and each.runtime is not None and each.runtime.is_dumped
-    ]
+def own() -> list[Process]:
+    """Return the user's processes, without this one. The root user's are everybody's."""
+    return [each for each in _all() if each.pid != os.getpid()]
+
+
+def dumpable(processes: Iterable[Process]) -> list[Process]:
+    """Return those whose heaps Memlens can write, the largest first."""
+    found = [each for each in processes if each.runtime is not None and each.runtime.is_dumped]
     return sorted(found, key=lambda each: -each.resident_bytes)
 
 

@@ -1,4 +1,4 @@
-"""Takes a heap dump of a running process, or records its allocations, by the means of its runtime."""
+"""Takes a heap dump of a running process or a page, or records its allocations, by the means of its runtime."""
 
 import time
 from collections.abc import Callable
@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens import dump
-from memlens.dumping import dotnet, java, node, node_recording, place, python
+from memlens.dumping import dotnet, heap_profiler, java, place, python
 from memlens.dumping.errors import DumpError
-from memlens.dumping.processes import Process, process
+from memlens.dumping.pages import Page
+from memlens.dumping.processes import Process
+from memlens.dumping.programs import Program, inspected, is_recorded, named
 from memlens.dumping.runtimes import NAMES, Kind
 from memlens.errors import BadRequestError
 from memlens.texts import phrase
+from memlens.units import plain
 
 
 class Options(NamedTuple):
@@ -30,24 +33,25 @@ class Options(NamedTuple):
 class Taken(NamedTuple):
     """A dump that was taken."""
 
-    process: Process
+    program: Program
     bytes: int
     seconds: float
     cost: dump.Cost | None
     """What Python says that it took."""
 
 
-def take(pid: int, out: Path, options: Options, report: Callable[[int, float | None], None]) -> Taken:
-    """Write the heap of a process into the file ``out``, whole or not at all, readable only by this user.
+def take(name: str, out: Path, options: Options, report: Callable[[int, float | None], None]) -> Taken:
+    """Write the heap of a process or page into the file ``out``, whole or not at all, readable only by this user.
 
-    ``report`` gets the bytes written so far, and how much is done, 0 to 1, where that is known. Raises
-    :class:`DumpError`, BadRequestError, FullDiskError, OSError.
+    The program has a name of :func:`programs.named`. ``report`` gets the bytes written so far, and how much is done, 0
+    to 1, where that is known. Raises :class:`DumpError`, BadRequestError, FullDiskError, OSError.
     """
     out = out.absolute()
     place.check(out, force=options.force)
-    found = process(pid)
-    kind = None if found.runtime is None else found.runtime.kind
-    if not options.texts and kind not in (Kind.PYTHON, None):
+    found = named(name)
+    kind = found.runtime.kind if isinstance(found, Process) and found.runtime else None
+    is_known = isinstance(found, Page) or kind is not None
+    if not options.texts and is_known and kind is not Kind.PYTHON:
         raise BadRequestError(
             phrase("Only Python's dumps are written without texts"),
             advice=phrase("`memlens redact` writes any dump again without its values."),
@@ -55,7 +59,7 @@ def take(pid: int, out: Path, options: Options, report: Callable[[int, float | N
     if not options.live and kind is not Kind.JAVA:
         raise BadRequestError(phrase("Only Java's dumps are written with garbage"))
     began = time.monotonic()
-    with place.writing(out, pid) as file:
+    with place.writing(out, found.pid if isinstance(found, Process) else None) as file:
         cost = _written(found, file, options, report)
         written = file.stat().st_size
     return Taken(found, written, time.monotonic() - began, cost)
@@ -73,53 +77,53 @@ class Recording(NamedTuple):
 
 
 def record(
-    pid: int,
+    name: str,
     out: Path,
     options: Recording,
     stopped: Callable[[], bool],
     report: Callable[[int, float | None], None],
 ) -> Taken:
-    """Record the allocations of a Node.js process until ``stopped``, which is asked again and again.
+    """Record the allocations of a Node.js process or a page until ``stopped``, which is asked again and again.
 
     The file and ``report``, from then on, are as in :func:`take`, and so are errors.
     """
     out = out.absolute()
     place.check(out, force=options.force)
-    found = process(pid)
-    if found.runtime is None or found.runtime.kind is not Kind.NODE:
+    found = named(name)
+    if not is_recorded(found):
         raise BadRequestError(
-            phrase("Process {pid} ({name}) isn't Node.js, the only runtime whose allocations are recorded",
-                   pid=str(pid), name=found.name),
+            phrase("{name} is neither Node.js nor a page: only of these are allocations recorded",
+                   name=plain(found.name)),
             advice=phrase("Take several heap dumps and compare them: memlens dump PID OUT --every 10 --count 5"),
         )  # fmt: skip
     began = time.monotonic()
-    with place.writing(out, pid) as file:
-        if options.sampling:
-            node_recording.sampling(pid, found.arguments, file, timeout_s=options.timeout_s, stopped=stopped)
-        else:
-            node_recording.timeline(
-                pid, found.arguments, file, timeout_s=options.timeout_s, stopped=stopped, report=report
-            )
+    with place.writing(out, None) as file:
+        with inspected(found, options.timeout_s) as session:
+            if options.sampling:
+                heap_profiler.sampling(session, file, stopped)
+            else:
+                heap_profiler.timeline(session, file, stopped, report)
         written = file.stat().st_size
     return Taken(found, written, time.monotonic() - began, None)
 
 
 def _written(
-    found: Process, file: Path, options: Options, report: Callable[[int, float | None], None]
+    found: Program, file: Path, options: Options, report: Callable[[int, float | None], None]
 ) -> dump.Cost | None:
-    pid, timeout_s = found.pid, options.timeout_s
+    timeout_s = options.timeout_s
 
     def grown(size: int) -> None:
         report(size, None)
 
-    match found.runtime:
-        case (Kind.JAVA, _):
-            java.write(pid, found.arguments, file, live=options.live, timeout_s=timeout_s, report=grown)
-        case (Kind.NODE, _):
-            node.write(pid, found.arguments, file, timeout_s=timeout_s, report=report)
-        case (Kind.DOTNET, _):
+    match found:
+        case Page() | Process(runtime=(Kind.NODE, _)):
+            with inspected(found, timeout_s) as session:
+                heap_profiler.snapshot(session, file, report)
+        case Process(pid, (Kind.JAVA, _), arguments):
+            java.write(pid, arguments, file, live=options.live, timeout_s=timeout_s, report=grown)
+        case Process(pid, (Kind.DOTNET, _)):
             dotnet.write(pid, file, timeout_s=timeout_s, report=grown)
-        case (Kind.PYTHON, minor):
+        case Process(pid, (Kind.PYTHON, minor)):
             return python.write(pid, minor, file, texts=options.texts, timeout_s=timeout_s, report=grown)
         case _:
             raise _unknown(found)

@@ -2,8 +2,9 @@
 
 Source of the format: ECMA-426, including maps in sections, which bundles of bundles have. A script's map is the file
 beside it that its last ``//# sourceMappingURL=`` names, a ``data:`` URL there, or else the script's own name with
-``.map``. Scripts are looked for where they ran, and by the end of their path in the user's folders of sources. Other
-machines are never contacted, and a map that is too large or violates the standard is ignored.
+``.map``. Scripts are looked for where they ran, and by the end of their path in the user's folders of sources; so are
+those that a page has from a server of this machine. No server is ever contacted, and a map that is too large or
+violates the standard is ignored.
 """
 
 import base64
@@ -14,7 +15,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 import msgspec
 import numpy as np
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 from memlens.kernels.readers.source_map import segments
+from memlens.model.served import served
 
 MOST_BYTES = 32 << 20
 """The most bytes of a map, and of a script that is searched for one."""
@@ -114,6 +116,9 @@ class SourceMaps:
         """Possible local paths of a script: its own, and in folders of sources by the longest end of its path."""
         if not script or script.startswith(("//", "\\\\", "node:")) or "\0" in script:
             return []
+        url = served(script)
+        if url is not None and url.is_local:
+            script = url.path
         windows = _WINDOWS.match(script) is not None
         if _SCHEME.match(script) and not windows:
             return []
@@ -223,6 +228,11 @@ def _source(script: str, root: str, source: str) -> str:
     if _SCHEME.match(path) and not _WINDOWS.match(path):
         # webpack://name/./src/a.ts: a bundler's own scheme, relative to the project
         return "/".join(part for part in path.split("://")[-1].split("/")[1:] if part not in ("", ".", ".."))
+    if served(script) is not None:
+        try:
+            return urljoin(script, path)
+        except ValueError:
+            return ""
     if path.startswith("/") or _WINDOWS.match(path):
         return path
     windows = _WINDOWS.match(script) is not None

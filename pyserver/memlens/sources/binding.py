@@ -114,7 +114,7 @@ def _known(
 def _as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
     if foreign.windows and os.name != "nt":
         return []
-    if not foreign.anchor:
+    if not foreign.anchor or foreign.served_here:
         return [folder.joinpath(*foreign.parts) for folder in folders]
     if foreign.remote:
         return []  # looking at it would make Windows send the user's credentials to that machine

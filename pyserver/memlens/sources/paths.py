@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
 from memlens.errors import BadRequestError
+from memlens.model.served import served
 from memlens.texts import phrase
 from memlens.units import plain_name
 
@@ -25,13 +26,15 @@ _COMMON_NAMES = frozenset({"__init__.py", "__main__.py", "setup.py", "conftest.p
 
 
 class ForeignPath(NamedTuple):
-    """A path as the snapshot spells it, split. ``anchor`` is empty for a relative one."""
+    """A path as the snapshot spells it, split. ``anchor`` is empty for a relative one, and the origin of a URL."""
 
     text: str
     windows: bool
     anchor: str
     parts: tuple[str, ...]
     """The components after the anchor, with ``.`` and ``..`` resolved."""
+    served_here: bool = False
+    """Whether it is a URL of this machine: then its path is probably that of a file in a folder of the workspace."""
 
     @property
     def name(self) -> str:
@@ -71,11 +74,16 @@ class Match(NamedTuple):
 
 
 def parse(text: str) -> ForeignPath | None:
-    """Split a path; None if it is not the path of a file (``<string>``, ``??``, empty)."""
+    """Split a path or a URL; None if it is not that of a file (``<string>``, ``??``, empty)."""
     if not text or len(text) > 4096 or "\0" in text or text.endswith(("/", "\\")):
         return None
     if (text.startswith("<") and text.endswith(">")) or text == "??":
         return None
+    url = served(text)
+    if url is not None:
+        parts = _resolve_dots(part for part in url.path.split("/") if part)
+        is_file = bool(parts) and not url.path.endswith("/") and "\0" not in url.path
+        return ForeignPath(text, False, url.origin, parts, url.is_local) if is_file else None
     windows = bool(_DRIVE.match(text)) or ("\\" in text and "/" not in text) or text.startswith("\\\\")
     pure = PureWindowsPath(text) if windows else PurePosixPath(text)
     parts = _resolve_dots(pure.parts[1:] if pure.anchor else pure.parts)
@@ -144,6 +152,11 @@ def mapped(foreign: ForeignPath, mappings: Mapping[str, Path]) -> list[Path]:
 
 def _below(foreign: ForeignPath, prefix: str) -> tuple[str, ...] | None:
     """The components of ``foreign`` below ``prefix``; None if it isn't below it."""
+    url = served(prefix)
+    if url is not None:
+        parts = _resolve_dots(part for part in url.path.split("/") if part)
+        is_below = foreign.anchor == url.origin and foreign.parts[: len(parts)] == parts
+        return foreign.parts[len(parts) :] if is_below and len(foreign.parts) > len(parts) else None
     pure = PureWindowsPath(prefix) if foreign.windows else PurePosixPath(prefix)
     if pure.anchor.replace("/", "\\").lower() != foreign.anchor.replace("/", "\\").lower():
         return None

@@ -1,4 +1,4 @@
-"""``memlens/processes``, ``memlens/dump`` and ``memlens/record``: heap dumps and recordings of running processes."""
+"""``memlens/processes``, ``memlens/dump`` and ``memlens/record``: heap dumps and recordings of processes and pages."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.dumping.processes import dumpable
-from memlens.dumping.runtimes import ENDINGS, NAMES, Kind
+from memlens.dumping.inspector import written
+from memlens.dumping.programs import is_recorded, listed
+from memlens.dumping.runtimes import ENDINGS, NAMES
 from memlens.server.protocol.dumping import (
     DumpParams,
     DumpResult,
+    PageRow,
     ProcessesParams,
     ProcessesResult,
     ProcessRow,
@@ -30,7 +32,7 @@ def register(server: LanguageServer) -> None:
     recording: dict[str, asyncio.Event] = {}
 
     async def processes(_params: ProcessesParams) -> ProcessesResult:
-        found = await asyncio.to_thread(dumpable)
+        found = await asyncio.to_thread(listed)
         return ProcessesResult(
             [
                 ProcessRow(
@@ -40,11 +42,15 @@ def register(server: LanguageServer) -> None:
                     plain(each.command),
                     each.resident_bytes,
                     ENDINGS[each.runtime.kind],
-                    each.runtime.kind is Kind.NODE,
+                    is_recorded(each),
                 )
-                for each in found
+                for each in found.processes
                 if each.runtime is not None
-            ]
+            ],
+            [
+                PageRow(each.target, each.type, plain(each.name), plain(each.url), written(each.address))
+                for each in found.pages
+            ],
         )
 
     def notified(view: str) -> Callable[[str, float | None], None]:
@@ -55,14 +61,14 @@ def register(server: LanguageServer) -> None:
         return on_progress
 
     async def dumped(params: DumpParams) -> DumpResult:
-        await dump(params.pid, Path(params.out), notified(params.view))
+        await dump(params.program, Path(params.out), notified(params.view))
         return DumpResult()
 
     async def recorded(params: RecordParams) -> DumpResult:
         stop = recording[params.view] = asyncio.Event()
         try:
             await record(
-                params.pid, Path(params.out), notified(params.view),
+                params.program, Path(params.out), notified(params.view),
                 sampling=params.sampling, seconds=params.seconds, stop=stop,
             )  # fmt: skip
         finally:

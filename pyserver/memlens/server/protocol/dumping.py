@@ -1,9 +1,10 @@
-"""Heap dumps of running processes, and recordings of their allocations."""
+"""Heap dumps of running processes and of pages, and recordings of their allocations."""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from memlens.dumping.pages import PageType
 from memlens.server.protocol.base import Count, Requests
 
 
@@ -26,20 +27,36 @@ class ProcessRow(Struct, frozen=True):
     recorded: bool
 
 
+class PageRow(Struct, frozen=True):
+    """A page of a browser, or a worker, whose heap can be dumped and whose allocations can be recorded.
+
+    ``program`` is its name in requests, and ``browser`` the address where its browser is debugged.
+    """
+
+    program: str
+    type: PageType
+    name: str
+    url: str
+    browser: str
+
+
 class ProcessesResult(Struct, frozen=True):
-    """The largest first."""
+    """The largest processes first, and the pages of those that are browsers, as far as these are debugged."""
 
     processes: list[ProcessRow]
+    pages: list[PageRow]
 
 
 class DumpParams(Struct, frozen=True):
-    """Write the heap of a process into the file ``out``, which is replaced if it exists.
+    """Write the heap of a program into the file ``out``, which is replaced if it exists.
+
+    That is a process, by its id in digits, or a page.
 
     Cancelling this request removes what was written. Progress comes as ``memlens/progress`` notifications with that
     ``view``, in which the stage is how much is written.
     """
 
-    pid: Count
+    program: str
     out: str
     view: str
 
@@ -49,12 +66,12 @@ class DumpResult(Struct, frozen=True):
 
 
 class RecordParams(Struct, frozen=True):
-    """Record the allocations of a process into the file ``out``, for ``seconds`` or until they are told to stop.
+    """Record the allocations of a program into the file ``out``, for ``seconds`` or until they are told to stop.
 
     ``sampling`` only estimates what each stack holds. Otherwise as ``memlens/dump``; the stage is how long it has run.
     """
 
-    pid: Count
+    program: str
     out: str
     view: str
     sampling: bool

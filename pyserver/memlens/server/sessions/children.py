@@ -103,8 +103,8 @@ async def redact(source: Path, out: Path, on_progress: ProgressListener, *, rena
     return await _run(work, command, on_progress)
 
 
-async def dump(pid: int, out: Path, on_progress: ProgressListener) -> None:
-    """Write the heap of another process to ``out``, which is replaced if it exists.
+async def dump(program: str, out: Path, on_progress: ProgressListener) -> None:
+    """Write the heap of another process, or of a page, to ``out``, which is replaced if it exists.
 
     Cancellation and errors are as in :func:`ingest`, but the child has time to undo what it asked of the process.
     """
@@ -112,12 +112,12 @@ async def dump(pid: int, out: Path, on_progress: ProgressListener) -> None:
     def remove(child: int) -> None:
         shutil.rmtree(partial_file(out, child), ignore_errors=True)
 
-    work = _Work(phrase("writing of the dump"), pid, remove, undoes=True)
+    work = _Work(phrase("writing of the dump"), program, remove, undoes=True)
     await _run(work, ["dump", str(out), "--force"], on_progress)
 
 
 async def record(
-    pid: int,
+    program: str,
     out: Path,
     on_progress: ProgressListener,
     *,
@@ -125,7 +125,7 @@ async def record(
     seconds: float | None,
     stop: asyncio.Event,
 ) -> None:
-    """Record the allocations of another process into ``out``, for a time or until ``stop`` is set.
+    """Record the allocations of another process, or of a page, into ``out``, for a time or until ``stop`` is set.
 
     Otherwise as :func:`dump`.
     """
@@ -133,16 +133,16 @@ async def record(
     def remove(child: int) -> None:
         shutil.rmtree(partial_file(out, child), ignore_errors=True)
 
-    work = _Work(phrase("recording of the allocations"), pid, remove, undoes=True, stop=stop)
+    work = _Work(phrase("recording of the allocations"), program, remove, undoes=True, stop=stop)
     command = ["record", str(out), "--force", *(["--sampling"] if sampling else [])]
     await _run(work, [*command, *([] if seconds is None else ["--for", f"{seconds:g}"])], on_progress)
 
 
 class _Work(NamedTuple):
-    """The task of a child, for messages, and the path or process that it works on."""
+    """The task of a child, for messages, and the path, process or page that it works on."""
 
     name: Text
-    on: Path | int
+    on: Path | str
     remove: Callable[[int], None]
     """Removes what a killed child has left, by its process id."""
     undoes: bool = False

@@ -1,0 +1,228 @@
+"""Heap snapshots and recordings of allocations by V8's inspector, which sends them in pieces, of Node.js and of pages.
+
+A snapshot beside ``v8.writeHeapSnapshot`` in the process takes 3% more of its memory (3.2 GB at most for a file of
+470 MB), says how far it is, and is written as this user, whatever the process may write and wherever it runs.
+
+A timeline (``.heaptimeline``) is a heap snapshot with the moments at which V8 looked at the heap and the stack that
+allocated each object. Each look is a full garbage collection, every 50 ms (``HeapObjectsMap::PushHeapObjectsStats`` of
+V8). The snapshot doesn't have what was freed again before its end, so what V8 reports of that meanwhile is written into
+its header, in a field of Memlens' own.
+
+A sampling (``.heapprofile``) is a tree of stacks with estimates of what of theirs is live.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memlens.dumping.errors import DumpError, ended, no_answer
+from memlens.dumping.inspector import Inspector, InspectorError, Message, UnreadableError
+from memlens.formats.v8_sections import ALLOCATED_FIELD
+from memlens.texts import Text, phrase
+from memlens.units import format_bytes
+
+POLL_S = 0.1
+_RESET = "HeapProfiler.resetProfiles"
+_NODES = b'"nodes":['
+_MOST_HEADER_BYTES = 1 << 20
+_SAMPLED_BYTES = 32 << 10
+"""The inspector's own default."""
+_MOST_SNAPSHOT_BYTES = 64 << 30
+"""V8's heap has 4 GB in browsers, and its text is several times as large where objects are small."""
+_MOST_INTERVALS = 1 << 22
+"""Of 50 ms each: more than two days."""
+_MOST_INTERVAL_BYTES = 1 << 53
+
+Report = Callable[[int, float | None], None]
+
+
+class Inspected(NamedTuple):
+    """A program with V8's heap profiler, and a session with it."""
+
+    inspector: Inspector
+    program: Text
+    """What it is called at the beginning of a sentence."""
+    is_alive: Callable[[], bool]
+    timeout_s: float
+    """How long to wait for its answers."""
+
+    def busy(self) -> DumpError:
+        """The error for a program that doesn't answer."""
+        return busy(self.program, self.timeout_s)
+
+
+def busy(program: Text, timeout_s: float) -> DumpError:
+    """The error for a program that doesn't answer."""
+    advice = phrase("Its main thread may be in a long call; allow more time with --timeout.")
+    return no_answer(program, timeout_s, advice)
+
+
+@contextlib.contextmanager
+def explained(program: Text, is_alive: Callable[[], bool]) -> Iterator[None]:
+    """Say of a connection that was closed what it means."""
+    try:
+        yield
+    except UnreadableError as error:
+        raise DumpError(
+            phrase("{program} sent something else than V8's inspector would", program=program),
+            advice=phrase("Check that its port isn't another program's."),
+        ) from error
+    except InspectorError as error:
+        if not is_alive():
+            raise ended(program) from error
+        raise DumpError(
+            phrase("{program} closed the connection before its heap was written", program=program),
+            advice=phrase("Perhaps it was closed, ran out of memory, or closed its inspector; try again."),
+        ) from error
+
+
+def snapshot(of: Inspected, file: Path, report: Report) -> None:
+    """Write a heap snapshot into ``file``.
+
+    ``report`` gets the bytes written so far, and before there are any how much of the heap V8 has gone through, 0 to 1.
+    Raises :class:`DumpError`, InspectorError.
+    """
+    with file.open("wb") as output:
+        if not _received(of, "HeapProfiler.takeHeapSnapshot", output.write, report):
+            raise DumpError(
+                phrase("{program} sent no heap snapshot", program=of.program),
+                advice=phrase("Call v8.writeHeapSnapshot() in the program, or use Chrome's Memory panel."),
+            )
+
+
+def timeline(of: Inspected, file: Path, stopped: Callable[[], bool], report: Report) -> None:
+    """Write what is alive of what is allocated until ``stopped``, and when and by which stack it was allocated.
+
+    ``report`` is as in :func:`snapshot`, once it has stopped. Raises :class:`DumpError`, InspectorError.
+    """
+    allocated = _Allocated()
+    with file.open("wb") as output:
+        # enabled, it says when a page has moved to another process, where it is tracked from the beginning
+        _asked(of, "HeapProfiler.enable")
+        _asked(of, "HeapProfiler.startTrackingHeapObjects", trackAllocations=True)
+        while not stopped():
+            message = of.inspector.receive(POLL_S)
+            if message is None:
+                if not of.is_alive():
+                    raise ended(of.program)
+            elif message.method == _RESET:
+                allocated = _Allocated()
+            elif message.params.statsUpdate:
+                allocated.add(message.params.statsUpdate)
+        pieces = _WithHeader(output.write, allocated)
+        if not _received(of, "HeapProfiler.stopTrackingHeapObjects", pieces.write, report):
+            raise _nothing(of)
+        pieces.finish()
+
+
+def sampling(of: Inspected, file: Path, stopped: Callable[[], bool]) -> None:
+    """Write which stacks allocated what is live of what is allocated until ``stopped``, estimated.
+
+    Raises :class:`DumpError`, InspectorError.
+    """
+    _asked(of, "HeapProfiler.startSampling", samplingInterval=_SAMPLED_BYTES)
+    while not stopped():
+        if of.inspector.receive(POLL_S) is None and not of.is_alive():
+            raise ended(of.program)
+    match _asked(of, "HeapProfiler.stopSampling"):
+        case {"profile": profile} if profile:
+            file.write_bytes(msgspec.json.encode(profile))
+        case _:
+            raise _nothing(of)
+
+
+def _received(of: Inspected, method: str, write_piece: Callable[[bytes], int], report: Report) -> int:
+    """Have a snapshot sent by a method of the inspector, and write its pieces; return the bytes, 0 if it refused."""
+    asked, written = of.inspector.send(method, reportProgress=True), 0
+    has_begun, deadline = False, time.monotonic() + of.timeout_s
+    while (message := of.inspector.receive(POLL_S)) is None or message.id != asked:
+        if message is None:
+            if not of.is_alive():
+                raise ended(of.program)
+            if not has_begun and time.monotonic() > deadline:
+                raise of.busy()
+            continue
+        has_begun, event = True, message.params
+        if event.chunk:
+            written += write_piece(event.chunk.encode())
+            if written > _MOST_SNAPSHOT_BYTES:
+                raise DumpError(
+                    phrase("{program} sent more than {size}, and no end",
+                           program=of.program, size=format_bytes(_MOST_SNAPSHOT_BYTES)),
+                )  # fmt: skip
+            report(written, None)
+        elif event.total > 0:
+            report(0, min(max(event.done, 0), event.total) / event.total)
+    return 0 if message.error is not None else written
+
+
+def _asked(of: Inspected, method: str, **params: object) -> object:
+    """The answer to a request. Raises :class:`DumpError` for an error, or if there is none in time."""
+    asked, deadline = of.inspector.send(method, **params), time.monotonic() + of.timeout_s
+    message: Message | None
+    while (message := of.inspector.receive(POLL_S)) is None or message.id != asked:
+        if not of.is_alive():
+            raise ended(of.program)
+        if time.monotonic() > deadline:
+            raise of.busy()
+    if message.error is not None:
+        raise _nothing(of)
+    return message.result
+
+
+def _nothing(of: Inspected) -> DumpError:
+    return DumpError(
+        phrase("{program} doesn't record its allocations", program=of.program),
+        advice=phrase("Another tool may be recording it; end that, and try again."),
+    )
+
+
+class _Allocated:
+    """What was alive of each interval's allocations when it ended, by the events of the inspector."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[int, int] = {}
+
+    def add(self, update: list[int]) -> None:
+        """Add an event: triples of an interval's number, its objects and its bytes that are alive now."""
+        for interval, size in zip(update[::3], update[2::3], strict=False):
+            # later events say how much of it is left
+            if 0 <= interval < _MOST_INTERVALS and 0 <= size < _MOST_INTERVAL_BYTES:
+                self._bytes.setdefault(interval, size)
+
+    def all(self) -> list[int]:
+        """The bytes of each interval, in their order."""
+        return [self._bytes.get(interval, 0) for interval in range(max(self._bytes, default=-1) + 1)]
+
+
+class _WithHeader:
+    """Passes a snapshot's pieces on, and adds to its header what was allocated."""
+
+    def __init__(self, write: Callable[[bytes], int], allocated: _Allocated) -> None:
+        self._write = write
+        self._allocated = allocated
+        self._head: bytes | None = b""
+
+    def write(self, piece: bytes) -> int:
+        """Take the next piece; return how long it is."""
+        if self._head is None:
+            return self._write(piece)
+        self._head += piece
+        nodes = self._head.find(_NODES)
+        if nodes >= 0 or len(self._head) > _MOST_HEADER_BYTES:
+            end = self._head.rfind(b"}", 0, max(nodes, 0))
+            if end >= 0:
+                field = b',"%b":%b' % (ALLOCATED_FIELD.encode(), msgspec.json.encode(self._allocated.all()))
+                self._head = self._head[:end] + field + self._head[end:]
+            self.finish()
+        return len(piece)
+
+    def finish(self) -> None:
+        """Pass on what waits for the end of the header."""
+        if self._head is not None:
+            self._write(self._head)
+            self._head = None
