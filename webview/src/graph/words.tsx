@@ -72,7 +72,7 @@ export function referenceWords({
 
 /** The formats of dumps as their makers call them. */
 const KINDS: Readonly<Record<string, string>> = {
-  ...{ v8: 'V8', hprof: 'HPROF', perfetto: 'Perfetto', gcdump: '.gcdump', ruby: 'Ruby', python: 'Python' },
+  ...{ v8: 'V8', hprof: 'HPROF', perfetto: t('Perfetto'), gcdump: '.gcdump', ruby: 'Ruby', python: 'Python' },
 };
 
 /** What a dump consists of, in a line. */

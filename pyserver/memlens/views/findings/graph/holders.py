@@ -42,6 +42,8 @@ _CODE = {
     **dict.fromkeys(JAVA_KINDS, ("java.lang.Class",)), "ruby": ("Class", "Module"),
     "python": _PYTHON, "pyheap": _PYTHON,
 }  # fmt: skip
+_SHARED = ("zygote", "image", "boot image")
+"""Heaps of Android that no process has for itself."""
 _STACK = "Thread"
 """What has the stack of a thread in its own bytes, which every program of Ruby has."""
 _CACHE = "functools._lru_cache_wrapper"
@@ -178,7 +180,15 @@ def _small_children(case: GraphCase, holder: int | None, least: int) -> Numbers:
     children = objects.dominated[int(objects.dominated_start[at]) : int(objects.dominated_start[at + 1])]
     # the ones that retain most stand first
     retained = objects.retained[children]
-    return case.reached(children[int(np.count_nonzero(retained >= least)) :])
+    small = case.reached(children[int(np.count_nonzero(retained >= least)) :])
+    return small if holder is not None else small[~_is_shared(case, small)]
+
+
+def _is_shared(case: GraphCase, numbers: Numbers) -> Numbers:
+    """Which objects every process of Android has from its start, and never frees."""
+    shared = np.array([name in _SHARED for name in case.snapshot.graph_names.spaces], np.bool_)
+    space = case.snapshot.objects.space
+    return shared[space[numbers]] if space is not None else np.zeros(len(numbers), np.bool_)
 
 
 def _by_type(case: GraphCase, members: Numbers) -> list[_Group]:
