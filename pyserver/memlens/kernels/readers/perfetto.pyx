@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Reads a trace of Perfetto: where its packets about heaps are, and the objects of ART's heap graphs.
 
-Source: ``protos/perfetto/trace/trace_packet.proto`` and ``protos/third_party/android/art/heap_graph.proto`` of Perfetto.
+Source: ``trace_packet.proto`` and ``third_party/android/art/heap_graph.proto`` of Perfetto.
 Unknown fields are skipped; repeated numbers may be packed or not. No number from the file is used as an index here.
 """
 
@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector, vector_push
 from memlens.kernels.readers.protobuf cimport (
-    BYTES, E_BAD_WIRE, E_OK, FIXED32, FIXED64, VARINT, Reader, done, fail, inside, is_wire, more, numbers, push,
+    BYTES, E_BAD_WIRE, E_OK, VARINT, Reader, done, fail, inside, more, numbers, push,
     read_length, reader_of, skip, varint
 )
 
@@ -338,7 +338,7 @@ cdef class Objects(Owner):
 
     cdef void root(self, Reader *r) noexcept nogil:
         cdef uint32_t field, wire
-        cdef size_t first = self.roots.count, each
+        cdef size_t each
         cdef uint64_t kind = 0
         cdef Root row
         self.names.count = 0
