@@ -12,7 +12,7 @@ from tests.python.perfetto_files import compressed, graph_packet, packets_of, pr
 from tests.python.pprof_files import Builder, encode
 
 from memlens.errors import BadRequestError
-from memlens.formats import recognised
+from memlens.formats import perfetto, recognised
 from memlens.formats.containers import plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.graph import Graph
@@ -278,6 +278,12 @@ def test_traces_are_told_from_profiles_which_are_protocol_buffers_too(tmp_path: 
     for packets in ([processes(app=1)], [graph_packet()], [compressed([processes(app=1)])]):
         with plain_source(tmp_path / "x", trace(packets), tmp_path) as source:
             assert recognised(source) == "perfetto"
+    # a text may begin with the same byte
+    assert not perfetto.sniff(b"\nHello Python\n" * 400)
+    assert not perfetto.sniff(b"\n")
+    rng = random.Random(8)
+    letters = [b"\n" + bytes(rng.randrange(32, 127) for _ in range(600)) for _ in range(2_000)]
+    assert sum(map(perfetto.sniff, letters)) < 3
     profile = Builder(("space", "bytes"))
     with plain_source(tmp_path / "x", encode(profile.message), tmp_path) as source:
         assert recognised(source) == "pprof"

@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector, vector_push
 from memlens.kernels.readers.protobuf cimport (
-    BYTES, E_BAD_WIRE, E_OK, VARINT, Reader, done, fail, inside, more, numbers, push,
+    BYTES, E_BAD_WIRE, E_OK, E_TRUNCATED, VARINT, Reader, done, fail, inside, more, numbers, push,
     read_length, reader_of, skip, varint
 )
 
@@ -36,6 +36,7 @@ cdef enum:
     F_MAPPING = 64
     # the longest packet that is looked into for its first fields
     HEAD_FIELDS = 16
+    MOST_FIELD = 10000          # of the fields that packets have, also of extensions
 
 cdef uint64_t NO_FIELD = 0xFFFFFFFFFFFFFFFF
 
@@ -71,43 +72,49 @@ cdef struct Part:
 
 
 def sniff(const uint8_t[::1] head) -> bool:
-    """Return whether the first bytes of a file are those of a trace: a packet, in whose first fields each number has
-    the encoding that it has in a packet, and one is of those that every packet or the first one has.
+    """Return whether the first bytes of a file are those of a trace: a packet and the beginning of another one, in whose
+    fields each number has the encoding that it has in a packet, and some are of those that packets of a trace begin
+    with. A text may begin with the same byte, an empty line.
     """
     cdef Reader r, inner
     cdef uint32_t field, wire
-    cdef bint is_known = False
-    cdef size_t seen = 0
+    cdef size_t seen = 0, known = 0
+    cdef bint is_whole
     if head.shape[0] == 0 or head[0] != (PACKET << 3 | BYTES):
         return False
     r = reader_of(&head[0], 1, head.shape[0])
     with nogil:
         inner = reader_of(r.data, 0, 0)
-        # the head may end within the packet
         inner.end = <size_t> varint(&r)
+        is_whole = inner.end <= r.end - r.at
+        inner.at = r.at
         if inner.end == 0 or r.status != E_OK:
             fail(&r, E_BAD_WIRE)
+        elif is_whole:
+            inner.end += r.at
+            if inner.end < r.end and r.data[inner.end] != (PACKET << 3 | BYTES):
+                fail(&r, E_BAD_WIRE)
         else:
-            inner.end = r.at + inner.end if inner.end < r.end - r.at else r.end
-            inner.at = r.at
-        while r.status == E_OK and seen < HEAD_FIELDS and more(&inner, &field, &wire):
+            # the head ends within the packet
+            inner.end = r.end
+        while r.status == E_OK and (is_whole or seen < HEAD_FIELDS) and more(&inner, &field, &wire):
             seen += 1
             if field in (F_UID, F_TIMESTAMP, F_SEQUENCE):
-                is_known = is_known or wire == VARINT
+                known += 1
                 if wire != VARINT:
                     fail(&inner, E_BAD_WIRE)
             elif field in (F_PROCESSES, F_SYNCHRONIZATION, F_PROFILE, F_COMPRESSED, F_HEAP_GRAPH, F_MAPPING, 6, 33, 89):
                 # also clocks, the configuration, the trace's id
-                is_known = is_known or wire == BYTES
+                known += 1
                 if wire != BYTES:
                     fail(&inner, E_BAD_WIRE)
-            elif wire == VARINT and field == 1:
-                # a pprof profile begins with two small numbers
+            elif (field == 1 and wire != BYTES) or field > MOST_FIELD:
+                # a pprof profile begins with messages whose field 1 is a number
                 fail(&inner, E_BAD_WIRE)
             skip(&inner, wire)
-        if inner.status == E_BAD_WIRE:
-            is_known = False
-    return is_known and r.status == E_OK
+    if r.status != E_OK or known == 0:
+        return False
+    return inner.status == E_OK or (not is_whole and inner.status == E_TRUNCATED)
 
 
 cdef class Packets(Owner):
