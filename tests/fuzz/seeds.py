@@ -15,6 +15,7 @@ from tests.python import (
     hprof_files,
     image_files,
     native_files,
+    perfetto_files,
     pyheap_files,
     ruby_files,
     test_python_heap,
@@ -80,6 +81,7 @@ def seeds() -> dict[str, bytes]:
     files["small.hprof"] = hprof_files.small().end()
     files["native.hprof"], files["images.hprof"] = native_files.small(), image_files.small()
     files["small.gcdump"] = gcdump_files.small()
+    files["small.pftrace"] = perfetto_files.small()
     files["small.ruby.json"] = ruby_files.small()
     files["small.pyheap"] = pyheap_files.small()
     files["small.heap"] = test_python_heap.small()

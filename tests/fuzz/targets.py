@@ -68,7 +68,7 @@ def file(data: bytes) -> str:
 def _redacted(path: Path, archive: Path, folder: Path) -> None:
     """Write a heap dump without its values and read that: it has as many objects as the one in ``archive``."""
     before = read_manifest(archive).info
-    if not isinstance(before, GraphInfo) or before.kind == "gcdump":
+    if not isinstance(before, GraphInfo) or before.kind in ("gcdump", "perfetto"):
         return
     for removed in REMOVALS.values():
         written = folder / f"redacted-{removed}"

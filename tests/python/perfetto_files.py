@@ -98,3 +98,55 @@ def packets_of(graph: SmallGraph, seed: int) -> list[Packet]:
     parts.append({"types": types, "field_names": names, "roots": roots})
     found = [graph_packet(index=at, more=at < len(parts) - 1, **part) for at, part in enumerate(parts)]
     return [compressed(found)] if rng.random() < 0.3 else found
+
+
+def small() -> bytes:
+    """A trace with everything that the reader knows of, but for compressed packets."""
+    types = [
+        {
+            "id": 1,
+            "name": ["a"],
+            "fields": [1, 2],
+            "superclass": 2,
+            "size": 24,
+            "location": 1,
+            "kind": 1,
+            "loader": 9,
+        },
+        {"id": 2, "name": ["app.Base"], "fields": [3], "kind": 1},
+        {"id": 3, "name": ["a[]"], "kind": 4, "location": 1},
+        {"id": 4, "name": ["java.lang.Class<a>"], "kind": 5, "location": 1},
+        {"id": 5, "name": ["java.lang.ref.WeakReference"], "superclass": 6, "kind": 9},
+        {"id": 6, "name": ["java.lang.ref.Reference"], "fields": [4], "kind": 1},
+        {"id": 7, "name": ["sun.misc.Cleaner"], "superclass": 6, "fields": [5, 6], "kind": 11},
+        {"id": 8, "name": ["libcore.util.NativeAllocationRegistry$CleanerThunk"], "fields": [7], "kind": 1},
+        {"id": 9, "name": ["libcore.util.NativeAllocationRegistry"], "kind": 1},
+        {"id": 10, "name": ["android.graphics.Bitmap"], "size": 48, "kind": 1},
+        {"id": 11, "name": ["dalvik.system.PathClassLoader"], "size": 60, "kind": 6},
+    ]
+    names = (
+        "int a.b", "a[] a.c", "app.Base.next", "java.lang.ref.Reference.referent", "sun.misc.Cleaner.next",
+        "sun.misc.Cleaner.thunk", "libcore.util.NativeAllocationRegistry$CleanerThunk.this$0", "a.INSTANCE",
+        "java.lang.Class.classLoader",
+    )  # fmt: skip
+    objects = [
+        {"id": 8, "type": 1, "targets": [16, 24, 0], "heap": 1},
+        {"id_delta": 8, "type": 3, "targets": [8, 0, 8], "size": 40},
+        {"id_delta": 8, "type": 4, "targets": [1, 65], "fields": [8, 9], "base": 7, "size": 200},
+        {"id_delta": 8, "type": 5, "targets": [8], "size": 16, "heap": 2},
+        {"id_delta": 8, "type": 7, "targets": [0, 48, 64], "size": 36, "heap": 1},
+        {"id_delta": 8, "type": 8, "targets": [56], "size": 24},
+        {"id_delta": 8, "type": 9, "native": 4097, "size": 32},
+        {"id_delta": 8, "type": 10, "width": 40, "height": 30},
+        {"id_delta": 8, "type": 11, "runtime": [24]},
+    ]
+    roots = [{"objects": [24, 40], "kind": 5}, {"objects": [8], "kind": 1}]
+    mapping = {"short": ["a"], "name": ["app.Cache"], "members": [{"short": ["b"], "name": ["all"]}]}
+    texts = [{"iid": number, "text": [text]} for number, text in enumerate(names, 1)]
+    location = [{"iid": 1, "text": ["/data/app/~~x==/com.app-y==/base.apk"]}]
+    return trace([
+        processes(init=1, app=7),
+        {"mapping": [{"package": ["com.app"], "classes": [mapping]}]},
+        graph_packet(objects=objects, more=True),
+        graph_packet(index=1, types=types, field_names=texts, location_names=location, roots=roots),
+    ])  # fmt: skip

@@ -95,7 +95,9 @@ def test_a_file_that_is_truncated_or_has_a_flipped_bit_is_reported_or_answers(na
         assert not tally.flips["opened"] + tally.flips["warned"], tally.flips
 
 
-DUMPS = [f"small.{kind}" for kind in ("heapsnapshot", "hprof", "gcdump", "ruby.json", "pyheap", "heap")]
+DUMPS = [
+    f"small.{kind}" for kind in ("heapsnapshot", "hprof", "gcdump", "pftrace", "ruby.json", "pyheap", "heap")
+]
 
 
 @pytest.mark.parametrize(
