@@ -111,7 +111,7 @@ def small() -> bytes:
             "size": 24,
             "location": 1,
             "kind": 1,
-            "loader": 9,
+            "loader": 72,
         },
         {"id": 2, "name": ["app.Base"], "fields": [3], "kind": 1},
         {"id": 3, "name": ["a[]"], "kind": 4, "location": 1},
