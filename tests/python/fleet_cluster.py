@@ -69,10 +69,15 @@ def fleet(
     """Read a place and return its lines of progress; ``on_line`` gets each as it is printed."""  # fmt: skip
     with start_fleet(*arguments, "--progress", "json", env=env or {}) as process:
         lines = []
-        for text in process.stdout or ():
-            lines.append(json.loads(text))
-            on_line(lines[-1])
-        _, errors = process.communicate()
+        try:
+            for text in process.stdout or ():
+                lines.append(json.loads(text))
+                on_line(lines[-1])
+            _, errors = process.communicate()
+        except BaseException:
+            # the end of this block waits for it
+            process.kill()
+            raise
     assert process.returncode == status, errors
     return lines
 

@@ -31,6 +31,8 @@ MOST_DEATHS = 3
 
 _CONNECT_S = 30.0
 _LOOK_S = 0.2
+_RESULT_S = 2.0
+"""How long the result of a file is waited for at first."""
 _COUNT_S = 1.0
 """How often workers are counted; not more often, because the scheduler's answer names each of them."""
 _REMOVE_S = 10.0
@@ -184,14 +186,34 @@ class Engine:
 
     def _finished(self, future: Any, job: Job) -> Finished:
         try:
-            outcome = msgspec.json.decode(future.result(), type=Outcome)
-        except (CancelledError, TimeoutError) as error:
+            outcome = msgspec.json.decode(self._result(future), type=Outcome)
+        except CancelledError as error:
             raise SchedulerError(phrase("The scheduler went away")) from error
+        except SchedulerError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever a worker's Python raises
             return Finished(job, None, self._problem(job, error))
         finally:
             future.release()
         return Finished(job, outcome, None)
+
+    def _result(self, future: Any) -> Any:
+        """The result of a future that is done; a worker that is busy may take long to send it.
+
+        Raises what the job has raised, and :class:`SchedulerError`.
+        """
+        patience_s = _RESULT_S
+        while True:
+            try:
+                return future.result(timeout=patience_s)
+            except TimeoutError as error:
+                if future.status == "error":
+                    raise
+                self._say()
+                # asked again, for it may have been lost; a large one may need longer
+                patience_s *= 2
+                if self._client.status != "running":
+                    raise SchedulerError(phrase("The scheduler went away")) from error
 
     def _problem(self, job: Job, error: Exception) -> Problem:
         if type(error).__name__ == "KilledWorker":
