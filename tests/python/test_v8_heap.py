@@ -127,6 +127,52 @@ def test_lines_of_closures_instances_and_allocations(tmp_path: Path) -> None:
     assert np.count_nonzero(graph.objects.stack) == 1
 
 
+def test_types_are_classes_and_tags_however_objects_are_named(tmp_path: Path) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    closures = []
+    for number, name in enumerate("ab", 5):
+        closure = heap.node("closure", "make")
+        shared, script = heap.node("code", "make"), heap.node("hidden", f"/app/{name}.js")
+        heap.edge(closure, "internal", "shared", shared)
+        heap.edge(shared, "internal", "script", script)
+        heap.locations.append((closure, number, 0, 0))
+        closures.append(closure)
+    items = [heap.node("object", "Item", 20) for _ in range(5)]
+    others = [
+        heap.node("native", '<a href="https://example.com/1">'),
+        heap.node("native", "<a>"),
+        heap.node("native", "Detached <a href='2'>"),
+        heap.node("native", "Detached <a/>"),
+        heap.node("object", "system / Context / scope @457"),
+        heap.node("object", "system / Context"),
+        heap.node("object", "system / Context / scope of mine"),
+        heap.node("string", '<a href="3">'),
+        heap.node("object", "<b c"),
+        heap.node("native", ""),
+    ]
+    for item in (*closures, *items, *others):
+        heap.edge(root, "element", item, item)
+    # the last says nothing of where it is defined
+    heap.locations += [(item, script, 3, 0) for item, script in zip(items, (5, 6, 5, 6), strict=False)]
+    graph = loaded(heap.data(), tmp_path)
+    names = [graph.texts[number] for number in graph.types.name.tolist()]
+    of = [names[number] for number in graph.objects.type.tolist()]
+    assert of[others[0] :] == [
+        "<a>", "<a>", "Detached <a>", "Detached <a>", "system / Context", "system / Context",
+        "system / Context / scope of mine", "(string)", "<b>", "",
+    ]  # fmt: skip
+    # what an object is called stays
+    named = [graph.texts[number] for number in graph.objects.name.tolist()]
+    assert named[others[0]] == '<a href="https://example.com/1">'
+    own = graph.objects.type[items].tolist()
+    assert own[0] == own[2] == own[4] != own[1] == own[3]
+    assert {of[item] for item in items} == {"Item"}
+    assert graph.types.module is not None
+    modules = [graph.texts[int(graph.types.module[number])] for number in own[:2]]
+    assert modules == ["a.js:4", "b.js:4"]
+
+
 def test_roots_are_the_objects_held_by_synthetic_ones(tmp_path: Path) -> None:
     graph = loaded(small_heap().data(), tmp_path)
     found = {

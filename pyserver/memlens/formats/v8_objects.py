@@ -1,6 +1,8 @@
 """The meaning of the rows of V8's heap snapshots: types, roots, and the figures that DevTools shows."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from msgspec import Struct
 
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_places import Functions, TraceRows, places_of
+from memlens.formats.v8_places import Functions, Places, TraceRows, places_of
 from memlens.formats.v8_sections import NAMED_BY_INDEX
 from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.readers import v8_graph as kernel
@@ -54,6 +56,14 @@ _TYPE_NAMES = {
     "String": "String", "jl_sym_t": "Symbol", "jl_module_t": "Module", "jl_datatype_t": "DataType",
 }  # fmt: skip
 """Types whose objects have names of their own and not a class's, the last four Julia's; others are grouped by name."""
+
+_ELEMENT = re.compile(r"(?:Detached )?<[A-Za-z][\w:.-]*(?=[ />])(?!>)")
+"""The beginning of the name of an element of the DOM that has attributes: ``<a href="https://example.com">``."""
+_SCOPE = re.compile(r"system / Context(?= / scope @\d+$)")
+"""A context, before the number of its scope, as V8 names them since 2026."""
+
+_FIRST_LETTERS = b"<Ds"
+"""With what these begin; of other names, which may be millions, nothing more is looked at."""
 
 _MOST_CATEGORIES = 10_000
 
@@ -122,6 +132,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     roots, root_kinds = _roots(snapshot)
     _mark_uncounted(snapshot, owned)
     types, type_of, texts = _types(snapshot)
+    texts = _split_by_place(snapshot, types, type_of, texts, places)
     objects = snapshot.objects
     objects.type = type_of
     objects.stack = places.stacks
@@ -217,15 +228,80 @@ def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:
     by_name[: len(node_types)] = [name not in _TYPE_NAMES for name in node_types]
     type_of, kinds = np.empty(len(objects.ids), np.uint32), np.empty(len(objects.ids), np.uint8)
     names = np.empty(len(objects.ids), np.uint32)
-    count = kernel.number_types(
-        snapshot.node_type, objects.name, len(snapshot.texts), by_name, type_of, kinds, names
-    )
-    kinds, names = kinds[:count].copy(), names[:count].copy()
+    short, added = _short_names(snapshot)
     fixed = [(number, _TYPE_NAMES[name]) for number, name in enumerate(node_types) if name in _TYPE_NAMES]
-    texts = snapshot.texts.with_more(name for _, name in fixed)
+    texts = snapshot.texts.with_more([*added, *(name for _, name in fixed)])
+    named = objects.name if short is None else short[objects.name]
+    count = kernel.number_types(snapshot.node_type, named, len(texts), by_name, type_of, kinds, names)
+    kinds, names = kinds[:count].copy(), names[:count].copy()
     for place, (number, _) in enumerate(fixed):
-        names[kinds == number] = len(snapshot.texts) + place
+        names[kinds == number] = len(snapshot.texts) + len(added) + place
     return Types(names, kinds), type_of, texts
+
+
+def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts, places: Places) -> Texts:
+    """Make a type of each class where several have a name, as in minified scripts; return the texts.
+
+    Their modules are then the places of their definitions, in the file's name and line. ``types`` and ``type_of`` are
+    changed.
+    """
+    rows = places.places[snapshot.is_of_type("object")[places.places["object"]] != 0]
+    of, frames = type_of[rows["object"]], rows["frame"]
+    first = np.full(len(types), NONE, np.uint32)
+    # the first row of each type
+    first[of[::-1]] = frames[::-1]
+    others = distinct(of[frames != first[of]])
+    if not len(others):
+        return texts
+    chosen = np.flatnonzero(np.isin(of, others))
+    pairs, pair_of = np.unique(
+        of[chosen].astype(np.uint64) << np.uint64(32) | frames[chosen], return_inverse=True
+    )
+    added = [
+        f"{PurePath(where.file).name}:{where.line}"
+        for where in (places.frames.frames[int(pair) & NONE] for pair in pairs)
+    ]
+    kinds = (pairs >> np.uint64(32)).astype(np.uint32)
+    # the first of each name is the type that there is
+    is_first = np.append(True, kinds[1:] != kinds[:-1])
+    numbers = np.where(is_first, kinds, len(types) + np.cumsum(~is_first) - 1).astype(np.uint32)
+    type_of[rows["object"][chosen]] = numbers[pair_of]
+    module = np.zeros(len(types) + int((~is_first).sum()), np.uint32)
+    module[numbers] = np.arange(len(texts), len(texts) + len(added))
+    types.name, types.kind = (
+        np.append(column, column[kinds[~is_first]]) for column in (types.name, types.kind)
+    )
+    types.module = module
+    return texts.with_more(added)
+
+
+def _short_names(snapshot: Snapshot) -> tuple[U32 | None, list[str]]:
+    """The text by which each text names a type, None where all name their own, and texts to be added for that.
+
+    An element of the DOM is named with its attributes, a context with the number of its scope: all would be types of
+    their own.
+    """
+    texts = snapshot.texts
+    numbers = distinct(snapshot.objects.name[snapshot.is_of_type("native", "object") != 0])
+    numbers = numbers[numbers > 0]
+    # an empty text at the end has no first byte
+    first = np.minimum(texts.end[numbers.astype(np.int64) - 1].astype(np.int64), len(texts.utf8) - 1)
+    numbers = numbers[np.isin(texts.utf8[first], np.frombuffer(_FIRST_LETTERS, np.uint8))]
+    known = texts.some(numbers.tolist())
+    shorter: dict[int, str] = {}
+    for number, name in known.items():
+        if (found := _ELEMENT.match(name) or _SCOPE.match(name)) is not None and found.end() < len(name):
+            shorter[number] = found[0] + (">" if found.re is _ELEMENT else "")
+    if not shorter:
+        return None, []
+    added = sorted(set(shorter.values()))
+    place = {name: len(texts) + at for at, name in enumerate(added)}
+    # one that other objects have as it is
+    place |= {name: number for number, name in known.items() if name in place}
+    table = np.arange(len(texts), dtype=np.uint32)
+    for number, name in shorter.items():
+        table[number] = place[name]
+    return table, added
 
 
 def _flags(snapshot: Snapshot) -> U8:

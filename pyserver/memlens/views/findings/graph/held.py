@@ -211,7 +211,7 @@ def _short_name(case: GraphCase, row: ObjectRow) -> str:
     """What a path begins with: a class's name, a module's, a function's, or else a type with its id."""
     if row.name and _is_python(case) and row.type == "module":
         return plain_name(row.name)
-    if case.info.kind == "v8" and row.name == _CONTEXT:
+    if case.info.kind == "v8" and row.type == _CONTEXT:
         return ""
     if is_class(row) or (row.name and case.info.kind == "v8"):
         # V8 adds the page's address to the name of a global object
