@@ -1254,6 +1254,7 @@ export interface GraphInfo {
   moments: number;
   has_modules: boolean;
   allocations: ProfileInfo | null;
+  written_ms: number | null;
 }
 
 /**

@@ -49,6 +49,14 @@ def format_bytes(count: int) -> str:
     return f"{value:.{digits}f} {unit}"
 
 
+def format_date(milliseconds: int) -> str:
+    """Format a moment since 1970: ``2026-03-04 05:06:07 UTC``."""
+    # imported here, because few commands need it, and they are to start at once
+    from datetime import UTC, datetime
+
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def format_time(microseconds: float) -> str:
     """Format a duration or a time as the views do (``base/format.ts``): ``17 µs``, ``35.21 ms``, ``1.204 s``."""
     size = abs(microseconds)

@@ -12,13 +12,15 @@ from tests.python.graphs import random_graph
 from tests.python.heap_files import heap_of
 
 from memlens.cli import main
+from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings import component
-from memlens.views.findings.component import component_findings, retained_set
+from memlens.views.findings.component import component_findings
 from memlens.views.findings.graph import case as cases
+from memlens.views.graph.listing import fitting
 from memlens.views.graph.reach import held_distances, holders
-from memlens.views.graph.retained import retained_by
+from memlens.views.graph.retained import retained_by, retained_set
 from memlens.views.graph.rows import type_names
 
 REAL = real_heaps("hprof/mat_openjdk*", "hprof/javac_60files*", "v8/leak_base*")
@@ -42,6 +44,32 @@ def test_the_set_is_what_no_root_reaches_without_the_objects(
         assert {number - 1 for number in found} & reached == expected & held
         several += len(expected) > 1
     assert several > 10
+
+
+def test_the_filter_has_what_only_some_objects_keep_alive(
+    tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    for seed in range(30):
+        path = tmp_path / f"{seed}.heapsnapshot"
+        path.write_bytes(heap_of(random_graph(seed)).data())
+        snapshot = opened(path)
+        types, of = type_names(snapshot), snapshot.objects.type
+        for text, keepers in (
+            ("Type1", of == types.index("Type1") if "Type1" in types else of == -1),
+            (
+                '"=Type1",Type2',
+                np.isin(of, [at for at, name in enumerate(types) if name in ("Type1", "Type2")]),
+            ),
+            ("@5", snapshot.objects.id == 5),
+            ('"shallow>20"', snapshot.objects.shallow > 20),
+        ):
+            expected = retained_set(snapshot, np.flatnonzero(keepers))
+            assert (
+                fitting(snapshot, f"retained-by:{text}", None, None).tolist()
+                == np.flatnonzero(expected).tolist()
+            )
+    with pytest.raises(BadRequestError, match="there is no 'bogus'"):
+        fitting(snapshot, 'retained-by:"bogus:1"', None, None)
 
 
 @pytest.mark.parametrize("path", REAL, ids=str)

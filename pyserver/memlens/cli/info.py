@@ -9,7 +9,7 @@ from memlens.cli.output import json_line, say
 from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
 from memlens.store.models import devices_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, format_time, format_value
+from memlens.units import counted, format_bytes, format_date, format_time, format_value
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,6 +72,8 @@ def _graph(info: GraphInfo) -> Iterator[str]:
         f"reachable from roots: {format_bytes(info.reachable_bytes)} in "
         f"{counted(info.reachable_objects, 'object')}"
     )
+    if info.written_ms is not None:
+        yield f"taken {format_date(info.written_ms)}"
     if info.native_bytes:
         yield f"owned outside of the heap: {format_bytes(info.native_bytes)} ({info.native_bytes:,} bytes)"
     if info.count_multiplier != 1 or info.size_multiplier != 1:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import LackingError, categories_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, format_share, format_time, format_value
+from memlens.units import counted, format_bytes, format_date, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
 from memlens.views.graph.bookmarks import heap_bookmark_name, heap_bookmarks
@@ -135,6 +135,7 @@ def _facts(info: SnapshotInfo, device: int | None) -> list[tuple[str, str]]:
                 ("Shallow size of all objects", format_bytes(info.shallow_bytes)),
                 ("Reachable from roots", f"{format_bytes(info.reachable_bytes)} in {reachable}"),
                 ("Objects", f"{info.objects:,} of {kinds}"),
+                *([] if info.written_ms is None else [("Taken", format_date(info.written_ms))]),
                 size,
             ]
         case _:

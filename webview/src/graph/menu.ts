@@ -75,6 +75,9 @@ export function selectionMenu(
     { text: t('Add Bookmark…'), key: 'K', run: () => context.bookmark(selection) },
     ...(hasSource ? [item(t('Open Source'), () => context.openSource(selection, false))] : []),
     ...(selection.is === 'type' ? [item(t('Filter by Type'), () => context.setFilter(ofType(name)))] : []),
+    ...(selection.is === 'type'
+      ? [item(t('Show Retained Set'), () => context.listTypes(`retained-by:${exactly(name)}`))]
+      : []),
     ...(selection.is === 'type' && hasImages(context, selection.kind)
       ? [item(t('Show Images'), () => context.showImages(ofType(name)))]
       : []),

@@ -84,6 +84,7 @@ export function factsOf({
   roots,
   threads,
   count_multiplier: each,
+  written_ms: written,
 }: GraphInfo): string {
   const parts = [
     t('{0}, {1} of {2}', KINDS[kind] ?? kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
@@ -92,7 +93,13 @@ export function factsOf({
     ...(threads > 0 ? [plural(threads, '{0} thread', '{0} threads')] : []),
   ];
   if (each > 1) parts.push(t('sampled: one object stands for {0}', count(Math.round(each))));
+  if (written) parts.push(t('taken {0}', dateText(written)));
   return parts.join('  ·  ');
+}
+
+/** A moment of the clock, in milliseconds since 1970. */
+function dateText(moment: number): string {
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }).format(moment);
 }
 
 /** "local: orders (main)"; of .NET the detail says the kind as well: "static var Shop.Program.Open". */

@@ -58,6 +58,10 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'name:', help: t('its own name: name:onTick') },
   { text: 'field:', help: t('it has such a field: field:session') },
   { text: 'held-by:', help: t('what dominates it: held-by:Cache') },
+  {
+    text: 'retained-by:',
+    help: t('what only these keep alive, with them: retained-by:Cache, retained-by:"is:detached"'),
+  },
   { text: 'thread:', help: t('a thread, or what its variables refer to: thread:main') },
   { text: 'function:', help: t('what a function’s variables refer to: function:grow') },
   { text: 'allocated-by:', help: t('a function or file of its allocation stack: allocated-by:cache.js:12') },

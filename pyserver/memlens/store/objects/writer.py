@@ -80,6 +80,10 @@ class _Derived(Struct):
     reachable_bytes: int
 
 
+_END_OF_TIME_MS = 32_503_680_000_000
+"""The year 3000."""
+
+
 def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) -> None:
     """Write ``graph`` into the existing empty ``folder``. Its columns are released."""
     report("matching", 0.0)
@@ -373,4 +377,11 @@ def _info(
         moments=len(graph.samples), has_modules=graph.types.module is not None,
         image_types=distinct(graph.objects.type[graph.images["object"]]).tolist(),
         allocations=allocations,
+        written_ms=_written_ms(graph),
     )  # fmt: skip
+
+
+def _written_ms(graph: Graph) -> int | None:
+    """When a dump was taken, by what its format says of it; damaged ones may say anything."""
+    written = graph.settings.get("written_ms")
+    return int(written) if isinstance(written, int) and 0 < written < _END_OF_TIME_MS else None

@@ -1,14 +1,10 @@
 """What is wasted in a component of a heap dump alone: what some objects retain, as a class loader or a package does."""
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import distinct
-from memlens.model.timeline import NEVER
-from memlens.store.manifest import InconsistentError
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import ObjectsLink, SnapshotFinding, TextPart
@@ -16,8 +12,8 @@ from memlens.views.findings.graph import buckets, collections, duplicates, slots
 from memlens.views.findings.graph.case import Component, GraphCase
 from memlens.views.findings.graph.joined import joined
 from memlens.views.findings.writing import Ranked
-from memlens.views.graph.reach import followed, held_distances, holders
-from memlens.views.graph.rows import Numbers, references_of_all
+from memlens.views.graph.retained import retained_set
+from memlens.views.graph.rows import Numbers
 
 _RULES = (
     duplicates.strings,
@@ -58,27 +54,6 @@ def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
     found = joined(case, [each for rule in _RULES for each in rule(case)])
     found.sort(key=lambda each: -each.weight)
     return ComponentAnswer(len(chosen), int(has.sum()), total, [_within(snapshot, each) for each in found])
-
-
-def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """Which objects nothing would hold without some, these included; an item an object.
-
-    What holds is as in :func:`memlens.views.graph.retained.retained_by`.
-    """
-    stored, follows = snapshot.references, followed(snapshot)
-    held: npt.NDArray[np.bool_] = held_distances(snapshot) != NEVER
-    unfollowed = np.flatnonzero(follows == 0)
-    if not len(unfollowed):
-        raise InconsistentError("References of every kind are followed")
-    # they may be reached, but nothing through them
-    kinds = stored.kind.copy()
-    kinds[references_of_all(snapshot, numbers)[0]] = unfollowed[0]
-    without = np.empty(len(held), np.uint32)
-    distances(stored.start, stored.target, kinds, follows, holders(snapshot), without)
-    held_without = without != NEVER
-    held_without[numbers] = False
-    held &= ~held_without
-    return held
 
 
 def _within(snapshot: Snapshot, ranked: Ranked) -> SnapshotFinding:

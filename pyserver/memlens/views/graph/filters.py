@@ -8,6 +8,8 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``name:``                 its own name, whatever it is
 ``field:``                it has a field or a reference of that name
 ``held-by:``              an object of such a type dominates it, immediately or further up
+``retained-by:``          only objects of such types keep it alive, or it is one; also of an id or of another filter,
+                          as ``retained-by:"is:detached"``
 ``retained>1MiB``         what it retains; ``shallow>`` its own bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
 ``native>1MiB``           memory outside of the heap that it owns; ``native-retained>`` what of it it retains
 ``distance<5``            the least number of references from a root
@@ -47,6 +49,7 @@ from memlens.views.graph.kinds import named_by_text
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
+from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.selection.expressions import Expression
 from memlens.views.selection.filters import (
@@ -71,6 +74,7 @@ _OTHERS = (
     "name",
     "field",
     "held-by",
+    "retained-by",
     "is",
     "id",
     "since",
@@ -170,6 +174,9 @@ def _check(snapshot: Snapshot, term: Term) -> None:
     _patterns(term)
     if term.field in _AMOUNTS:
         _amounts(term)
+    if term.field == "retained-by":
+        for value in term.values:
+            checked_terms(snapshot, _keepers(value))
     if term.field in ("since", "until"):
         _seconds(snapshot, term)
     if term.field == "id":
@@ -249,7 +256,7 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             if stacks is None:
                 return np.zeros(len(objects.type), np.bool_)
             return of_each(stacks, allocating(snapshot, term))
-        case "is" | "held-by" | "field" | "thread" | "function":
+        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function":
             return _OWN[term.field](snapshot, term)
         case "finding":
             return ABOVE["finding"](snapshot, term)
@@ -352,6 +359,23 @@ def _held_by(snapshot: Snapshot, term: Term) -> Mask:
     return of_each(snapshot.objects.group, below)
 
 
+def _retained_by(snapshot: Snapshot, term: Term) -> Mask:
+    """What nothing would hold without some objects, these included."""
+    keepers = np.zeros(len(snapshot.objects.type), np.bool_)
+    for value in term.values:
+        found = chosen(snapshot, _keepers(value))
+        keepers |= True if found is None else found.mask(snapshot)
+    return retained_set(snapshot, np.flatnonzero(keepers))
+
+
+def _keepers(value: str) -> str:
+    """The filter that a value of ``retained-by:`` stands for: itself if it is one or an id, else that for a type."""
+    if not value.startswith("=") and (_ID.fullmatch(value) or re.search("[:<>]", value)):
+        return value
+    quoted = re.sub(r'(["\\])', r"\\\1", value)
+    return f'type:"{quoted}"'
+
+
 def _with_field(snapshot: Snapshot, term: Term) -> Mask:
     """References and fields are looked through by a thread for each half of the objects."""
     stored, fields = snapshot.references, snapshot.fields
@@ -402,6 +426,7 @@ def _amounts(term: Term) -> list[float]:
 
 
 _OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
-    "is": _in_state, "held-by": _held_by, "field": _with_field, "thread": on_stacks, "function": on_stacks,
+    "is": _in_state, "held-by": _held_by, "retained-by": _retained_by, "field": _with_field, "thread": on_stacks,
+    "function": on_stacks,
 }  # fmt: skip
 """Terms that a function of their own answers."""

@@ -30,6 +30,14 @@ GROUP BY r.target
 ORDER BY referrers DESC
 LIMIT 100;
 
+-- # What refers to the objects of the largest type, by type and field
+SELECT s.type, r.name, count(*) AS refs, count(DISTINCT r.target) AS objects
+FROM objects AS o JOIN refs AS r ON r.target = o.object JOIN objects AS s ON s.object = r.source
+WHERE o.type = (SELECT type FROM types ORDER BY shallow_bytes DESC LIMIT 1)
+GROUP BY s.type, r.name
+ORDER BY refs DESC
+LIMIT 100;
+
 -- # What kinds of roots hold immediately
 SELECT kind, count(*) AS roots, count(DISTINCT object) AS objects
 FROM roots
@@ -69,6 +77,15 @@ SELECT t.name, f.depth, f.function, f.file, f.line, count(DISTINCT v.object) AS 
 FROM threads AS t JOIN thread_frames AS f USING (thread) JOIN variables AS v USING (thread, depth)
 GROUP BY t.thread, f.depth
 ORDER BY retained_bytes DESC
+LIMIT 100;
+
+-- #java Equal arrays of numbers, and what one copy of each would save
+SELECT a.type, a.length, count(*) AS copies, sum(o.shallow_bytes) - max(o.shallow_bytes) AS bytes, min(a.object) AS object
+FROM arrays AS a JOIN objects AS o ON o.object = a.object
+WHERE a.contents IS NOT NULL AND o.distance IS NOT NULL
+GROUP BY a.type, a.length, a.contents
+HAVING copies > 1
+ORDER BY bytes DESC
 LIMIT 100;
 
 -- #java The system properties

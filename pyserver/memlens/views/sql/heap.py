@@ -100,7 +100,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     ),
     "arrays": HeapFunction(
         (),
-        ("object", "type", "length", "used", "is_constant"),
+        ("object", "type", "length", "used", "is_constant", "contents"),
         "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
     ),
     "bundles": HeapFunction(
@@ -364,15 +364,17 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
         return
     names, kinds = type_names(snapshot), snapshot.objects.type
     rows = snapshot.objects.arrays[snapshot.objects.arrays["is_text"] == 0]
-    columns = (rows["object"], kinds[rows["object"]], rows["length"], rows["used"], rows["is_constant"])
-    for number, kind, length, used, constant in zip(*(column.tolist() for column in columns), strict=True):
-        yield number, names[kind], length, used, constant
+    columns = (kinds[rows["object"]], *(rows[name] for name in ("length", "used", "is_constant", "contents")))
+    for number, kind, length, used, constant, contents in zip(
+        rows["object"].tolist(), *(column.tolist() for column in columns), strict=True
+    ):
+        yield number, names[kind], length, used, constant, f"{contents:016x}"
     own = all_reference_arrays(snapshot)
     usage = usage_of_arrays(snapshot, own)
     for number, kind, length, used in zip(
         *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
     ):
-        yield number, names[kind], length, used, None
+        yield number, names[kind], length, used, None, None
 
 
 def _bundles(snapshot: Snapshot) -> Iterator[Row]:

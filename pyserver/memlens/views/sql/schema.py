@@ -215,6 +215,9 @@ _OWN_COLUMNS = {
     "is_constant": SqlTableColumn(
         "is_constant", "INTEGER", "1 if all numbers in it are equal, else 0; NULL for references"
     ),
+    "contents": SqlTableColumn(
+        "contents", "TEXT", "a hash of its numbers, which equal arrays share; NULL for references"
+    ),
     "extension_point": SqlTableColumn(
         "extension_point", "TEXT", "its full id; empty where the registry has dropped it"
     ),
