@@ -173,6 +173,47 @@ def test_types_are_classes_and_tags_however_objects_are_named(tmp_path: Path) ->
     assert modules == ["a.js:4", "b.js:4"]
 
 
+def test_plain_objects_are_of_types_by_their_properties(tmp_path: Path) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    value = heap.node("string", "text")
+    shapes = (
+        ("id", "name"), ("name", "id"), ("id",), ("id", "name", "π <b>"), ("id", "name", "π <b>"), (), (),
+        tuple(f"property{number}" for number in range(300)), tuple(f"property{number}" for number in range(300)),
+    )  # fmt: skip
+    plain = [heap.node("object", "Object", 10) for _ in shapes]
+    other = heap.node("object", "Session", 10)
+    for item, names in zip((*plain, other), (*shapes, ("id", "name")), strict=True):
+        heap.edge(root, "element", item, item)
+        for name in names:
+            heap.edge(item, "property", name, value)
+        # of which there is always one, and what is no property
+        heap.edge(item, "property", "__proto__", other)
+        heap.edge(item, "internal", "map", value)
+        heap.edge(item, "element", 3, value)
+    graph = loaded(heap.data(), tmp_path)
+    names = [graph.texts[number] for number in graph.types.name.tolist()]
+    of = [names[number] for number in graph.objects.type.tolist()]
+    both, three, many = "{id, name}", "{id, name, π <b>}", of[plain[-1]]
+    # one alone is no type, nor are those without properties
+    assert [of[item] for item in plain] == [
+        both,
+        both,
+        "Object",
+        three,
+        three,
+        "Object",
+        "Object",
+        many,
+        many,
+    ]
+    assert many.startswith("{property0, property1, ")
+    assert len(many) <= 120
+    assert of[other] == "Session"
+    called = [graph.texts[number] for number in graph.objects.name.tolist()]
+    assert [called[item] for item in (plain[0], plain[2], other)] == ["", "Object", "Session"]
+
+
 def test_roots_are_the_objects_held_by_synthetic_ones(tmp_path: Path) -> None:
     graph = loaded(small_heap().data(), tmp_path)
     found = {

@@ -31,7 +31,7 @@ from memlens.model.graph import (
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.texts import phrase, plural
-from memlens.units import format_bytes
+from memlens.units import format_bytes, shortened
 
 KIND = "v8"
 
@@ -61,6 +61,9 @@ _ELEMENT = re.compile(r"(?:Detached )?<[A-Za-z][\w:.-]*(?=[ />])(?!>)")
 """The beginning of the name of an element of the DOM that has attributes: ``<a href="https://example.com">``."""
 _SCOPE = re.compile(r"system / Context(?= / scope @\d+$)")
 """A context, before the number of its scope, as V8 names them since 2026."""
+
+_PLAIN, _PROTOTYPE = "Object", "__proto__"
+_MOST_SHAPES, _MOST_PROPERTIES, _MOST_SHAPE = 1_000, 100, 120
 
 _FIRST_LETTERS = b"<Ds"
 """With what these begin; of other names, which may be millions, nothing more is looked at."""
@@ -133,6 +136,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     _mark_uncounted(snapshot, owned)
     types, type_of, texts = _types(snapshot)
     texts = _split_by_place(snapshot, types, type_of, texts, places)
+    texts = _split_by_shape(snapshot, types, type_of, texts)
     objects = snapshot.objects
     objects.type = type_of
     objects.stack = places.stacks
@@ -273,6 +277,70 @@ def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts
     )
     types.module = module
     return texts.with_more(added)
+
+
+def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts) -> Texts:
+    """Make a type of plain objects with the same properties, where there are several; return the texts.
+
+    These are the types that a program has without classes: ``{id, name}``. ``types``, ``type_of`` and the names of such
+    objects are changed.
+    """
+    plain = (types.name == _number_of(texts, _PLAIN)) & (types.kind == _number(snapshot.node_types, "object"))
+    numbers = np.flatnonzero(plain[type_of]).astype(np.uint32)
+    property_ = snapshot.edge_type("property")
+    if not len(numbers) or property_ < 0:
+        return texts
+    references = snapshot.references
+    hashes = np.empty(len(numbers), np.uint64)
+    kernel.shapes(
+        references.start,
+        references.kind,
+        references.name,
+        numbers,
+        property_,
+        _number_of(texts, _PROTOTYPE),
+        hashes,
+    )
+    values, first, shape_of, counts = np.unique(
+        hashes, return_index=True, return_inverse=True, return_counts=True
+    )
+    several = np.flatnonzero((counts > 1) & (values != 0))
+    several = np.sort(several[np.argsort(-counts[several], kind="stable")][:_MOST_SHAPES])
+    if not len(several):
+        return texts
+    added = [_shape(snapshot, texts, int(numbers[first[shape]]), property_) for shape in several.tolist()]
+    of_shape = np.full(len(values), NONE, np.uint32)
+    of_shape[several] = np.arange(len(types), len(types) + len(several))
+    shaped = of_shape[shape_of] != NONE
+    type_of[numbers[shaped]] = of_shape[shape_of][shaped]
+    # what they are is said by their type
+    snapshot.objects.name[numbers[shaped]] = 0
+    named = dict.fromkeys(added)
+    place = {name: len(texts) + at for at, name in enumerate(named)}
+    types.name = np.append(types.name, np.array([place[name] for name in added], np.uint32))
+    types.kind = np.append(types.kind, np.full(len(added), _number(snapshot.node_types, "object"), np.uint8))
+    if types.module is not None:
+        types.module = np.append(types.module, np.zeros(len(added), np.uint32))
+    return texts.with_more(named)
+
+
+def _shape(snapshot: Snapshot, texts: Texts, item: int, property_: int) -> str:
+    """The names of an object's properties: ``{id, name}``."""
+    references = snapshot.references
+    span = slice(int(references.start[item]), int(references.start[item + 1]))
+    numbers = references.name[span][references.kind[span] == property_][:_MOST_PROPERTIES].tolist()
+    named = [texts[number] for number in numbers]
+    return shortened(f"{{{', '.join(name for name in named if name != _PROTOTYPE)}}}", _MOST_SHAPE)
+
+
+def _number(names: list[str], name: str) -> int:
+    return names.index(name) if name in names else -1
+
+
+def _number_of(texts: Texts, text: str) -> int:
+    """The number of the first text that is equal, NONE if there is none."""
+    found = np.flatnonzero(texts.mask(text))
+    return int(found[0]) if len(found) else NONE
 
 
 def _short_names(snapshot: Snapshot) -> tuple[U32 | None, list[str]]:

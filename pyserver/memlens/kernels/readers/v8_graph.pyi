@@ -31,3 +31,6 @@ def charge_parts(
 def number_types(
     node_type: U8, name: U32, texts: int, by_name: U8, type_of: U32, kinds: U8, names: U32
 ) -> int: ...
+def shapes(
+    start: U64, kind: U8, name: U32, chosen: U32, of_kind: int, left_out: int, found: U64
+) -> None: ...

@@ -261,3 +261,37 @@ def number_types(
     if not is_whole:
         raise MemoryError
     return found
+
+
+cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
+    """A number that has no likeness to those of other values (SplitMix64)."""
+    value += 0x9E3779B97F4A7C15U
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9U
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EBU
+    return value ^ (value >> 31)
+
+
+def shapes(
+    const uint64_t[::1] start,
+    const uint8_t[::1] kind,
+    const uint32_t[::1] name,
+    const uint32_t[::1] chosen,
+    int of_kind,
+    uint32_t left_out,
+    uint64_t[::1] found,
+):
+    """Hash the names of each chosen object's references of a kind, in whatever order, but for one name.
+
+    ``found`` has an item for each of ``chosen``; 0 where there is none.
+    """
+    cdef size_t item
+    cdef uint64_t row, total
+    if found.shape[0] != chosen.shape[0]:
+        raise ValueError("an item for each object")
+    with nogil:
+        for item in range(<size_t> chosen.shape[0]):
+            total = 0
+            for row in range(start[chosen[item]], start[chosen[item] + 1]):
+                if kind[row] == of_kind and name[row] != left_out:
+                    total += mixed(name[row])
+            found[item] = total
