@@ -183,9 +183,9 @@ def test_plain_objects_are_of_types_by_their_properties(tmp_path: Path) -> None:
     )  # fmt: skip
     plain = [heap.node("object", "Object", 10) for _ in shapes]
     other = heap.node("object", "Session", 10)
-    for item, names in zip((*plain, other), (*shapes, ("id", "name")), strict=True):
+    for item, properties in zip((*plain, other), (*shapes, ("id", "name")), strict=True):
         heap.edge(root, "element", item, item)
-        for name in names:
+        for name in properties:
             heap.edge(item, "property", name, value)
         # of which there is always one, and what is no property
         heap.edge(item, "property", "__proto__", other)

@@ -72,9 +72,10 @@ cdef struct Part:
 
 
 def sniff(const uint8_t[::1] head) -> bool:
-    """Return whether the first bytes of a file are those of a trace: a packet and the beginning of another one, in whose
-    fields each number has the encoding that it has in a packet, and some are of those that packets of a trace begin
-    with. A text may begin with the same byte, an empty line.
+    """Return whether the first bytes of a file are those of a trace: a packet and the beginning of another one.
+
+    In its fields each number has the encoding that it has in a packet, and some are of those that packets of a trace
+    begin with. A text may begin with the same byte, an empty line.
     """
     cdef Reader r, inner
     cdef uint32_t field, wire
