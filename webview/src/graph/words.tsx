@@ -97,9 +97,10 @@ export function factsOf({
   return parts.join('  ·  ');
 }
 
-/** A moment of the clock, in milliseconds since 1970. */
+/** A moment of the clock, in milliseconds since 1970, as the user's clock shows it: "2026-03-04 05:06". */
 function dateText(moment: number): string {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }).format(moment);
+  // Sweden writes dates as ISO 8601 has them, which has no words
+  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(moment);
 }
 
 /** "local: orders (main)"; of .NET the detail says the kind as well: "static var Shop.Program.Open". */
