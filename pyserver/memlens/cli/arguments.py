@@ -120,7 +120,7 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
         "--top", type=_positive, default=20, metavar="N", help="print only the first N findings"
     )
     findings.add_argument(
-        "--of", metavar="TEXT",
+        "--of", dest="filter", metavar="TEXT",
         help="of a heap dump: print what is wasted in what the objects of this filter retain, as 'package:org.acme' or "
         "'@5143'",
     )  # fmt: skip

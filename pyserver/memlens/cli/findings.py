@@ -17,7 +17,6 @@ from memlens.units import counted, format_bytes
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
 from memlens.views.findings.component import ComponentAnswer, component_findings
-from memlens.views.findings.filtering import complete_filters
 from memlens.views.graph.listing import fitting
 
 
@@ -30,7 +29,7 @@ class Report(Struct, frozen=True):
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    if options.of is not None:
+    if options.filter is not None:
         return _run_of(options)
     report = ask(options, lambda snapshot: _report(snapshot, options))
     if options.json:
@@ -55,10 +54,9 @@ def _run_of(options: argparse.Namespace) -> int:
 
     def question(snapshot: Snapshot) -> ComponentAnswer:
         graph_of(snapshot.info)
-        complete_filters()
-        chosen = fitting(snapshot, options.of, None, None)
+        chosen = fitting(snapshot, options.filter, None, None)
         if not len(chosen):
-            raise BadRequestError(phrase("No object matches {filter}", filter=options.of))
+            raise BadRequestError(phrase("No object matches {filter}", filter=options.filter))
         return component_findings(snapshot, chosen)
 
     found = ask(options, question)
@@ -67,7 +65,7 @@ def _run_of(options: argparse.Namespace) -> int:
         json_line(found)
         return 0
     say(
-        f"{options.of}: {counted(found.objects, 'object')}, which {'retains' if found.objects == 1 else 'retain'} "
+        f"{options.filter}: {counted(found.objects, 'object')}, which {'retains' if found.objects == 1 else 'retain'} "
         f"{format_bytes(found.retained_bytes)} in {counted(found.retained_objects, 'object')}"
     )
     for line in _marked(found.findings) if options.markdown else _listed(found.findings):

@@ -21,7 +21,7 @@ from memlens.dumping.processes import Process, own
 from memlens.errors import BadRequestError
 from memlens.model.served import is_this_machine
 from memlens.texts import Text, phrase
-from memlens.units import plain
+from memlens.units import plain, shortened
 
 PageType = Literal["page", "iframe", "webview", "worker", "shared_worker", "service_worker", "node"]
 """Types of targets that have a heap of their own."""
@@ -243,7 +243,7 @@ def _pages(address: Address, types: Iterable[PageType]) -> list[Page] | None:
         type_of = next((known for known in types if known == each.type), None)
         path = _path_of(each)
         if type_of is not None and path and _ID.fullmatch(each.id):
-            title, url = _shortened(each.title, _MOST_NAME), _shortened(each.url, _MOST_URL)
+            title, url = shortened(each.title, _MOST_NAME), shortened(each.url, _MOST_URL)
             found.append(Page(address, each.id, type_of, title, url, path))
     return found[:_MOST_PAGES]
 
@@ -285,7 +285,3 @@ def _the_one(pages: list[Page], name: str) -> Page:
                 phrase("{n} pages are {name}", n=len(several), name=plain(name)),
                 advice=phrase("Name one of them: {names}", names=shown),
             )
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from memlens.formats.containers import Source
 from memlens.formats.gcdump_file import MAGIC, GcDump, read_file
 from memlens.formats.graph_notices import counted_notices
+from memlens.formats.interned import Interned
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import gcdump as kernel
 from memlens.model.graph import (
@@ -28,10 +29,9 @@ from memlens.model.graph import (
     Types,
 )
 from memlens.model.info import Notice
-from memlens.model.texts import Texts
 from memlens.progress import Report
 from memlens.texts import phrase
-from memlens.units import format_bytes, shortened
+from memlens.units import format_bytes
 
 KIND = "gcdump"
 
@@ -43,7 +43,6 @@ _OTHER = "other roots"
 
 _MOST_NODES = 10_000_000
 """The number of objects at which dotnet-gcdump stops."""
-_MOST_NAME = 4096
 _MOST_MULTIPLIER = 1e9
 
 U32 = npt.NDArray[np.uint32]
@@ -73,7 +72,7 @@ def _graph(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> Graph:
     ids = np.zeros(dump.node_count, np.uint64)
     known = min(len(dump.addresses), dump.node_count)
     ids[:known] = dump.addresses[:known]
-    texts = _Texts()
+    texts = Interned()
     names = np.array([texts.number(name) for name in dump.names], np.uint32)
     modules = np.array([texts.number(module) for module in dump.modules], np.uint32)
     kinds = np.array([_kind(name) for name in dump.names], np.uint8)
@@ -88,7 +87,7 @@ def _graph(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> Graph:
         References(starts, targets, np.zeros(len(targets), np.uint8), np.zeros(len(targets), np.uint32)),
         KINDS,
         rows,
-        Texts.of(texts.all),
+        texts.texts(),
         type_kinds=TYPE_KINDS,
         root_kinds=root_kinds,
         root=dump.root,
@@ -102,21 +101,6 @@ def _graph(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> Graph:
         settings=_settings(dump),
         notices=_notices(dump, nodes, cut=cut),
     )
-
-
-class _Texts:
-    """Numbers texts in the order of their first use; 0 is the empty one."""
-
-    def __init__(self) -> None:
-        self.all = [""]
-        self._numbers = {"": 0}
-
-    def number(self, text: str) -> int:
-        text = shortened(text, _MOST_NAME)
-        number = self._numbers.setdefault(text, len(self.all))
-        if number == len(self.all):
-            self.all.append(text)
-        return number
 
 
 def _kind(name: str) -> int:
@@ -136,7 +120,7 @@ class _Roots:
         self._dump, self._types, self._starts, self._targets, self._own = dump, types, starts, targets, own
         self._kinds: dict[str, int] = {}
 
-    def rows(self, texts: _Texts) -> tuple[tuple[str, ...], Column]:
+    def rows(self, texts: Interned) -> tuple[tuple[str, ...], Column]:
         """Return the kinds, and rows of ROOT_DTYPE."""
         parts: list[Column] = []
         seen = {self._dump.root}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memlens.errors import BadRequestError
+from memlens.formats import several
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
@@ -47,7 +47,7 @@ from memlens.model.graph import (
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
-from memlens.texts import phrase, plural
+from memlens.texts import phrase
 from memlens.units import dimensions, format_bytes
 
 KIND = "hprof"
@@ -191,21 +191,7 @@ def _chosen(dump: int | None, count: int, *, cut: bool) -> int:
             phrase("The file has no heap, only what a profiler of CPU time recorded"),
             advice=phrase("Record the heap with: jmap -dump:format=b,file=FILE PID"),
         )
-    if dump is None:
-        return count - 1
-    if not 0 <= dump < count:
-        raise BadRequestError(
-            phrase(
-                plural(
-                    count,
-                    "The file has {n} dump, numbered from 1: there is no dump {dump}",
-                    "The file has {n} dumps, numbered from 1: there is no dump {dump}",
-                ),
-                n=count,
-                dump=dump + 1,
-            )
-        )
-    return dump
+    return several.chosen(dump, count)
 
 
 def _graph(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.errors import BadRequestError
+from memlens.formats import several
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
@@ -27,9 +27,8 @@ from memlens.formats.scanning import run_through
 from memlens.kernels.readers import perfetto as kernel
 from memlens.model.graph import MOST_BYTES, Column, Facts, Graph
 from memlens.model.info import Notice
-from memlens.model.texts import Texts
 from memlens.progress import Report
-from memlens.texts import phrase, plural
+from memlens.texts import phrase
 
 KIND = "perfetto"
 
@@ -49,7 +48,6 @@ class _Message(NamedTuple):
     start: int
     end: int
     sequence: int
-    timestamp: int
     pid: int
     place: int
     continued: bool
@@ -113,7 +111,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         assembly.references(),
         KINDS,
         assembly.roots(),
-        Texts.of(names.texts.all),
+        names.texts.texts(),
         type_kinds=TYPE_KINDS,
         root_kinds=ROOT_KINDS,
         spaces=SPACES,
@@ -137,16 +135,16 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
 def _messages(data: Buffer, rows: Column, most: int) -> Iterator[_Message]:
     """The packets of a trace that are of interest, those within compressed ones in their place."""
-    for start, end, sequence, timestamp, pid, index, continued, has in rows.tolist():
+    for start, end, sequence, pid, index, continued, has in rows.tolist():
         if has != kernel.COMPRESSED:
             # a pid is an int32
             number = (pid & 0xFFFFFFFF) - ((pid & 0x80000000) << 1)
-            yield _Message(data, start, end, sequence, timestamp, number, index, bool(continued), has)
+            yield _Message(data, start, end, sequence, number, index, bool(continued), has)
             continue
         try:
             inflated = zlib.decompressobj().decompress(bytes(data[start:end]), max(most, 1))
         except zlib.error:
-            yield _Message(data, start, end, sequence, timestamp, 0, 0, continued=False, has=_DAMAGED)
+            yield _Message(data, start, end, sequence, 0, 0, continued=False, has=_DAMAGED)
             continue
         most -= len(inflated)
         if most <= 0:
@@ -200,21 +198,8 @@ def _chosen(
             phrase("The trace has no heap dump: nothing was recorded by the data source android.java_hprof"),
             advice=phrase("Record one with Perfetto's tools/java_heap_dump -n NAME-OF-THE-APP"),
         )
-    if dump is None:
-        return dumps[-1], len(dumps) - 1
-    if not 0 <= dump < len(dumps):
-        raise BadRequestError(
-            phrase(
-                plural(
-                    len(dumps),
-                    "The file has {n} dump, numbered from 1: there is no dump {dump}",
-                    "The file has {n} dumps, numbered from 1: there is no dump {dump}",
-                ),
-                n=len(dumps),
-                dump=dump + 1,
-            )
-        )
-    return dumps[dump], dump
+    number = several.chosen(dump, len(dumps))
+    return dumps[number], number
 
 
 def _parts(dump: _Dump, rows: list[Column]) -> Iterator[tuple[Buffer, int, int, int]]:

@@ -3,23 +3,21 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memlens.formats.interned import Interned
 from memlens.formats.obfuscation import Mapping
 from memlens.kernels.readers import perfetto as kernel
 from memlens.model.info import Notice
-from memlens.units import shortened
 
 TYPE_KINDS = ("class", "array")
 
 CLASS = "java.lang.Class"
 _UNKNOWN = "(class that is not in the file)"
-_MOST_NAME = 4096
 
 _FIELD_NAMES, _LOCATIONS, _TYPES = 4, 8, 9
 """Fields of the message of a heap graph."""
 
 SOFT, WEAK, FINALIZER, PHANTOM = 8, 9, 10, 11
 """Kinds of types, of which ``java.lang.ref.Reference.referent`` doesn't hold its target."""
-STRING, NO_REFERENCES = 3, 2
 
 
 class Type(NamedTuple):
@@ -48,22 +46,6 @@ class Field(NamedTuple):
     owner: str
 
 
-class InternedTexts:
-    """Numbers texts in the order of their first use; 0 is the empty one."""
-
-    def __init__(self) -> None:
-        self.all = [""]
-        self._numbers = {"": 0}
-
-    def number(self, text: str) -> int:
-        """The number of a text."""
-        text = shortened(text, _MOST_NAME)
-        number = self._numbers.setdefault(text, len(self.all))
-        if number == len(self.all):
-            self.all.append(text)
-        return number
-
-
 class Names:
     """The types and the fields of a heap graph, by the file's ids."""
 
@@ -72,14 +54,14 @@ class Names:
         parts: Iterator[tuple[bytes | memoryview, int, int, int]],
         mappings: Iterator[tuple[bytes | memoryview, int, int]],
     ) -> None:
-        self.texts = InternedTexts()
+        self.texts = Interned()
         self.types: dict[int, Type] = {}
         self.fields: dict[int, Field] = {}
         self._locations: dict[int, str] = {}
         self._mapping: Mapping | None = None
         for data, field, start, end in parts:
             if field == _TYPES:
-                found = _type_of(kernel.type_at(data, start, end))
+                found = _type_of(kernel.fields_of(data, start, end))
                 self.types[found.id] = found
                 continue
             said = dict(kernel.fields_of(data, start, end))
@@ -190,13 +172,18 @@ def _package(location: str) -> str:
     )
 
 
-def _type_of(row: tuple[int, bytes, int, int, int, int, int, list[int]]) -> Type:
-    number, encoded, location, size, superclass, kind, loader, fields = row
-    name = encoded.decode("utf-8", "replace")
-    of = ""
-    if name.startswith(f"{CLASS}<") and name.endswith(">"):
-        name, of = CLASS, name[len(CLASS) + 1 : -1]
-    return Type(number, name, of, location, size, superclass, kind, loader, fields)
+def _type_of(said: list[tuple[int, int | bytes]]) -> Type:
+    numbers = {field: value for field, value in said if isinstance(value, int)}
+    name = next((value for field, value in said if field == 3 and isinstance(value, bytes)), b"")
+    declared: list[int] = []
+    for field, value in said:
+        if field == 6:
+            declared += [value] if isinstance(value, int) else kernel.packed(value)
+    own, of = name.decode("utf-8", "replace"), ""
+    if own.startswith(f"{CLASS}<") and own.endswith(">"):
+        own, of = CLASS, own[len(CLASS) + 1 : -1]
+    number, location, size, superclass, kind, loader = (numbers.get(field, 0) for field in (1, 2, 4, 5, 7, 8))
+    return Type(number, own, of, location, size, superclass, kind, loader, declared)
 
 
 def _mapping_at(data: bytes | memoryview, start: int, end: int) -> _Renames:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.interned import Interned
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Functions, Places, TraceRows, places_of
 from memlens.formats.v8_sections import NAMED_BY_INDEX
@@ -134,15 +135,16 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
         owned = walks.result()
     roots, root_kinds = _roots(snapshot)
     _mark_uncounted(snapshot, owned)
-    types, type_of, texts = _types(snapshot)
-    texts = _split_by_place(snapshot, types, type_of, texts, places)
-    texts = _split_by_shape(snapshot, types, type_of, texts)
+    texts = Interned(snapshot.texts)
+    types, type_of = _types(snapshot, texts)
+    _split_by_place(snapshot, types, type_of, texts, places)
+    _split_by_shape(snapshot, types, type_of, texts)
     objects = snapshot.objects
     objects.type = type_of
     objects.stack = places.stacks
     objects.flags = _flags(snapshot)
     return Graph(
-        KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts,
+        KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts.texts(),
         type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
         frames=places.frames, tree=places.tree, allocated=places.allocated, places=places.places,
         samples=snapshot.samples, facts=Facts(unreachable_attached=True),
@@ -225,26 +227,29 @@ def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
     return [kind(name, group) for group in range(3) for name in names]
 
 
-def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:
-    """Types, the type of each object, and the texts with added names of types that the file doesn't name."""
+def _types(snapshot: Snapshot, texts: Interned) -> tuple[Types, U32]:
+    """Types, and the type of each object; names of types that the file doesn't name are added to the texts."""
     node_types, objects = snapshot.node_types, snapshot.objects
     by_name = np.zeros(256, np.uint8)
     by_name[: len(node_types)] = [name not in _TYPE_NAMES for name in node_types]
     type_of, kinds = np.empty(len(objects.ids), np.uint32), np.empty(len(objects.ids), np.uint8)
     names = np.empty(len(objects.ids), np.uint32)
-    short, added = _short_names(snapshot)
-    fixed = [(number, _TYPE_NAMES[name]) for number, name in enumerate(node_types) if name in _TYPE_NAMES]
-    texts = snapshot.texts.with_more([*added, *(name for _, name in fixed)])
+    short = _short_names(snapshot, texts)
+    fixed = {
+        number: texts.number(_TYPE_NAMES[name])
+        for number, name in enumerate(node_types)
+        if name in _TYPE_NAMES
+    }
     named = objects.name if short is None else short[objects.name]
     count = kernel.number_types(snapshot.node_type, named, len(texts), by_name, type_of, kinds, names)
     kinds, names = kinds[:count].copy(), names[:count].copy()
-    for place, (number, _) in enumerate(fixed):
-        names[kinds == number] = len(snapshot.texts) + len(added) + place
-    return Types(names, kinds), type_of, texts
+    for number, text in fixed.items():
+        names[kinds == number] = text
+    return Types(names, kinds), type_of
 
 
-def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts, places: Places) -> Texts:
-    """Make a type of each class where several have a name, as in minified scripts; return the texts.
+def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Interned, places: Places) -> None:
+    """Make a type of each class where several have a name, as in minified scripts.
 
     Their modules are then the places of their definitions, in the file's name and line. ``types`` and ``type_of`` are
     changed.
@@ -256,41 +261,37 @@ def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts
     first[of[::-1]] = frames[::-1]
     others = distinct(of[frames != first[of]])
     if not len(others):
-        return texts
+        return
     chosen = np.flatnonzero(np.isin(of, others))
     pairs, pair_of = np.unique(
         of[chosen].astype(np.uint64) << np.uint64(32) | frames[chosen], return_inverse=True
     )
-    added = [
-        f"{PurePath(where.file).name}:{where.line}"
-        for where in (places.frames.frames[int(pair) & NONE] for pair in pairs)
-    ]
+    where = [places.frames.frames[int(pair) & NONE] for pair in pairs]
     kinds = (pairs >> np.uint64(32)).astype(np.uint32)
     # the first of each name is the type that there is
     is_first = np.append(True, kinds[1:] != kinds[:-1])
     numbers = np.where(is_first, kinds, len(types) + np.cumsum(~is_first) - 1).astype(np.uint32)
     type_of[rows["object"][chosen]] = numbers[pair_of]
     module = np.zeros(len(types) + int((~is_first).sum()), np.uint32)
-    module[numbers] = np.arange(len(texts), len(texts) + len(added))
+    module[numbers] = [texts.number(f"{PurePath(frame.file).name}:{frame.line}") for frame in where]
     types.name, types.kind = (
         np.append(column, column[kinds[~is_first]]) for column in (types.name, types.kind)
     )
     types.module = module
-    return texts.with_more(added)
 
 
-def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts) -> Texts:
-    """Make a type of plain objects with the same properties, where there are several; return the texts.
+def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Interned) -> None:
+    """Make a type of plain objects with the same properties, where there are several.
 
     These are the types that a program has without classes: ``{id, name}``. ``types``, ``type_of`` and the names of such
     objects are changed.
     """
-    plain = (types.name == _number_of(texts, _PLAIN)) & (types.kind == _number(snapshot.node_types, "object"))
-    numbers = np.flatnonzero(plain[type_of]).astype(np.uint32)
-    property_ = snapshot.edge_type("property")
+    references, property_ = snapshot.references, snapshot.edge_type("property")
+    named = np.flatnonzero(types.name == _number_of(snapshot.texts, _PLAIN)).tolist()
+    plain = [kind for kind in named if snapshot.node_types[int(types.kind[kind])] == "object"]
+    numbers = np.flatnonzero(np.isin(type_of, plain)).astype(np.uint32)
     if not len(numbers) or property_ < 0:
-        return texts
-    references = snapshot.references
+        return
     hashes = np.empty(len(numbers), np.uint64)
     kernel.shapes(
         references.start,
@@ -298,7 +299,7 @@ def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts
         references.name,
         numbers,
         property_,
-        _number_of(texts, _PROTOTYPE),
+        _number_of(snapshot.texts, _PROTOTYPE),
         hashes,
     )
     values, first, shape_of, counts = np.unique(
@@ -307,34 +308,29 @@ def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Texts
     several = np.flatnonzero((counts > 1) & (values != 0))
     several = np.sort(several[np.argsort(-counts[several], kind="stable")][:_MOST_SHAPES])
     if not len(several):
-        return texts
-    added = [_shape(snapshot, texts, int(numbers[first[shape]]), property_) for shape in several.tolist()]
+        return
+    added = [
+        texts.number(_shape(snapshot, int(numbers[first[shape]]), property_)) for shape in several.tolist()
+    ]
     of_shape = np.full(len(values), NONE, np.uint32)
     of_shape[several] = np.arange(len(types), len(types) + len(several))
     shaped = of_shape[shape_of] != NONE
     type_of[numbers[shaped]] = of_shape[shape_of][shaped]
     # what they are is said by their type
     snapshot.objects.name[numbers[shaped]] = 0
-    named = dict.fromkeys(added)
-    place = {name: len(texts) + at for at, name in enumerate(named)}
-    types.name = np.append(types.name, np.array([place[name] for name in added], np.uint32))
-    types.kind = np.append(types.kind, np.full(len(added), _number(snapshot.node_types, "object"), np.uint8))
+    types.name = np.append(types.name, np.array(added, np.uint32))
+    types.kind = np.append(types.kind, np.full(len(added), types.kind[plain[0]]))
     if types.module is not None:
         types.module = np.append(types.module, np.zeros(len(added), np.uint32))
-    return texts.with_more(named)
 
 
-def _shape(snapshot: Snapshot, texts: Texts, item: int, property_: int) -> str:
+def _shape(snapshot: Snapshot, item: int, property_: int) -> str:
     """The names of an object's properties: ``{id, name}``."""
     references = snapshot.references
     span = slice(int(references.start[item]), int(references.start[item + 1]))
     numbers = references.name[span][references.kind[span] == property_][:_MOST_PROPERTIES].tolist()
-    named = [texts[number] for number in numbers]
+    named = [snapshot.texts[number] for number in numbers]
     return shortened(f"{{{', '.join(name for name in named if name != _PROTOTYPE)}}}", _MOST_SHAPE)
-
-
-def _number(names: list[str], name: str) -> int:
-    return names.index(name) if name in names else -1
 
 
 def _number_of(texts: Texts, text: str) -> int:
@@ -343,8 +339,8 @@ def _number_of(texts: Texts, text: str) -> int:
     return int(found[0]) if len(found) else NONE
 
 
-def _short_names(snapshot: Snapshot) -> tuple[U32 | None, list[str]]:
-    """The text by which each text names a type, None where all name their own, and texts to be added for that.
+def _short_names(snapshot: Snapshot, more: Interned) -> U32 | None:
+    """The text by which each text names a type, of which some are added; None where all name their own.
 
     An element of the DOM is named with its attributes, a context with the number of its scope: all would be types of
     their own.
@@ -361,15 +357,14 @@ def _short_names(snapshot: Snapshot) -> tuple[U32 | None, list[str]]:
         if (found := _ELEMENT.match(name) or _SCOPE.match(name)) is not None and found.end() < len(name):
             shorter[number] = found[0] + (">" if found.re is _ELEMENT else "")
     if not shorter:
-        return None, []
-    added = sorted(set(shorter.values()))
-    place = {name: len(texts) + at for at, name in enumerate(added)}
-    # one that other objects have as it is
-    place |= {name: number for number, name in known.items() if name in place}
+        return None
+    for number, name in known.items():
+        # what other objects have as it is
+        more.know(name, number)
     table = np.arange(len(texts), dtype=np.uint32)
     for number, name in shorter.items():
-        table[number] = place[name]
-    return table, added
+        table[number] = more.number(name)
+    return table
 
 
 def _flags(snapshot: Snapshot) -> U8:

@@ -59,6 +59,16 @@ cdef void put_in_order(Top *top) noexcept nogil:
         sink(top.values, top.heap, 0, count)
 
 
+cdef int begin(Top *top, Vector *kept, const uint64_t[::1] values, size_t total, size_t most) except -1:
+    """Make room for the numbers; without any if there are none to be found. Raises MemoryError."""
+    vector_init(kept, 4)
+    top.most, top.count = most if most < total else total, 0
+    if vector_reserve(kept, top.most) < 0:
+        raise MemoryError
+    top.heap, top.values = <uint32_t *> kept.data, &values[0] if values.shape[0] else NULL
+    return 0
+
+
 def largest(const uint64_t[::1] values, const uint32_t[::1] numbers, size_t most):
     """The ``most`` numbers with the largest values, the largest first, those of equal values in ascending order.
 
@@ -70,13 +80,9 @@ def largest(const uint64_t[::1] values, const uint32_t[::1] numbers, size_t most
     cdef size_t item, total = numbers.shape[0]
     cdef uint32_t number
     cdef bint is_wrong = False
-    vector_init(&kept, 4)
-    top.most, top.count = most if most < total else total, 0
+    begin(&top, &kept, values, total, most)
     if top.most == 0:
         return column_of(&kept, b"I")
-    if vector_reserve(&kept, top.most) < 0:
-        raise MemoryError
-    top.heap, top.values = <uint32_t *> kept.data, &values[0] if values.shape[0] else NULL
     with nogil:
         for item in range(total):
             number = numbers[item]
@@ -100,13 +106,9 @@ def largest_marked(const uint64_t[::1] values, const uint8_t[::1] marks, size_t 
     cdef size_t item, total = marks.shape[0]
     if values.shape[0] != marks.shape[0]:
         raise ValueError("a mark for each value")
-    vector_init(&kept, 4)
-    top.most, top.count = most if most < total else total, 0
+    begin(&top, &kept, values, total, most)
     if top.most == 0:
         return column_of(&kept, b"I")
-    if vector_reserve(&kept, top.most) < 0:
-        raise MemoryError
-    top.heap, top.values = <uint32_t *> kept.data, &values[0]
     with nogil:
         for item in range(total):
             if marks[item]:

@@ -40,7 +40,7 @@ cdef enum:
 
 cdef uint64_t NO_FIELD = 0xFFFFFFFFFFFFFFFF
 
-PACKET_FORMAT = b"T{<Q:start:<Q:end:<Q:sequence:<Q:timestamp:<q:pid:<Q:index:<I:continued:<I:has:}"
+PACKET_FORMAT = b"T{<Q:start:<Q:end:<Q:sequence:<q:pid:<Q:index:<I:continued:<I:has:}"
 ROOT_FORMAT = b"T{<Q:object:<Q:kind:}"
 EXTRA_FORMAT = b"T{<Q:object:<q:native:<I:width:<I:height:}"
 PART_FORMAT = b"T{<Q:field:<Q:start:<Q:end:}"
@@ -49,7 +49,6 @@ cdef struct Packet:
     uint64_t start          # of the field's bytes
     uint64_t end
     uint64_t sequence
-    uint64_t timestamp
     int64_t pid
     uint64_t index
     uint32_t continued
@@ -165,13 +164,11 @@ cdef class Packets(Owner):
         cdef Packet row
         cdef uint32_t field, wire, has = P_OTHER
         cdef uint64_t length
-        row.start = row.end = row.sequence = row.timestamp = row.index = 0
+        row.start = row.end = row.sequence = row.index = 0
         row.pid = 0
         row.continued = 0
         while more(r, &field, &wire):
-            if field == F_TIMESTAMP and wire == VARINT:
-                row.timestamp = varint(r)
-            elif field == F_SEQUENCE and wire == VARINT:
+            if field == F_SEQUENCE and wire == VARINT:
                 row.sequence = varint(r)
             elif wire == BYTES and field in (F_HEAP_GRAPH, F_PROFILE, F_COMPRESSED, F_MAPPING, F_PROCESSES):
                 has = (P_HEAP_GRAPH if field == F_HEAP_GRAPH else P_PROFILE if field == F_PROFILE else
@@ -362,57 +359,6 @@ cdef class Objects(Owner):
             push(r, &self.roots, &row)
 
 
-def type_at(const uint8_t[::1] data, uint64_t start, uint64_t end) -> tuple:
-    """A type's message as its id, its class's name, location, size, superclass, kind, class loader, and the fields
-    that its class declares.
-
-    What is damaged in it is missing. Raises ValueError for bytes that aren't there.
-    """
-    cdef Reader r
-    cdef uint32_t field, wire
-    cdef uint64_t length, value
-    cdef list declared = []
-    cdef bytes name = b""
-    cdef list found = [0, b"", 0, 0, 0, 0, 0, declared]
-    cdef Reader inner
-    if start > end or end > <uint64_t> data.shape[0]:
-        raise ValueError("the message is not within the data")
-    if start < end:
-        r = reader_of(&data[0], start, end)
-        while more(&r, &field, &wire):
-            if field == 3 and wire == BYTES:
-                length = read_length(&r)
-                name = PyBytes_FromStringAndSize(<const char *> r.data + r.at, <Py_ssize_t> length)
-                r.at += length
-            elif field == 6 and wire == BYTES:
-                inner = inside(&r)
-                while inner.at < inner.end and inner.status == E_OK:
-                    value = varint(&inner)
-                    if inner.status == E_OK:
-                        declared.append(value)
-                done(&r, &inner)
-            elif wire == VARINT:
-                value = varint(&r)
-                if field == 6:
-                    declared.append(value)
-                elif field == 1:
-                    found[0] = value
-                elif field == 2:
-                    found[2] = value
-                elif field == 4:
-                    found[3] = value
-                elif field == 5:
-                    found[4] = value
-                elif field == 7:
-                    found[5] = value
-                elif field == 8:
-                    found[6] = value
-            else:
-                skip(&r, wire)
-    found[1] = name
-    return tuple(found)
-
-
 def fields_of(const uint8_t[::1] data, uint64_t start, uint64_t end) -> list:
     """The fields of any message: pairs of a number and a number or bytes; those of a fixed size are left out.
 
@@ -439,4 +385,17 @@ def fields_of(const uint8_t[::1] data, uint64_t start, uint64_t end) -> list:
             r.at += length
         else:
             skip(&r, wire)
+    return found
+
+
+def packed(const uint8_t[::1] data) -> list:
+    """The numbers of a packed field, until the first damage."""
+    cdef Reader r
+    cdef uint64_t value
+    cdef list found = []
+    r = reader_of(&data[0] if data.shape[0] else NULL, 0, data.shape[0])
+    while r.at < r.end:
+        value = varint(&r)
+        if r.status == E_OK:
+            found.append(value)
     return found

@@ -1,5 +1,7 @@
 """Bookmarks of a heap dump for display: what is bookmarked, in words and bytes."""
 
+import contextlib
+
 import numpy as np
 from msgspec import Struct
 
@@ -10,9 +12,10 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, as_text
 from memlens.units import id_text
-from memlens.views.graph.dominators import group
+from memlens.views.graph.groupings import located
+from memlens.views.graph.retained import compact_nodes
 from memlens.views.graph.rows import ObjectRow, check_object, object_rows
-from memlens.views.graph.types import instances_of, type_rows
+from memlens.views.graph.types import instances
 
 
 class HeapBookmark(Struct, frozen=True):
@@ -42,37 +45,30 @@ def heap_bookmarks(snapshot: Snapshot) -> HeapBookmarksAnswer:
         if isinstance(each.place, MomentPlace):
             continue
         # people can edit the file, so bookmarks that don't fit this dump are ignored
-        try:
-            check_place(snapshot, each.place)
-        except BadRequestError:
-            continue
-        found.append(_shown(snapshot, each, each.place))
+        with contextlib.suppress(BadRequestError):
+            found.append(_shown(snapshot, each, each.place))
     return HeapBookmarksAnswer(found)
 
 
 def check_place(snapshot: Snapshot, place: HeapPlace) -> None:
     """Raises LackingError for another model, and BadRequestError for what the dump doesn't have."""
     graph_of(snapshot.info)
-    match place:
-        case ObjectPlace():
-            check_object(snapshot, place.object)
-        case TypePlace():
-            instances_of(snapshot, place.kind)
-        case GroupPlace():
-            group(snapshot, place.group, "")
+    _shown(snapshot, Bookmark(0, place, ""), place)
 
 
 def _shown(snapshot: Snapshot, one: Bookmark, place: HeapPlace) -> HeapBookmark:
+    """Raises BadRequestError."""
     match place:
         case ObjectPlace():
-            (row,) = object_rows(snapshot, [place.object])
+            (row,) = object_rows(snapshot, [check_object(snapshot, place.object)])
             name, figures = as_text(row.type), (1, row.shallow_bytes, row.retained_bytes)
             return HeapBookmark(one.bookmark, place, one.note, row, name, *figures)
         case TypePlace():
-            (kind,) = type_rows(snapshot, np.array([place.kind]))
+            kind = instances(snapshot, place.kind, limit=1).type
             name, figures = as_text(kind.type), (kind.count, kind.shallow_bytes, kind.retained_bytes)
         case GroupPlace():
-            node = group(snapshot, place.group, "").node
+            by, number = located(snapshot, place.group)
+            (node,) = compact_nodes(snapshot, np.array([number]), by)
             name, figures = node.type, (node.objects, node.shallow_bytes, node.retained_bytes)
     return HeapBookmark(one.bookmark, place, one.note, None, name, *figures)
 

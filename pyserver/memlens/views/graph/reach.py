@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,11 +11,15 @@ import numpy.typing as npt
 from memlens.kernels.graph.nearer import shorten
 from memlens.kernels.graph.reach import distances
 from memlens.model.graph import Strength
+from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, read_columns, write_columns
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
+
+_LEFT_OUT = 255
+"""A kind of references that no file has."""
 
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
@@ -74,6 +78,17 @@ def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
 
 class _Distances(NamedTuple):
     column: npt.NDArray[np.uint32]
+
+
+def lost_without(snapshot: Snapshot, rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which objects are held, and without some references, by their numbers, would be no longer; an item an object."""
+    stored, follows = snapshot.references, followed(snapshot).copy()
+    kind = np.array(stored.kind)
+    kind[rows], follows[_LEFT_OUT] = _LEFT_OUT, 0
+    left = np.empty(len(snapshot.objects.type), np.uint32)
+    distances(stored.start, stored.target, kind, follows, holders(snapshot), left)
+    found: npt.NDArray[np.bool_] = (held_distances(snapshot) != NEVER) & (left == NEVER)
+    return found
 
 
 def _held_distances(snapshot: Snapshot) -> _Distances:

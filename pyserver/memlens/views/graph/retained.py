@@ -7,15 +7,13 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph import freed
-from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
-from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.views.graph.groupings import Grouping, grouped_tree, number_of
 from memlens.views.graph.native import native_of_nodes, native_or_none, own_native
-from memlens.views.graph.reach import followed, held_distances, holders
+from memlens.views.graph.reach import followed, held_distances, lost_without
 from memlens.views.graph.rows import Numbers, check_object, references_of_all
 from memlens.views.graph.stopped import finished
 
@@ -100,17 +98,7 @@ def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
 
     What holds is as in :func:`retained_by`.
     """
-    stored, follows = snapshot.references, followed(snapshot)
-    held: npt.NDArray[np.bool_] = held_distances(snapshot) != NEVER
-    unfollowed = np.flatnonzero(follows == 0)
-    if not len(unfollowed):
-        raise InconsistentError("References of every kind are followed")
-    # they may be reached, but nothing through them
-    kinds = stored.kind.copy()
-    kinds[references_of_all(snapshot, numbers)[0]] = unfollowed[0]
-    without = np.empty(len(held), np.uint32)
-    distances(stored.start, stored.target, kinds, follows, holders(snapshot), without)
-    held_without = without != NEVER
-    held_without[numbers] = False
-    held &= ~held_without
-    return held
+    # they may be held themselves, but hold nothing
+    found = lost_without(snapshot, references_of_all(snapshot, numbers)[0])
+    found[numbers] = held_distances(snapshot)[numbers] != NEVER
+    return found

@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import distinct
-from memlens.model.timeline import NEVER
 from memlens.texts import Text, phrase, plural
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import (
@@ -30,12 +28,10 @@ from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.graph.subscribers import is_delegate
 from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.packages import packages_of
-from memlens.views.graph.reach import followed, held_distances, holders
+from memlens.views.graph.reach import lost_without
 from memlens.views.graph.rows import Numbers, references_of_all
 
 _MOST_LISTED = 1_000
-_CUT = 255
-"""A kind of references that no file has, for those that are left out: of .gcdump files there is one kind."""
 _DESCRIPTOR = re.compile(r"(?:^|\.)\w*PropertyDescriptor$")
 _RECORD = re.compile(r"(?:^|\.)ValueChangedRecord$")
 _OF_BINDINGS = re.compile(r"ValueChangedEvent|ListenerList|(?:^|\.)PropertyChangeTracker$")
@@ -115,7 +111,7 @@ def _find_value_sources(case: GraphCase) -> tuple[Numbers, npt.NDArray[np.bool_]
         ),
     )[case.snapshot.objects.type]
     is_other[tables] = True
-    is_source = _lost(case, np.concatenate((bound, held))) & ~is_other
+    is_source = lost_without(case.snapshot, np.concatenate((bound, held))) & ~is_other
     by_binding, by_table = (_targets(case, rows, is_source) for rows in (bound, held))
     sources = distinct(np.concatenate((by_binding, by_table)))
     return sources, np.isin(sources, by_binding)
@@ -126,7 +122,7 @@ def collection_views(case: GraphCase) -> Iterator[Ranked]:
     managers = _instances(case, _VIEW_MANAGER.__eq__)
     if not len(managers):
         return
-    lost = _lost(case, _rows_of(case, managers))
+    lost = lost_without(case.snapshot, _rows_of(case, managers))
     views = _instances(case, _VIEW.search)
     views = views[lost[views]]
     rows, of = references_of_all(case.snapshot, views)
@@ -169,7 +165,7 @@ def named_elements(case: GraphCase) -> Iterator[Ranked]:
     is_other[tables] = True
     named = _targets(case, rows, ~is_other)
     fields = _fields(case, scopes, named)
-    lost = _lost(case, np.concatenate((rows, fields)))
+    lost = lost_without(case.snapshot, np.concatenate((rows, fields)))
     members = named[lost[named]]
     title = phrase("Kept by name")
     by_field = bool(np.isin(case.snapshot.references.target[fields], members).any())
@@ -254,7 +250,7 @@ def freezables(case: GraphCase) -> Iterator[Ranked]:
     rows = rows[listens[types[targets]] | is_element[targets]]
     if not len(rows):
         return
-    lost = _lost(case, rows)
+    lost = lost_without(case.snapshot, rows)
     firsts = _targets(case, rows, lost)
     lists = firsts[listens[types[firsts]]]
     through = distinct(np.concatenate((lists, _below(case, lists, _listens))))
@@ -374,15 +370,4 @@ def _has_values(case: GraphCase) -> npt.NDArray[np.bool_]:
     """An item an object: whether it has values of WPF's properties, as elements do."""
     found = np.zeros(len(case.snapshot.objects.type), np.bool_)
     found[_referrers(case, _instances(case, _VALUES.__eq__))] = True
-    return found
-
-
-def _lost(case: GraphCase, rows: Numbers) -> npt.NDArray[np.bool_]:
-    """An item an object: whether roots reach it, and without some references no longer do."""
-    snapshot, stored = case.snapshot, case.snapshot.references
-    kind, follows = np.array(stored.kind), followed(snapshot).copy()
-    kind[rows], follows[_CUT] = _CUT, 0
-    left = np.empty(len(snapshot.objects.type), np.uint32)
-    distances(stored.start, stored.target, kind, follows, holders(snapshot), left)
-    found: npt.NDArray[np.bool_] = (held_distances(snapshot) != NEVER) & (left == NEVER)
     return found

@@ -1,0 +1,34 @@
+"""Texts that a reader adds a few of: names of types, of modules, of what holds objects."""
+
+from memlens.model.texts import Texts
+from memlens.units import shortened
+
+_MOST_LETTERS = 4096
+
+
+class Interned:
+    """Numbers texts in the order of their first use, after those that there are: of none, 0 is the empty one."""
+
+    def __init__(self, before: Texts | None = None) -> None:
+        self._before = Texts.of([""]) if before is None else before
+        self._numbers: dict[str, int] = {} if before is not None else {"": 0}
+        self._added: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._before) + len(self._added)
+
+    def number(self, text: str) -> int:
+        """The number of a text, which is added if it is new; a long one is cut."""
+        text = shortened(text, _MOST_LETTERS)
+        number = self._numbers.setdefault(text, len(self))
+        if number == len(self):
+            self._added.append(text)
+        return number
+
+    def know(self, text: str, number: int) -> None:
+        """Use the number of a text that was there before."""
+        self._numbers[text] = number
+
+    def texts(self) -> Texts:
+        """All of them."""
+        return self._before.with_more(self._added) if self._added else self._before
