@@ -18,12 +18,10 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Removed, mark_graph, removed_by
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_objects import graph_of
+from memlens.formats.v8_objects import Snapshot, graph_of
 from memlens.formats.v8_parts import read_parts
 from memlens.formats.v8_places import Functions, TraceRows
-from memlens.formats.v8_scopes import scopes_of
-from memlens.formats.v8_sections import SCOPE_USES, SCOPE_VARIABLES, SCOPES, Sections, check
-from memlens.formats.v8_snapshot import Scopes, Snapshot
+from memlens.formats.v8_sections import Sections, check
 from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
@@ -150,7 +148,7 @@ class _File:
             References(starts, edges["to_node"], edges["type"], edges["name_or_index"]),
             texts, nodes["type"], nodes.get("detachedness"), node_types, edge_types, root,
             self._functions(len(texts)), self._trace(nodes.get("trace_node_id")), self._locations(len(shallow)),
-            self._header.extra_native_bytes, self._samples(), *self._scopes(len(shallow), len(texts)),
+            self._header.extra_native_bytes, self._samples(),
         )  # fmt: skip
 
     def _tables(self, node_types: int, edge_types: int) -> tuple[Texts, Rows, Rows]:
@@ -391,37 +389,6 @@ class _File:
         allocated = self._header.memlens_allocated_bytes[: len(samples)]
         samples["allocated_bytes"][: len(allocated)] = allocated
         return samples
-
-    def _scopes(self, objects: int, texts: int) -> tuple[Scopes | None, bool]:
-        """The scopes of variables, and whether the file has some that aren't understood: V8's layout of them is new."""
-        if not self._has(SCOPES):
-            return None, False
-        meta = self._meta
-        tables: list[dict[str, npt.NDArray[np.int64]]] = []
-        for section, fields in (
-            (SCOPES, meta.scope_fields),
-            (SCOPE_VARIABLES, meta.scope_context_var_fields),
-            (SCOPE_USES, meta.scope_use_fields),
-        ):
-            numbers = self._signed(section)
-            if numbers is None or not fields or len(numbers) % len(fields):
-                return None, True
-            tables.append(dict(zip(fields, numbers.reshape(-1, len(fields)).T, strict=True)))
-        of_scopes, of_variables, of_uses = tables
-        scopes = scopes_of(of_scopes, of_variables, of_uses, len(meta.node_fields), objects, texts)
-        return scopes, scopes is None
-
-    def _signed(self, section: str) -> npt.NDArray[np.int64] | None:
-        """Numbers that may be negative; None where there is something else."""
-        start, end = self._sections.spans.get(section, (0, 0))
-        text = self._data[start + 1 : end - 1].strip()
-        if not text:
-            return np.empty(0, np.int64)
-        try:
-            numbers = np.fromstring(text, np.int64, sep=",")
-        except ValueError:
-            return None
-        return numbers if len(numbers) == kernel.count_items(self._data, start, end) else None
 
     def _has(self, section: str) -> bool:
         """Whether a section exists and isn't empty."""

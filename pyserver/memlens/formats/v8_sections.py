@@ -19,9 +19,6 @@ ALLOCATED_FIELD = "memlens_allocated_bytes"
 NAMED_BY_INDEX = ("element", "hidden")
 """Kinds of references whose name is a number and not a string."""
 
-SCOPES, SCOPE_VARIABLES, SCOPE_USES = "scopes", "scope_context_vars", "scope_uses"
-"""Sections of files since mid-2026."""
-
 _FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
 _MOST_FIELDS = 64
 _MOST_ALLOCATED = 1 << 53
@@ -45,9 +42,6 @@ class Meta(Struct):
     trace_node_fields: list[str] = []
     location_fields: list[str] = []
     sample_fields: list[str] = []
-    scope_fields: list[str] = []
-    scope_context_var_fields: list[str] = []
-    scope_use_fields: list[str] = []
 
 
 class Header(Struct):

@@ -13,15 +13,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, Removed, mark_of
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
-from memlens.formats.v8_sections import (
-    MARK_FIELD,
-    NAMED_BY_INDEX,
-    SCOPE_USES,
-    SCOPE_VARIABLES,
-    SCOPES,
-    Sections,
-    check,
-)  # fmt: skip
+from memlens.formats.v8_sections import MARK_FIELD, NAMED_BY_INDEX, Sections, check
 from memlens.kernels.readers import v8_redaction as kernel
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
@@ -29,8 +21,6 @@ from memlens.texts import phrase
 _TEXTS = ("string", "concatenated string", "sliced string", "regexp", "String")
 _NUMBERS = ("number", "bigint")
 _STRINGS = "strings"
-_OF_SCOPES = (SCOPES, SCOPE_VARIABLES, SCOPE_USES)
-"""Left out: objects have the ids of scopes as numbers, which are removed."""
 _STEP_BYTES = 4 << 20
 _SURVEYED = 0.5
 """The share of the work that is done when it is known what uses each string."""
@@ -55,8 +45,6 @@ def redact(source: Source, output: Output, removed: Removed, report: Report) -> 
         filler = rewritten.get(section)
         if section != "snapshot" and filler is None and not kernel.is_of_numbers(source.data, start, end):
             continue  # no writer that is known has text in another place
-        if section in _OF_SCOPES:
-            continue
         output.write(between + msgspec.json.encode(section) + b":")
         between = b",\n"
         if section == "snapshot":

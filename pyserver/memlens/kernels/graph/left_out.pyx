@@ -143,21 +143,6 @@ cdef class LeftOut:
                     break
         return fail(status, count)
 
-    def add_rows(self, const uint32_t[::1] sources, const uint64_t[::1] rows):
-        """Leave out some references by number, each of one of ``sources``. Raises MemoryError."""
-        cdef Py_ssize_t each
-        cdef int status = 0
-        if sources.shape[0] != rows.shape[0]:
-            raise ValueError("a source for each reference")
-        for each in range(rows.shape[0]):
-            if sources[each] >= self.objects or not (
-                self.start[sources[each]] <= rows[each] < self.start[sources[each] + 1] <= self.references
-            ):
-                status = OUT_OF_RANGE
-            if status == 0:
-                status = self.add_named(sources[each], rows[each])
-        fail(status)
-
     def are_out(self, const uint32_t[::1] sources, const uint64_t[::1] rows, uint8_t[::1] out):
         """Fill ``out`` with whether references by number, each of one of ``sources``, are left out."""
         cdef Py_ssize_t each

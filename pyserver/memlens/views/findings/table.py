@@ -19,7 +19,6 @@ from memlens.views.findings.graph import (
     slots,
     subscribers,
     threads,
-    unread,
     wpf,
 )
 from memlens.views.findings.graph.case import GraphCase
@@ -68,7 +67,6 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     wpf.undo_stacks: ("undo_stacks",),
     wpf.freezables: ("freezables",),
     leaks.contexts: ("contexts",),
-    unread.unread_variables: ("unread_variables",),
     runtime.class_loaders: ("class_loaders",),
     bundles.stale_bundles: ("stale_bundles",),
     runtime.finalizers: ("finalizers",),

@@ -4,7 +4,7 @@
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection; ``collections``, ``arrays``, ``unread_variables``, and of Eclipse and its
+``contents_of(object)`` of a collection; ``collections``, ``arrays``, and of Eclipse and its
 framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
@@ -20,7 +20,6 @@ import apsw
 import numpy as np
 
 from memlens.errors import BadRequestError
-from memlens.model.distinct import distinct
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import heap_dump_of
@@ -41,7 +40,6 @@ from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
-from memlens.views.graph.unread import unread
 from memlens.views.graph.values import words_of
 from memlens.views.selection.texts import Pattern
 from memlens.views.sql.functions import Answer, Row, add_function
@@ -105,12 +103,6 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("object", "type", "length", "used", "is_constant", "contents"),
         "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
     ),
-    "unread_variables": HeapFunction(
-        (),
-        ("context", "variable", "closure", "object", "type", "name", "retained_bytes"),
-        "Variables that closures of JavaScript keep and that no function can read any more, in dumps of V8 since "
-        "mid-2026; `object` and what follows is the variable's value.",
-    ),
     "bundles": HeapFunction(
         (),
         (
@@ -169,8 +161,7 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
-        "contents_of": _contents, "collections": _collections, "arrays": _arrays,
-        "unread_variables": _unread_variables, "bundles": _bundles,
+        "contents_of": _contents, "collections": _collections, "arrays": _arrays, "bundles": _bundles,
         "services": _services, "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
@@ -384,20 +375,6 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
         *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
     ):
         yield number, names[kind], length, used, None, None
-
-
-def _unread_variables(snapshot: Snapshot) -> Iterator[Row]:
-    every = unread(snapshot)
-    for begin in range(0, len(every.context), MOST_ROWS):
-        part = every.of(np.arange(begin, min(begin + MOST_ROWS, len(every.context))))
-        names = snapshot.strings.texts(part.name.astype(np.uint32))
-        rows = {row.object: row for row in object_rows(snapshot, distinct(part.target).tolist())}
-        for context, name, closure, target in zip(
-            part.context.tolist(), names, part.function.tolist(), part.target.tolist(), strict=True
-        ):
-            value = rows[target]
-            own = None if closure == NEVER else closure
-            yield context, name, own, target, value.type, value.name, value.retained_bytes
 
 
 def _bundles(snapshot: Snapshot) -> Iterator[Row]:

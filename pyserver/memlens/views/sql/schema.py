@@ -218,11 +218,6 @@ _OWN_COLUMNS = {
     "contents": SqlTableColumn(
         "contents", "TEXT", "a hash of its numbers, which equal arrays share; NULL for references"
     ),
-    "context": SqlTableColumn("context", "INTEGER", "the context that closures keep"),
-    "variable": SqlTableColumn("variable", "TEXT", "the variable's name"),
-    "closure": SqlTableColumn(
-        "closure", "INTEGER", "a closure of the function that declares it; NULL if there is none"
-    ),
     "extension_point": SqlTableColumn(
         "extension_point", "TEXT", "its full id; empty where the registry has dropped it"
     ),
