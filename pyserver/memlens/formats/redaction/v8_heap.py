@@ -13,7 +13,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, Removed, mark_of
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
-from memlens.formats.v8_sections import MARK_FIELD, NAMED_BY_INDEX, Sections, check
+from memlens.formats.v8_sections import MARK_FIELD, NAMED_BY_INDEX, SCOPE_VARIABLES, Sections, check
 from memlens.kernels.readers import v8_redaction as kernel
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
@@ -99,6 +99,8 @@ def _survey(
         ("name", "script_name") if "trace_function_infos" in spans and meta.trace_function_info_fields else ()
     ):
         names("trace_function_infos", meta.trace_function_info_fields, name, [kernel.NAME])
+    if SCOPE_VARIABLES in spans and meta.scope_context_var_fields:
+        names(SCOPE_VARIABLES, meta.scope_context_var_fields, "name", [kernel.NAME])
     numbers = _numbers(uses)
     nodes.write(spans["nodes"][0], numbers)
     strings.write(spans[_STRINGS][0], uses, numbers)
