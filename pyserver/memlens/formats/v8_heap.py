@@ -19,11 +19,12 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Removed, mark_graph, removed_by
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_objects import Snapshot, graph_of
+from memlens.formats.v8_objects import graph_of
 from memlens.formats.v8_parts import read_parts
 from memlens.formats.v8_places import Functions, TraceRows
-from memlens.formats.v8_scopes import Scopes, scopes_of
-from memlens.formats.v8_sections import SCOPE_USES, SCOPE_VARIABLES, SCOPES, Sections, check
+from memlens.formats.v8_scopes import scopes_of
+from memlens.formats.v8_sections import OF_SCOPES, SCOPES, Sections, check
+from memlens.formats.v8_snapshot import Scopes, Snapshot
 from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
@@ -399,18 +400,15 @@ class _File:
         """The scopes of variables; and whether the file has any that are damaged or in another layout."""
         if not self._has(SCOPES):
             return None, False
-        meta = self._meta
-        tables = []
-        for section, fields in (
-            (SCOPES, meta.scope_fields),
-            (SCOPE_VARIABLES, meta.scope_context_var_fields),
-            (SCOPE_USES, meta.scope_use_fields),
-        ):
+        meta, tables = self._meta, list[dict[str, npt.NDArray[np.int64]]]()
+        of_sections = (meta.scope_fields, meta.scope_context_var_fields, meta.scope_use_fields)
+        for section, fields in zip(OF_SCOPES, of_sections, strict=True):
             numbers = self._signed(section)
             if numbers is None or not fields or len(numbers) % len(fields):
                 return None, True
             tables.append(dict(zip(fields, numbers.reshape(-1, len(fields)).T, strict=True)))
-        scopes = scopes_of(*tables, len(meta.node_fields), objects, texts)
+        of_scopes, of_variables, of_uses = tables
+        scopes = scopes_of(of_scopes, of_variables, of_uses, len(meta.node_fields), objects, texts)
         return scopes, scopes is None
 
     def _signed(self, section: str) -> npt.NDArray[np.int64] | None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.interned import Interned
 from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_places import Functions, Places, TraceRows, places_of
-from memlens.formats.v8_scopes import Scopes, Unread, unread_variables
+from memlens.formats.v8_places import Places, places_of
+from memlens.formats.v8_scopes import Unread, unread_variables
 from memlens.formats.v8_sections import NAMED_BY_INDEX
+from memlens.formats.v8_snapshot import Snapshot
 from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.distinct import distinct
@@ -25,14 +25,11 @@ from memlens.model.graph import (
     Facts,
     Graph,
     Naming,
-    Objects,
     ReferenceKind,
-    References,
     Strength,
     Types,
 )  # fmt: skip
 from memlens.model.info import Notice
-from memlens.model.texts import Texts
 from memlens.texts import phrase, plural
 from memlens.units import format_bytes, shortened
 
@@ -74,52 +71,6 @@ _FIRST_LETTERS = b"<Ds"
 _MOST_CATEGORIES = 10_000
 
 
-class Snapshot(Struct):
-    """The columns of a file. Kinds of references and types of nodes are the file's; names are texts."""
-
-    objects: Objects
-    references: References
-    texts: Texts
-    node_type: U8
-    detachedness: U8 | None
-    node_types: list[str]
-    edge_types: list[str]
-    root: int
-    functions: Functions | None
-    trace: TraceRows | None
-    locations: dict[str, npt.NDArray[Any]] | None
-    extra_native_bytes: int
-    samples: npt.NDArray[Any]
-    """Rows of SAMPLE_DTYPE."""
-    scopes: Scopes | None = None
-    has_unknown_scopes: bool = False
-    """Whether the file has scopes that aren't understood."""
-
-    def edge_type(self, name: str) -> int:
-        """The number of a kind of references, -1 if the file has none."""
-        return self.edge_types.index(name) if name in self.edge_types else -1
-
-    def text_number(self, text: str) -> int:
-        """The number of the first text that is equal, NONE if there is none."""
-        found = np.flatnonzero(self.texts.mask(text))
-        return int(found[0]) if len(found) else NONE
-
-    def is_of_type(self, *names: str) -> U8:
-        """An item per object: 1 for those of some types."""
-        found = np.zeros(len(self.node_type), np.bool_)
-        for number, name in enumerate(self.node_types):
-            if name in names:
-                found |= self.node_type == number
-        return found.view(np.uint8)
-
-    def is_named(self, among: U8, texts: U8) -> U8:
-        """An item per object: 1 for those of ``among`` whose name is of some texts, an item of 1 each."""
-        found = np.zeros(len(among), np.uint8)
-        numbers = np.flatnonzero(among)
-        found[numbers] = texts[self.objects.name[numbers]]
-        return found
-
-
 def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     """Make the model from a file's columns, with lines of the sources if scripts have ``maps``.
 
@@ -155,13 +106,13 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     objects.type = type_of
     objects.stack = places.stacks
     objects.flags = _flags(snapshot)
-    has_unknown_scopes = snapshot.has_unknown_scopes or (unread is None and snapshot.scopes is not None)
+    snapshot.has_unknown_scopes |= unread is None and snapshot.scopes is not None
     return Graph(
         KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts.texts(),
         type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
         frames=places.frames, tree=places.tree, allocated=places.allocated, places=places.places,
         samples=snapshot.samples, unread=unread_rows, facts=Facts(unreachable_attached=True),
-        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot, maps, has_unknown_scopes),
+        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot, maps),
     )  # fmt: skip
 
 
@@ -440,7 +391,7 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
     return np.concatenate(rows), kinds
 
 
-def _notices(snapshot: Snapshot, maps: SourceMaps, has_unknown_scopes: bool) -> list[Notice]:
+def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:
     notices = []
     if maps.used:
         said = phrase(
@@ -461,7 +412,7 @@ def _notices(snapshot: Snapshot, maps: SourceMaps, has_unknown_scopes: bool) -> 
             amount=amount,
         )
         notices.append(Notice("extra-native-bytes", said))
-    if has_unknown_scopes:
+    if snapshot.has_unknown_scopes:
         said = phrase(
             "The file's scopes of variables are damaged, or in a layout that Memlens doesn't know: it can't say which "
             "variables of closures nothing reads."

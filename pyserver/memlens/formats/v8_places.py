@@ -10,7 +10,6 @@ import numpy.typing as npt
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMap, SourceMaps
 from memlens.formats.stacks import Numbers
-from memlens.formats.v8_scopes import Declared
 from memlens.kernels.readers import v8_places as kernel
 from memlens.model.distinct import first_equal
 from memlens.model.frames import (
@@ -59,6 +58,20 @@ class TraceRows(NamedTuple):
     parent: U32
     nodes: U64
     allocated: I64
+
+
+class Declared(NamedTuple):
+    """Functions that declare variables, an item each, and which of them declares each."""
+
+    of_row: I64
+    name: list[str]
+    closure: I64
+    """A closure of each, NONE if there is none."""
+    script: I64
+    """The texts that name the scripts."""
+    line: I64
+    """From 1, as columns; 0 if it isn't known."""
+    column: I64
 
 
 class Places(NamedTuple):

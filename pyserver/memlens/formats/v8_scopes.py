@@ -10,17 +10,16 @@ Source: the sections ``scopes``, ``scope_context_vars`` and ``scope_uses`` of
 takes them for, which knows of closures alone.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from memlens.formats.v8_places import Declared
+from memlens.formats.v8_snapshot import Scopes, Snapshot
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
-
-if TYPE_CHECKING:
-    from memlens.formats.v8_objects import Snapshot
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -38,41 +37,6 @@ _MOST_DEPTH = 10_000
 """Of scopes in scopes, and of contexts in contexts."""
 _MOST_STEPS = 1 << 27
 """Pairs of functions with contexts and variables that are looked at; large pages have a few million."""
-
-
-class Scopes(NamedTuple):
-    """Rows of the three sections; variables and uses are those of each scope in the order of the scopes."""
-
-    script: Numbers
-    """Objects."""
-    id: Numbers
-    """Unique in a script."""
-    depth: Numbers
-    """0 for the outermost scope of a script; the others follow the scope they are in."""
-    variables: Numbers
-    """How many each scope has."""
-    uses: Numbers
-    """How many each scope has."""
-    names: Numbers
-    """Of the variables, numbers of texts."""
-    used_scope: Numbers
-    """The scope that declares the variable."""
-    used_slot: Numbers
-    """Which of that scope's variables it is."""
-
-
-class Declared(NamedTuple):
-    """Functions that declare variables, an item each, and which of them declares each."""
-
-    of_row: Numbers
-    name: list[str]
-    closure: Numbers
-    """A closure of each, NONE if there is none."""
-    script: Numbers
-    """The texts that name the scripts."""
-    line: Numbers
-    """From 1, as columns; 0 if it isn't known."""
-    column: Numbers
 
 
 class Unread(NamedTuple):
@@ -129,7 +93,7 @@ def _are_counts(numbers: Numbers, total: int) -> bool:
     return _are_within(numbers, 0, total + 1) and float(numbers.sum(dtype=np.float64)) == total
 
 
-def unread_variables(snapshot: "Snapshot", scopes: Scopes) -> Unread | None:
+def unread_variables(snapshot: Snapshot, scopes: Scopes) -> Unread | None:
     """What nothing can read; None where that would take too much time, as in no file that V8 wrote."""
     heap, tree = _Heap(snapshot), _Tree(scopes)
     contexts = _Contexts(heap, tree)
@@ -197,7 +161,9 @@ class _Contexts:
         self.info = heap.targets(self.object, "scope_info")
         script = heap.scripts_of_scope_infos(distinct(tree.scopes.script), self.info)
         self.scope = np.where(
-            script == NONE, -1, tree.numbers(np.where(script == NONE, 0, script), heap.numbers(self.info, "scope_id"))
+            script == NONE,
+            -1,
+            tree.numbers(np.where(script == NONE, 0, script), heap.numbers(self.info, "scope_id")),
         )
         """The scope of each; -1 if it isn't known."""
         self._number = np.full(heap.objects + 1, -1, np.int64)
@@ -279,7 +245,7 @@ class _Fields(NamedTuple):
     variable: Numbers
 
 
-def _fields(snapshot: "Snapshot", tree: _Tree, contexts: _Contexts) -> _Fields:
+def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
     """By context. Of variables of a scope that have one name only the first is known."""
     stored, scopes = snapshot.references, tree.scopes
     known = np.flatnonzero(contexts.scope >= 0)
@@ -381,7 +347,7 @@ class _Heap:
     Where an object is asked for, NONE stands for none.
     """
 
-    def __init__(self, snapshot: "Snapshot") -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._texts = snapshot.texts
         self.objects = len(snapshot.objects.ids)

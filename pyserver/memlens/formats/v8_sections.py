@@ -20,11 +20,10 @@ NAMED_BY_INDEX = ("element", "hidden")
 """Kinds of references whose name is a number and not a string."""
 
 SCOPES, SCOPE_VARIABLES, SCOPE_USES = "scopes", "scope_context_vars", "scope_uses"
-"""Sections of files since mid-2026."""
+OF_SCOPES = (SCOPES, SCOPE_VARIABLES, SCOPE_USES)
+"""Sections of files since mid-2026: scopes, their variables, and which variables each uses. V8 may change them."""
 
-_FLAT = frozenset(
-    ("nodes", "edges", "trace_function_infos", "samples", "locations", SCOPES, SCOPE_VARIABLES, SCOPE_USES)
-)
+_FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
 _MOST_FIELDS = 64
 _MOST_ALLOCATED = 1 << 53
 

@@ -143,9 +143,9 @@ elements as the size needs."""
 UNREAD_DTYPE = np.dtype(
     [("object", "<u4"), ("name", "<u4"), ("function", "<u4"), ("frame", "<u4"), ("scope", "<u4")]
 )
-"""A variable that nothing can read any more: the context that has it, its name and that of the function which declares it
-(texts, 0 for none), that function's frame (NONE if unknown), and a number that contexts of one scope share. Sorted by
-object."""
+"""A variable that nothing can read any more: the context that has it, its name and that of the function which declares
+it (texts, 0 for none), that function's frame (NONE if unknown), and a number that contexts of one scope share. Sorted
+by object."""
 
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""

@@ -49,7 +49,7 @@ def is_of_numbers(const uint8_t[::1] data, size_t start, size_t end) -> bool:
     cdef bint found = True
     with nogil:
         for at in range(start, end):
-            if not (0x30 <= data[at] <= 0x39 or data[at] in (0x2C, 0x2D, 0x5B, 0x5D)
+            if not (0x30 <= data[at] <= 0x39 or data[at] == 0x2C or data[at] == 0x5B or data[at] == 0x5D
                     or is_blank(data[at])):
                 found = False
                 break

@@ -25,9 +25,7 @@ def held_by_unread_alone(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
         left_out.add_rows(
             np.ascontiguousarray(variables.rows["object"]), variables.reference.astype(np.uint64)
         )
-        finished(
-            holding(snapshot, left_out, followed(snapshot), after).move_away(_NOTHING, snapshot.work)
-        )
+        finished(holding(snapshot, left_out, followed(snapshot), after).move_away(_NOTHING, snapshot.work))
         return (before[variables.value] != NEVER) & (after[variables.value] == NEVER)
 
     return snapshot.keep("held by unread variables alone", make)

@@ -135,9 +135,7 @@ def left_out_of(snapshot: Snapshot) -> LeftOut:
     )
 
 
-def holding(
-    snapshot: Snapshot, left_out: LeftOut, follows: npt.NDArray[np.uint8], distance: U32
-) -> Holding:
+def holding(snapshot: Snapshot, left_out: LeftOut, follows: npt.NDArray[np.uint8], distance: U32) -> Holding:
     """A heap dump's columns, for what would be freed; see :class:`Holding`."""
     stored, column = snapshot.references, ReferenceColumns
     return Holding(

@@ -4,8 +4,8 @@
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection; ``collections``, ``arrays``, of JavaScript ``unread_variables``, and of
-Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
+``contents_of(object)`` of a collection; ``collections``, ``arrays``, ``unread_variables``, and of Eclipse and its
+framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
@@ -183,7 +183,8 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
         "contents_of": _contents, "collections": _collections, "arrays": _arrays,
-        "unread_variables": _unread_variables, "bundles": _bundles, "services": _services, "extension_points": _extension_points, "extensions": _extensions,
+        "unread_variables": _unread_variables, "bundles": _bundles, "services": _services,
+        "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))

@@ -245,7 +245,9 @@ _OWN_COLUMNS = {
     "ranking": SqlTableColumn("ranking", "INTEGER", "the service with the highest is used first"),
     "used_by": SqlTableColumn("used_by", "TEXT", "symbolic names of the bundles that use it"),
     "variable": SqlTableColumn("variable", "TEXT", "its name"),
-    "scope": SqlTableColumn("scope", "INTEGER", "a number of the scope that declares it, for its contexts together"),
+    "scope": SqlTableColumn(
+        "scope", "INTEGER", "a number of the scope that declares it, for its contexts together"
+    ),
     "function": SqlTableColumn("function", "TEXT", "the function that declares it"),
     "value": SqlTableColumn("value", "INTEGER", "the object that it has"),
     "held_otherwise": SqlTableColumn(

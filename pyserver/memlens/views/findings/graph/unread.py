@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.model.distinct import counted, distinct
+from memlens.model.distinct import distinct
 from memlens.texts import Text, phrase, plural
 from memlens.units import plain_name
 from memlens.views.findings.answers import LineLink, ObjectsLink
-from memlens.views.findings.graph.case import GraphCase, figure, measured, object_part
+from memlens.views.findings.graph.case import GraphCase, figure, measured
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent
 from memlens.views.graph.held_unread import held_by_unread_alone
 from memlens.views.graph.rows import Numbers
@@ -17,7 +17,7 @@ from memlens.views.graph.unread import unread
 
 MOST_FOUND = 3
 _MOST_TRIED = 12
-_MOST_VARIABLES = 3
+_MOST_VARIABLES = 5
 _MOST_NAME = 40
 
 
@@ -64,53 +64,62 @@ def _scopes(case: GraphCase) -> Iterator[_Scope]:
 
 
 def _of_scope(case: GraphCase, scope: _Scope, total: int) -> Ranked:
-    objects, rows = case.snapshot.objects, unread(case.snapshot).rows[scope.places]
+    rows = unread(case.snapshot).rows[scope.places]
     shown = figure(
         total,
         f"SELECT retained(value) FROM unread_variables WHERE scope = {scope.number} AND NOT held_otherwise",
     )
-    contexts = distinct(rows["object"])
-    largest = int(scope.values[np.argmax(objects.retained[scope.values])])
     link = ObjectsLink(
         "query", 0,
-        f"SELECT value AS object, * FROM unread_variables WHERE scope = {scope.number} ORDER BY retained_bytes DESC",
+        f"SELECT value AS object, * FROM unread_variables WHERE scope = {scope.number} "
+        "ORDER BY held_otherwise, retained_bytes DESC",
     )  # fmt: skip
+    contexts, names = len(distinct(rows["object"])), _names(case, scope)
     line = case.line_of(int(rows["frame"][0]))
     sentence = phrase(
         plural(
-            len(contexts),
-            "{n} context of {function} keeps {variables}, which no code can read any more, and with that {size} "
-            "({share} of the reachable heap) that nothing else holds; the largest is {object}. Set variables to "
-            "null that are done with, or move the functions that are kept out of that scope.",
-            "{n} contexts of {function} keep {variables}, which no code can read any more, and with that {size} "
-            "({share} of the reachable heap) that nothing else holds; the largest is {object}. Set variables to "
-            "null that are done with, or move the functions that are kept out of that scope.",
+            contexts,
+            "{size} ({share} of the reachable heap) is held only by {variables} of {function}, which a closure keeps "
+            "and no code can read any more. {advice}",
+            "{size} ({share} of the reachable heap) is held only by {variables} of {function}, which closures keep in "
+            "{n} contexts and no code can read any more. {advice}",
         ),
-        n=len(contexts), function=_function(case, int(rows["function"][0]), line),
-        variables=_variables(case, scope), size=measured(shown, link), share=percent(total, case.whole),
-        object=object_part(case, largest),
+        n=contexts, size=measured(shown, link), share=percent(total, case.whole),
+        variables=_listed(names), function=_function(case, int(rows["function"][0]), line),
+        advice=phrase(
+            plural(
+                len(names),
+                "Set it to null after its last use, or make closures where it isn't in scope.",
+                "Set them to null after their last use, or make closures where they aren't in scope.",
+            )
+        ),
     )  # fmt: skip
     title = phrase("Variables that nothing reads")
     finding = made("unread_variables", title, sentence, shown, None, line, objects=link)
-    return Ranked(1.5 * total / case.whole + 0.02, finding, scope.values)
+    return Ranked(1.5 * total / case.whole, finding, scope.values)
 
 
 def _function(case: GraphCase, name: int, line: LineLink | None) -> Text:
-    called = plain_name(case.snapshot.strings.head(name, _MOST_NAME)) or phrase("(anonymous)")
-    if line is None:
-        return phrase("{function}", function=called)
-    return phrase("{function} ({line})", function=called, line=linked(base_line(line), line=line))
+    called = plain_name(case.snapshot.strings.head(name, _MOST_NAME))
+    if line is not None:
+        shown = linked(base_line(line), line=line)
+        return phrase("{function} ({line})", function=called or phrase("(anonymous)"), line=shown)
+    return Text(called) if called else phrase("a function")
 
 
-def _variables(case: GraphCase, scope: _Scope) -> Text:
-    """The names of the variables that hold most, and how many more there are."""
-    variables, objects = unread(case.snapshot), case.snapshot.objects
-    names, _ = counted(variables.rows["name"][scope.places])
+def _names(case: GraphCase, scope: _Scope) -> list[str]:
+    """The variables, the one first that may hold most."""
+    variables, retained = unread(case.snapshot), case.snapshot.objects.retained
+    names = distinct(variables.rows["name"][scope.places])
     of = np.searchsorted(names, variables.rows["name"][scope.places])
-    sums = np.bincount(of, objects.retained[variables.value[scope.places]].astype(np.float64))
-    ordered = names[np.argsort(-sums, kind="stable")]
-    shown = [plain_name(case.snapshot.strings.head(int(name), _MOST_NAME)) for name in ordered[:_MOST_VARIABLES]]
-    if len(ordered) > len(shown):
-        return phrase("{names} and {n} more", names=", ".join(shown), n=len(ordered) - len(shown))
-    *others, last = shown
-    return phrase("{names} and {last}", names=", ".join(others), last=last) if others else Text(last)
+    sums = np.bincount(of, retained[variables.value[scope.places]].astype(np.float64))
+    ordered = names[np.argsort(-sums, kind="stable")].tolist()
+    return [plain_name(case.snapshot.strings.head(name, _MOST_NAME)) for name in ordered]
+
+
+def _listed(names: list[str]) -> Text:
+    shown = ", ".join(names[:_MOST_VARIABLES])
+    if len(names) > _MOST_VARIABLES:
+        more = len(names) - _MOST_VARIABLES
+        return phrase("the variables {names} and {n} more", names=shown, n=more)
+    return phrase(plural(len(names), "the variable {names}", "the variables {names}"), names=shown)
