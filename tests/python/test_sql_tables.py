@@ -60,10 +60,14 @@ def counted(archive: Path) -> dict[str, tuple[str, str]]:
     for name in FILE_NAMES.values():
         with closing(apsw.Connection(":memory:")) as database:
             database.deserialize("main", (archive / name).read_bytes())
-            told: dict[str, str] = dict(database.execute("SELECT idx, stat FROM sqlite_stat1 WHERE idx NOT NULL"))
+            told: dict[str, str] = dict(
+                database.execute("SELECT idx, stat FROM sqlite_stat1 WHERE idx NOT NULL")
+            )
             database.pragma("analysis_limit", 0)
             database.execute("ANALYZE")
-            whole: dict[str, str] = dict(database.execute("SELECT idx, stat FROM sqlite_stat1 WHERE idx NOT NULL"))
+            whole: dict[str, str] = dict(
+                database.execute("SELECT idx, stat FROM sqlite_stat1 WHERE idx NOT NULL")
+            )
         found |= {index: (told[index], whole[index]) for index in told if index in LONG_INDEXES}
     return found
 
