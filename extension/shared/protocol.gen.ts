@@ -2795,6 +2795,21 @@ export interface SegmentState {
   known: boolean;
 }
 
+/**
+ * Rows `offset … offset + limit` of a query about several heap dumps, beside each other.
+ *
+ * `dumps` are as those of `memlens/heapSeries`, `key` is as that of `memlens/compareSql`.
+ */
+export interface SeriesSqlParams {
+  snapshot: string;
+  dumps: string[];
+  query: string;
+  key: string[];
+  offset?: number;
+  limit?: number;
+  sort?: SqlSort | null;
+}
+
 /** A type in each of several dumps; `grows` if it never retains less than before, and more in the last dump. */
 export interface SeriesType {
   type: string;
@@ -3414,6 +3429,7 @@ export interface Requests {
   'memlens/compareHeapTypes': { params: CompareHeapTypesParams; result: ComparedTypes };
   'memlens/compareHeapObjects': { params: CompareHeapObjectsParams; result: ObjectsAnswer };
   'memlens/heapSeries': { params: HeapSeriesParams; result: HeapSeries };
+  'memlens/seriesSql': { params: SeriesSqlParams; result: SqlAnswer };
   'memlens/flame': { params: FlameParams; result: FlameResult };
   'memlens/flameNode': { params: FlameNodeParams; result: FlameNodeAnswer };
   'memlens/flameChildren': { params: FlameChildrenParams; result: FlameChildrenAnswer };
@@ -3534,6 +3550,7 @@ export const VIEW_METHODS = [
   'memlens/compareHeapTypes',
   'memlens/compareHeapObjects',
   'memlens/heapSeries',
+  'memlens/seriesSql',
   'memlens/flame',
   'memlens/flameNode',
   'memlens/flameChildren',

@@ -89,6 +89,13 @@ HAVING copies > 1
 ORDER BY bytes DESC
 LIMIT 100;
 
+-- #java What the longest arrays of floating-point numbers contain
+SELECT a.object, a.type, a.length, min(e.value) AS least, avg(e.value) AS average, max(e.value) AS most
+FROM (SELECT * FROM arrays WHERE type IN ('float[]', 'double[]') ORDER BY length DESC LIMIT 10) AS a
+JOIN elements_of(a.object) AS e
+GROUP BY a.object
+ORDER BY a.length DESC;
+
 -- #java The system properties
 SELECT c.key_name, c.name
 FROM refs AS r JOIN objects AS o ON o.object = r.source JOIN contents_of(r.target) AS c

@@ -4,14 +4,16 @@
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection; ``collections``, ``arrays``, ``unread_variables``, and of Eclipse and its
-framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
+``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
+``unread_variables``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
+``extensions``, which take no object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
 
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, get_args
@@ -25,6 +27,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph.array_contents import numbers_in
 from memlens.views.graph.collection_sizes import (
     all_reference_arrays,
     sized,
@@ -32,6 +35,7 @@ from memlens.views.graph.collection_sizes import (
     usage_of_collections,
 )  # fmt: skip
 from memlens.views.graph.contents import contents_of
+from memlens.views.graph.dump_bytes import DumpReader
 from memlens.views.graph.eclipse_registry import extension_points, extensions
 from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader
 from memlens.views.graph.held_unread import held_by_unread_alone
@@ -45,7 +49,7 @@ from memlens.views.graph.stopped import stopped
 from memlens.views.graph.unread import unread
 from memlens.views.graph.values import words_of
 from memlens.views.selection.texts import Pattern
-from memlens.views.sql.functions import Answer, Row, add_function
+from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
 
 SqlValue = int | float | str | None
 
@@ -95,6 +99,11 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("of",),
         ("position", "key", "key_type", "key_name", "object", "type", "name", "retained_bytes"),
         "What a collection of Java's or Android's libraries contains: elements or entries, in order.",
+    ),
+    "elements_of": HeapFunction(
+        ("of",),
+        ("position", "value", "object", "type", "name", "retained_bytes"),
+        "The elements of an array: numbers in a Java or Android heap dump, and what references refer to.",
     ),
     "collections": HeapFunction(
         (),
@@ -187,7 +196,13 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
         "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
-        add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))
+        if name == "elements_of":
+            opened = partial(_opened_elements, snapshot)
+            add_opened_function(connection, name, function.arguments, function.columns, opened)
+        else:
+            add_function(
+                connection, name, function.arguments, function.columns, partial(answers[name], snapshot)
+            )
 
 
 def _step(chosen: Chosen, number: Any) -> None:
@@ -367,6 +382,26 @@ def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
                     else (held.object, held.type, held.name, held.retained_bytes)
                 ),
             )
+
+
+@contextmanager
+def _opened_elements(snapshot: Snapshot) -> Iterator[Answer]:
+    with DumpReader(snapshot) as dump:
+        yield partial(_elements, snapshot, dump)
+
+
+def _elements(snapshot: Snapshot, dump: DumpReader, of: Any) -> Iterator[Row]:
+    if of is None:
+        return
+    number = check_object(snapshot, _number(of))
+    for position, value in enumerate(numbers_in(snapshot, number, dump)):
+        yield position, value, None, None, None, None
+    places, targets = field_reader(snapshot).elements(number)
+    for start in range(0, len(targets), MOST_ROWS):
+        part = slice(start, start + MOST_ROWS)
+        rows = object_rows(snapshot, targets[part])
+        for position, row in zip(places[part].tolist(), rows, strict=True):
+            yield position, None, row.object, row.type, row.name, row.retained_bytes
 
 
 def _collections(snapshot: Snapshot) -> Iterator[Row]:

@@ -203,6 +203,9 @@ _OWN_COLUMNS = {
     "key": SqlTableColumn("key", "INTEGER", "the object that is the key; NULL for lists and sets"),
     "key_type": SqlTableColumn("key_type", "TEXT", "its type's name"),
     "key_name": SqlTableColumn("key_name", "TEXT", "its own name, a string's text or a number's value"),
+    "value": SqlTableColumn(
+        "value", "ANY", "its number, of characters the code; NULL for references, and for what isn't a number"
+    ),
     "size": SqlTableColumn("size", "INTEGER", "how many elements it says it has"),
     "slots": SqlTableColumn("slots", "INTEGER", "the length of its array; NULL if it has none"),
     "used_slots": SqlTableColumn(
