@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from memlens.formats.v8_places import Declared
 from memlens.formats.v8_snapshot import Scopes, Snapshot
-from memlens.kernels.readers import v8_graph as kernel
+from memlens.kernels.graph.owners import named_targets
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
 
@@ -351,6 +351,8 @@ class _Heap:
         self._snapshot = snapshot
         self._texts = snapshot.texts
         self.objects = len(snapshot.objects.ids)
+        self._internal = np.zeros(256, np.uint8)
+        self._internal[: len(snapshot.edge_types)] = [name == "internal" for name in snapshot.edge_types]
 
     def of_type(self, name: str) -> Numbers:
         """The objects of a type of the file."""
@@ -369,9 +371,9 @@ class _Heap:
         stored, found = self._snapshot.references, np.full(len(objects), NONE, np.uint32)
         wanted = self._snapshot.text_number(name)
         if wanted != NONE:
-            kernel.named_targets(
-                stored.start, stored.target, stored.kind, stored.name, objects.astype(np.uint32),
-                self._snapshot.edge_type("internal"), wanted, found,
+            named_targets(
+                stored.start, stored.target, stored.kind, stored.name, objects.astype(np.uint32), self._internal,
+                wanted, found,
             )  # fmt: skip
         return found.astype(np.int64)
 

@@ -1,7 +1,8 @@
 -- Queries about heap dumps that the editor offers, each below its title.
 -- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
 -- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry;
--- "#unread": those in which V8's closures have variables that nothing reads.
+-- "#unread": those in which V8's closures have variables that nothing reads;
+-- "#realms": those of V8 with several realms, as the frames of a page.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes
@@ -169,9 +170,17 @@ GROUP BY extension_point
 ORDER BY extensions DESC;
 
 -- #unread Variables of closures that nothing reads, and what only they keep alive
-SELECT function, file, line, group_concat(DISTINCT variable) AS variables, count(DISTINCT object) AS contexts,
-       retained(CASE WHEN NOT held_otherwise THEN value END) AS retained_bytes
+SELECT function, file, line, group_concat(DISTINCT variable) AS variables, count(DISTINCT context) AS contexts,
+       retained(CASE WHEN NOT held_otherwise THEN object END) AS retained_bytes
 FROM unread_variables
 GROUP BY scope
 ORDER BY retained_bytes DESC
+LIMIT 100;
+
+-- #realms Types by the frame of the page that they are of
+SELECT r.address, o.type, count(*) AS objects, sum(o.shallow_bytes) AS shallow_bytes
+FROM objects AS o JOIN realms AS r ON r.realm IS realm_of(o.object)
+WHERE o.distance IS NOT NULL
+GROUP BY r.realm, o.type
+ORDER BY shallow_bytes DESC
 LIMIT 100;

@@ -5,10 +5,11 @@
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
 ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
-``unread_variables``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
+``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
 ``extensions``, which take no object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
-``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
+``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit, and
+``realm_of(object)`` the realm of V8 that it belongs to.
 """
 
 from array import array
@@ -43,6 +44,7 @@ from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
+from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
@@ -71,7 +73,7 @@ class HeapFunction(NamedTuple):
 
 
 AGGREGATES = ("retained",)
-SCALARS = ("field", "value_of", "holder_of")
+SCALARS = ("field", "value_of", "holder_of", "realm_of")
 
 HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "paths_to": HeapFunction(
@@ -118,20 +120,26 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "unread_variables": HeapFunction(
         (),
         (
-            "object",
+            "context",
             "variable",
             "scope",
             "function",
             "file",
             "line",
-            "value",
+            "object",
             "type",
             "name",
             "retained_bytes",
             "held_otherwise",
         ),
-        "Variables of JavaScript's closures that no code can read any more; `object` is the context that has one, "
-        "`value` what it has, and `held_otherwise` whether anything else keeps that alive.",
+        "Variables of JavaScript's closures that no code can read any more; `object` and what follows is what "
+        "the variable has.",
+    ),
+    "realms": HeapFunction(
+        (),
+        ("realm", "address", "objects", "shallow_bytes"),
+        "What belongs to each frame of a page, or another realm of V8, of all that roots reach; what several share and "
+        "what is of none come last.",
     ),
     "bundles": HeapFunction(
         (),
@@ -189,10 +197,11 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     connection.create_scalar_function("field", partial(_field, snapshot), 2)
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
+    connection.create_scalar_function("realm_of", partial(_realm, snapshot), 1)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
         "contents_of": _contents, "collections": _collections, "arrays": _arrays,
-        "unread_variables": _unread_variables, "bundles": _bundles, "services": _services,
+        "unread_variables": _unread_variables, "realms": _realms, "bundles": _bundles, "services": _services,
         "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
@@ -452,6 +461,19 @@ def _unread_variables(snapshot: Snapshot) -> Iterator[Row]:
                 *places.get(frame, (None, None)), end.object, end.type, end.name, end.retained_bytes,
                 int(not is_alone),
             )  # fmt: skip
+
+
+def _realms(snapshot: Snapshot) -> Iterator[Row]:
+    for row in realms(snapshot):
+        own = -1 if row.filter == f"realm:{SHARED}" else row.object
+        yield own, row.name.text, row.objects, row.shallow_bytes
+
+
+def _realm(snapshot: Snapshot, of: Any) -> int | None:
+    """The realm that an object belongs to, -1 if that are several; NULL for none."""
+    if of is None or not has_realms(snapshot):
+        return None
+    return realm_of(snapshot, check_object(snapshot, _number(of)))
 
 
 def _bundles(snapshot: Snapshot) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
 from memlens.views.graph.eclipse_registry import has_registry
 from memlens.views.graph.osgi import has_equinox
+from memlens.views.graph.realms import has_realms
 from memlens.views.graph.unread import has_unread
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
@@ -75,6 +76,7 @@ _OF_FRAMEWORKS = {
     "equinox": frozenset(("bundles", "services")),
     "registry": frozenset(("extension_points", "extensions")),
     "unread": frozenset(("unread_variables",)),
+    "realms": frozenset(("realms",)),
 }
 """By what only some programs and dumps have."""
 
@@ -83,7 +85,7 @@ def schema_of(snapshot: Snapshot) -> SqlSchema:
     """The schema of a snapshot: the tables that its model and its program fill, and queries about them."""
     frameworks = []
     if heap_dump_of(snapshot.info) is not None:
-        known = {"equinox": has_equinox, "registry": has_registry, "unread": has_unread}
+        known = {"equinox": has_equinox, "registry": has_registry, "unread": has_unread, "realms": has_realms}
         frameworks = [name for name, has in known.items() if has(snapshot)]
     return schema(snapshot.info, frameworks)
 
@@ -247,14 +249,23 @@ _OWN_COLUMNS = {
     "classes": SqlTableColumn("classes", "TEXT", "the names that it is registered by"),
     "ranking": SqlTableColumn("ranking", "INTEGER", "the service with the highest is used first"),
     "used_by": SqlTableColumn("used_by", "TEXT", "symbolic names of the bundles that use it"),
+    "realm": SqlTableColumn(
+        "realm",
+        "INTEGER",
+        "the object that is the realm; NULL for what is of none, -1 for what several share",
+    ),
+    "address": SqlTableColumn(
+        "address", "TEXT", "its address, with the script that defines most of its functions"
+    ),
+    "objects": SqlTableColumn("objects", "INTEGER", "how many objects belong to it"),
+    "context": SqlTableColumn("context", "INTEGER", "the context of closures that has the variable"),
     "variable": SqlTableColumn("variable", "TEXT", "its name"),
     "scope": SqlTableColumn(
         "scope", "INTEGER", "a number of the scope that declares it, for its contexts together"
     ),
     "function": SqlTableColumn("function", "TEXT", "the function that declares it"),
-    "value": SqlTableColumn("value", "INTEGER", "the object that it has"),
     "held_otherwise": SqlTableColumn(
-        "held_otherwise", "INTEGER", "0 if only such variables keep the value alive, else 1"
+        "held_otherwise", "INTEGER", "0 if only such variables keep the object alive, else 1"
     ),
     "service": SqlTableColumn("service", "INTEGER", "the service's own object; NULL once it is unregistered"),
 }
