@@ -267,7 +267,8 @@ def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
 
 def _spans(begin: Numbers, count: Numbers) -> Numbers:
     """All numbers of some spans, one after the other."""
-    return np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
+    found: Numbers = np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
+    return found
 
 
 def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) -> Mask | None:
@@ -390,7 +391,7 @@ class _Heap:
 
     def is_named(self, objects: Numbers, name: str) -> Mask:
         """Which of some objects have a name."""
-        found = objects != NONE
+        found: Mask = objects != NONE
         found[found] = self._texts.mask(name)[self._snapshot.objects.name[objects[found]]]
         return found
 
@@ -471,7 +472,8 @@ class _Heap:
             if not len(unknown):
                 break
             at[unknown] = np.minimum(outer[at[unknown]], self.objects)
-        return found[at]
+        of_wanted: Numbers = found[at]
+        return of_wanted
 
     def places(self, scripts: Numbers, positions: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """The names of scripts as texts, and the lines and columns of positions in them, both from 1.

@@ -11,11 +11,10 @@ import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { Phrase } from '../widgets/phrase';
 import { bytes, exactBytes, share } from '../base/format';
 import { said, t } from '../base/l10n';
-import { exactly, shorten, visible } from '../base/text';
+import { exactly, visible } from '../base/text';
 import { objectsText } from './words';
 
 const MOST_PARTS = 6;
-const MOST_NAME = 40;
 
 export interface OverviewEvents {
   /** A part of the heap was chosen, by the filter that names it. */
@@ -96,7 +95,6 @@ function Strip({
       <Colours />
       <Parts label={t('Kinds')} rows={found.kinds} whole={whole} />
       {found.spaces.length > 0 && <Parts label={t('Heaps')} rows={found.spaces} whole={whole} />}
-      <Realms rows={found.realms} whole={whole} />
       {found.flags.map(({ name, objects, shallow_bytes: shallow }) => (
         <span
           key={name}
@@ -154,17 +152,6 @@ function Colours(): VNode {
         </li>
       ))}
     </ul>
-  );
-}
-
-/** The frames of a page, and what several share. */
-function Realms({ rows, whole }: { readonly rows: readonly RealmRow[]; readonly whole: number }): VNode {
-  return (
-    <Parts
-      label={t('Frames of the page, and other realms')}
-      rows={rows.map(({ name, ...row }) => ({ ...row, name: shorten(said(name), MOST_NAME) }))}
-      whole={whole}
-    />
   );
 }
 

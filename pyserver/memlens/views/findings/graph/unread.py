@@ -71,7 +71,8 @@ def _of_scope(case: GraphCase, scope: _Scope, total: int) -> Ranked:
     )
     link = ObjectsLink(
         "query", 0,
-        f"SELECT * FROM unread_variables WHERE scope = {scope.number} "
+        "SELECT object, variable, type, retained_bytes, held_otherwise, context FROM unread_variables "
+        f"WHERE scope = {scope.number} "
         "ORDER BY held_otherwise, retained_bytes DESC",
     )  # fmt: skip
     contexts, names = len(distinct(rows["object"])), _names(case, scope)
