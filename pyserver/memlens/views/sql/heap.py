@@ -29,10 +29,9 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.array_contents import numbers_in
 from memlens.views.graph.collection_sizes import (
+    all_collections,
     all_reference_arrays,
-    sized,
     usage_of_arrays,
-    usage_of_collections,
 )  # fmt: skip
 from memlens.views.graph.contents import contents_of
 from memlens.views.graph.dump_bytes import DumpReader
@@ -105,7 +104,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "collections": HeapFunction(
         (),
         ("object", "type", "size", "slots", "used_slots"),
-        "The collections of Java's and Android's libraries, with their arrays.",
+        "The collections of Java's and Android's libraries, views and wrappers too, with their own arrays.",
     ),
     "arrays": HeapFunction(
         (),
@@ -385,13 +384,12 @@ def _elements(snapshot: Snapshot, dump: DumpReader, of: Any) -> Iterator[Row]:
 def _collections(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
-    known, names = sized(snapshot), type_names(snapshot)
-    usage = usage_of_collections(snapshot, known.objects)
+    known, names = all_collections(snapshot), type_names(snapshot)
     kinds = snapshot.objects.type[known.objects]
-    for number, kind, size, slots, used in zip(
-        *(column.tolist() for column in (known.objects, kinds, known.sizes, *usage)), strict=True
+    for kind, number, size, slots, used in zip(
+        kinds.tolist(), *(column.tolist() for column in known), strict=True
     ):
-        yield number, names[kind], size, slots or None, used if slots else None
+        yield number, names[kind], None if size < 0 else size, slots or None, used if slots else None
 
 
 def _arrays(snapshot: Snapshot) -> Iterator[Row]:

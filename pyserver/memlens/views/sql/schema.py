@@ -204,8 +204,8 @@ _OWN_COLUMNS = {
     "value": SqlTableColumn(
         "value", "ANY", "its number, of characters the code; NULL for references, and for what isn't a number"
     ),
-    "size": SqlTableColumn("size", "INTEGER", "how many elements it says it has"),
-    "slots": SqlTableColumn("slots", "INTEGER", "the length of its array; NULL if it has none"),
+    "size": SqlTableColumn("size", "INTEGER", "how many elements it has; NULL if not known"),
+    "slots": SqlTableColumn("slots", "INTEGER", "the length of its own array; NULL if it has none"),
     "used_slots": SqlTableColumn(
         "used_slots", "INTEGER", "those that aren't null; in hash tables less than size where keys collide"
     ),
