@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 
 Row = tuple[Any, ...]
+"""A value that takes long may be a function without arguments, which is called if the query needs it."""
 Answer = Callable[..., Iterator[Row]]
 """Makes rows from the arguments, None for missing ones; the first column is an integer."""
 Opened = Callable[[], AbstractContextManager[Answer]]
@@ -114,7 +115,8 @@ class _Cursor:
             return self.Rowid()
         if number >= len(self.module.columns):
             return self.arguments[number - len(self.module.columns)]
-        return self.row[number]
+        value = self.row[number]
+        return value() if callable(value) else value
 
     def Next(self) -> None:  # noqa: N802
         self.row = next(self.rows, None)

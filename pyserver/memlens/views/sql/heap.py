@@ -3,18 +3,17 @@
 ``retained(object)`` is an aggregate: the bytes that only these objects keep alive. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
-``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``, and of
-Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of
-one object
-``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
-``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
+``referrers_of(object)``; ``referrers_by_type('Name')``; ``retained_by(object)``, all that it dominates, itself included;
+``fields_of(object)``, ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``,
+``arrays``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which
+take no object. Of one object ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or
+value, and ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
 
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -40,6 +39,7 @@ from memlens.views.graph.fields import FieldReader, field_reader
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
+from memlens.views.graph.referrers import referring_to_type
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
@@ -80,6 +80,12 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("of",),
         ("object", "type", "name", "kind", "strength", "retained_bytes"),
         "Objects that refer to an object; `name` and `kind` are those of the reference.",
+    ),
+    "referrers_by_type": HeapFunction(
+        ("of_type",),
+        ("object", "type", "name", "kind", "strength", "refs", "referrers", "objects", "retained_bytes"),
+        "What refers to the objects of a type, by the referrer's type and the reference's name; elements of arrays "
+        "together. `object` is one of the referrers, `retained_bytes` what the objects they refer to retain together.",
     ),
     "retained_by": HeapFunction(
         ("of",),
@@ -168,9 +174,10 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
     answers: dict[str, Answer] = {
-        "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
-        "contents_of": _contents, "collections": _collections, "arrays": _arrays, "bundles": _bundles,
-        "services": _services, "extension_points": _extension_points, "extensions": _extensions,
+        "paths_to": _paths, "referrers_of": _referrers, "referrers_by_type": _referrers_by_type,
+        "retained_by": _dominated, "fields_of": _fields, "contents_of": _contents, "collections": _collections,
+        "arrays": _arrays, "bundles": _bundles, "services": _services, "extension_points": _extension_points,
+        "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         if name == "elements_of":
@@ -243,6 +250,21 @@ def _referrers(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         for row in reference_rows(snapshot, np.concatenate(found), ends):
             end = row.object
             yield end.object, end.type, row.name, row.kind, row.strength, end.retained_bytes
+
+
+def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:
+    if of_type is None:
+        return
+    if not isinstance(of_type, str):
+        raise BadRequestError(phrase("referrers_by_type takes the name of a type, as in the column type"))
+    names, kinds, reader = type_names(snapshot), snapshot.graph_names.reference_kinds, field_reader(snapshot)
+    for each in referring_to_type(snapshot, of_type):
+        kind = kinds[each.kind]
+        yield (
+            int(each.referrers[0]), names[each.type], "" if each.name < 0 else reader.name(each.name), kind.name,
+            kind.strength, each.references, len(each.referrers), len(each.objects),
+            cache(lambda objects=each.objects: retained_by(snapshot, objects).retained_bytes),
+        )  # fmt: skip
 
 
 def _dominated(snapshot: Snapshot, of: Any) -> Iterator[Row]:

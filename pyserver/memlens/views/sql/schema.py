@@ -193,6 +193,9 @@ def _described() -> Iterator[SqlTable]:
 _OWN_COLUMNS = {
     "path": SqlTableColumn("path", "INTEGER", "number of the path, the shortest 0"),
     "step": SqlTableColumn("step", "INTEGER", "references from the root"),
+    "refs": SqlTableColumn("refs", "INTEGER", "how many such references there are"),
+    "referrers": SqlTableColumn("referrers", "INTEGER", "how many objects refer so"),
+    "objects": SqlTableColumn("objects", "INTEGER", "how many objects of the type they refer to"),
     "field": SqlTableColumn("field", "TEXT", "the field's name"),
     "content": SqlTableColumn(
         "content", "ANY", "its value, or the text or value of the object it refers to; NULL if not known"
