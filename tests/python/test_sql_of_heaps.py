@@ -146,6 +146,20 @@ def test_referrers_by_type_and_name(dump: tuple[SmallGraph, Asked]) -> None:
     assert asked("SELECT * FROM types, referrers_by_type(types.type) LIMIT 1")
 
 
+def test_what_a_set_reaches(dump: tuple[SmallGraph, Asked]) -> None:
+    graph, asked = dump
+    for modulus in (2, 3, 7):
+        chosen = [item for item in graph.objects if item % modulus == 1]
+        reached = graph.reached(chosen)
+        query = f"SELECT reachable(object), count(*) FROM objects WHERE object % {modulus} = 1"
+        assert asked(query) == [(sum(graph.shallow[item] for item in reached), len(chosen))]
+    rows = asked("SELECT object, reachable(object), retained_bytes FROM objects GROUP BY object")
+    assert [row[:2] for row in rows] == [
+        (item, sum(graph.shallow[each] for each in graph.reached([item]))) for item in graph.objects
+    ]
+    assert asked("SELECT reachable(object) FROM objects WHERE object < 0") == [(0,)]
+
+
 def test_paths(dump: tuple[SmallGraph, Asked]) -> None:
     graph, asked = dump
     looked_at = 0
@@ -179,7 +193,7 @@ def test_examples_and_errors(tmp_path: Path) -> None:
             for wrong in (
                 "SELECT * FROM paths_to(1, 1, 'strongest')", "SELECT * FROM retained_by('x')",
                 "SELECT * FROM referrers_of(1000000)", "SELECT retained('x')", "SELECT retained(-1)",
-                "SELECT * FROM referrers_by_type(1)",
+                "SELECT reachable(1000000)", "SELECT * FROM referrers_by_type(1)",
             ):  # fmt: skip
                 with pytest.raises(MemlensError):
                     session.ask(wrong)

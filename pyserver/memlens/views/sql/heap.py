@@ -1,13 +1,14 @@
 """Functions for SQL that answer what the tables of a heap dump can't.
 
-``retained(object)`` is an aggregate: the bytes that only these objects keep alive. Table-valued are
+``retained(object)`` is an aggregate: the bytes that only these objects keep alive; ``reachable(object)`` those of all
+that they lead to. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
-left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
-``referrers_of(object)``; ``referrers_by_type('Name')``; ``retained_by(object)``, all that it dominates, itself included;
-``fields_of(object)``, ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``,
-``arrays``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which
-take no object. Of one object ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or
-value, and ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
+left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``); ``referrers_of(object)``;
+``referrers_by_type('Name')``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
+``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``, and of
+Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of
+one object ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
+``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
 
 from array import array
@@ -40,7 +41,7 @@ from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.referrers import referring_to_type
-from memlens.views.graph.retained import retained_by
+from memlens.views.graph.retained import reachable_bytes, retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.values import words_of
@@ -66,7 +67,7 @@ class HeapFunction(NamedTuple):
     about: str
 
 
-AGGREGATES = ("retained",)
+AGGREGATES = ("retained", "reachable")
 SCALARS = ("field", "value_of", "holder_of")
 
 HEAP_FUNCTIONS: dict[str, HeapFunction] = {
@@ -166,10 +167,11 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     if heap_dump_of(snapshot.info) is None:
         return
 
-    def aggregate() -> tuple[Chosen, Callable[..., None], Callable[[Chosen], int]]:
-        return array("q"), _step, lambda chosen: _retained(snapshot, chosen)
+    def aggregate(answer: Callable[[Snapshot, Chosen], int]) -> tuple[Chosen, Any, Any]:
+        return array("q"), _step, partial(answer, snapshot)
 
-    connection.create_aggregate_function("retained", aggregate, 1)
+    for name, answer in zip(AGGREGATES, (_retained, _reachable), strict=True):
+        connection.create_aggregate_function(name, partial(aggregate, answer), 1)
     connection.create_scalar_function("field", partial(_field, snapshot), 2)
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
@@ -202,6 +204,10 @@ def _number(value: Any) -> int:
 
 def _retained(snapshot: Snapshot, chosen: Chosen) -> int:
     return retained_by(snapshot, np.frombuffer(chosen, np.int64)).retained_bytes if chosen else 0
+
+
+def _reachable(snapshot: Snapshot, chosen: Chosen) -> int:
+    return reachable_bytes(snapshot, np.frombuffer(chosen, np.int64)) if chosen else 0
 
 
 def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row]:
