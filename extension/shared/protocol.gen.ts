@@ -2463,6 +2463,7 @@ export interface PathStep {
   name: string;
   object: ObjectRow;
   strength: string;
+  is_unread: boolean;
   freed_bytes: number | null;
   freed_native_bytes: number | null;
 }
@@ -2689,6 +2690,7 @@ export interface ReferenceRow {
   name: string;
   object: ObjectRow;
   strength: string;
+  is_unread: boolean;
 }
 
 /**

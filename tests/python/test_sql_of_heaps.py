@@ -190,6 +190,15 @@ def test_examples_and_errors(tmp_path: Path) -> None:
                 assert said["name"].startswith(
                     "its own name" if name == "retained_by" else "the field's name"
                 )
+            # a column of one name may be something else in another function
+            retained = {
+                name: column.description
+                for name, table in names.items()
+                for column in table.columns
+                if column.name == "retained_bytes"
+            }
+            assert retained["retained_by"] == "what would be freed with it"
+            assert retained["referrers_by_type"] == "what the objects that they refer to retain together"
             for wrong in (
                 "SELECT * FROM paths_to(1, 1, 'strongest')", "SELECT * FROM retained_by('x')",
                 "SELECT * FROM referrers_of(1000000)", "SELECT retained('x')", "SELECT retained(-1)",

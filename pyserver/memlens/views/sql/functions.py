@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import partial
 from typing import Any
 
 import apsw
@@ -18,7 +17,7 @@ def add_function(
     connection: apsw.Connection, name: str, arguments: Sequence[str], columns: Sequence[str], answer: Answer
 ) -> None:
     """Let a connection's queries select from a function."""
-    add_opened_function(connection, name, arguments, columns, partial(nullcontext, answer))
+    add_opened_function(connection, name, arguments, columns, lambda: nullcontext(answer))
 
 
 def add_opened_function(

@@ -1,6 +1,7 @@
 -- Queries about heap dumps that the editor offers, each below its title.
 -- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
--- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry.
+-- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry;
+-- "#unread": those in which V8's closures have variables that nothing reads.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes
@@ -163,3 +164,11 @@ SELECT extension_point, count(*) AS extensions, group_concat(DISTINCT symbolic_n
 FROM extensions
 GROUP BY extension_point
 ORDER BY extensions DESC;
+
+-- #unread Variables of closures that nothing reads, and what only they keep alive
+SELECT function, file, line, group_concat(DISTINCT variable) AS variables, count(DISTINCT object) AS contexts,
+       retained(CASE WHEN NOT held_otherwise THEN value END) AS retained_bytes
+FROM unread_variables
+GROUP BY scope
+ORDER BY retained_bytes DESC
+LIMIT 100;

@@ -5,9 +5,10 @@ that they lead to. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``); ``referrers_of(object)``;
 ``referrers_by_type('Name')``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``, and of
-Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of
-one object ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
+``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
+``unread_variables``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
+``extensions``, which take no object. Of one object ``field(object, 'name.first')`` is what a field has,
+``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
 
@@ -36,14 +37,17 @@ from memlens.views.graph.collection_sizes import (
 from memlens.views.graph.contents import contents_of
 from memlens.views.graph.dump_bytes import DumpReader
 from memlens.views.graph.eclipse_registry import extension_points, extensions
-from memlens.views.graph.fields import FieldReader, field_reader
+from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader
+from memlens.views.graph.held_unread import held_by_unread_alone
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
+from memlens.views.graph.places import places_of
 from memlens.views.graph.referrers import referring_to_type
 from memlens.views.graph.retained import reachable_bytes, retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
+from memlens.views.graph.unread import unread
 from memlens.views.graph.values import words_of
 from memlens.views.selection.texts import Pattern
 from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
@@ -118,6 +122,24 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("object", "type", "length", "used", "is_constant", "contents"),
         "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
     ),
+    "unread_variables": HeapFunction(
+        (),
+        (
+            "object",
+            "variable",
+            "scope",
+            "function",
+            "file",
+            "line",
+            "value",
+            "type",
+            "name",
+            "retained_bytes",
+            "held_otherwise",
+        ),
+        "Variables of JavaScript's closures that no code can read any more; `object` is the context that has one, "
+        "`value` what it has, and `held_otherwise` whether anything else keeps that alive.",
+    ),
     "bundles": HeapFunction(
         (),
         (
@@ -178,8 +200,8 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "referrers_by_type": _referrers_by_type,
         "retained_by": _dominated, "fields_of": _fields, "contents_of": _contents, "collections": _collections,
-        "arrays": _arrays, "bundles": _bundles, "services": _services, "extension_points": _extension_points,
-        "extensions": _extensions,
+        "arrays": _arrays, "unread_variables": _unread_variables, "bundles": _bundles, "services": _services,
+        "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         if name == "elements_of":
@@ -436,6 +458,26 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
         *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
     ):
         yield number, names[kind], length, used, None, None
+
+
+def _unread_variables(snapshot: Snapshot) -> Iterator[Row]:
+    variables, strings = unread(snapshot), snapshot.strings
+    if not len(variables.rows):
+        return
+    alone = held_by_unread_alone(snapshot)
+    for start in range(0, len(alone), MOST_ROWS):
+        part = slice(start, start + MOST_ROWS)
+        rows = variables.rows[part]
+        places = places_of(snapshot, rows["frame"][rows["frame"] != NEVER].tolist())
+        ends = object_rows(snapshot, variables.value[part])
+        for (number, name, function, frame, scope), end, is_alone in zip(
+            rows.tolist(), ends, alone[part].tolist(), strict=True
+        ):
+            yield (
+                number, strings.head(name, MOST_NAME), scope, strings.head(function, MOST_NAME) or None,
+                *places.get(frame, (None, None)), end.object, end.type, end.name, end.retained_bytes,
+                int(not is_alone),
+            )  # fmt: skip
 
 
 def _bundles(snapshot: Snapshot) -> Iterator[Row]:
