@@ -257,7 +257,6 @@ _OWN_COLUMNS = {
     "address": SqlTableColumn(
         "address", "TEXT", "its address, with the script that defines most of its functions"
     ),
-    "objects": SqlTableColumn("objects", "INTEGER", "how many objects belong to it"),
     "context": SqlTableColumn("context", "INTEGER", "the context of closures that has the variable"),
     "variable": SqlTableColumn("variable", "TEXT", "its name"),
     "scope": SqlTableColumn(
@@ -285,6 +284,7 @@ _COLUMNS_OF = {
             "retained_bytes", "INTEGER", "what the objects that they refer to retain together"
         ),
     },
+    "realms": {"objects": SqlTableColumn("objects", "INTEGER", "how many objects belong to it")},
 }
 """Columns that mean something else in one function."""
 
