@@ -13,7 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, as_text
 from memlens.units import id_text
 from memlens.views.graph.groupings import located
-from memlens.views.graph.retained import compact_nodes
+from memlens.views.graph.retained import group_nodes
 from memlens.views.graph.rows import ObjectRow, check_object, object_rows
 from memlens.views.graph.types import instances
 
@@ -67,9 +67,9 @@ def _shown(snapshot: Snapshot, one: Bookmark, place: HeapPlace) -> HeapBookmark:
             kind = instances(snapshot, place.kind, limit=1).type
             name, figures = as_text(kind.type), (kind.count, kind.shallow_bytes, kind.retained_bytes)
         case GroupPlace():
-            by, number = located(snapshot, place.group)
-            (node,) = compact_nodes(snapshot, np.array([number]), by)
-            name, figures = node.type, (node.objects, node.shallow_bytes, node.retained_bytes)
+            form, number = located(snapshot, place.group)
+            (node,) = group_nodes(snapshot, np.array([number]), form)
+            name, figures = node.type, (node.objects, node.shallow_bytes, node.total_bytes)
     return HeapBookmark(one.bookmark, place, one.note, None, name, *figures)
 
 
