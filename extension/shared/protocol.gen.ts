@@ -1440,7 +1440,7 @@ export interface HeapBookmark {
   name: Text;
   objects: number;
   shallow_bytes: number;
-  retained_bytes: number;
+  retained_bytes: number | null;
 }
 
 /** All bookmarks of a heap dump, in the order in which they were added. */

@@ -28,7 +28,8 @@ class HeapBookmark(Struct, frozen=True):
     name: Text
     objects: int
     shallow_bytes: int
-    retained_bytes: int
+    retained_bytes: int | None
+    """None for a group of shortest paths: what is below it isn't all retained by it."""
 
 
 class HeapBookmarksAnswer(Struct, frozen=True):
@@ -58,6 +59,7 @@ def check_place(snapshot: Snapshot, place: HeapPlace) -> None:
 
 def _shown(snapshot: Snapshot, one: Bookmark, place: HeapPlace) -> HeapBookmark:
     """Raises BadRequestError."""
+    figures: tuple[int, int, int | None]
     match place:
         case ObjectPlace():
             (row,) = object_rows(snapshot, [check_object(snapshot, place.object)])
@@ -69,7 +71,8 @@ def _shown(snapshot: Snapshot, one: Bookmark, place: HeapPlace) -> HeapBookmark:
         case GroupPlace():
             form, number = located(snapshot, place.group)
             (node,) = group_nodes(snapshot, np.array([number]), form)
-            name, figures = node.type, (node.objects, node.shallow_bytes, node.total_bytes)
+            retained = node.total_bytes if form.tree == "dominators" else None
+            name, figures = node.type, (node.objects, node.shallow_bytes, retained)
     return HeapBookmark(one.bookmark, place, one.note, None, name, *figures)
 
 
