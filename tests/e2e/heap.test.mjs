@@ -420,7 +420,7 @@ test('the trees of a Java dump, of dominators and of shortest paths, are grouped
   await vscode.screenshot('heap-by-package');
   // the class is a root, and what its map holds is below it; the icicle and the table show the same tree
   const pictures = await view.locator('.heap-icicle').getAttribute('data-pictures');
-  await view.locator('.heap-icicle select[aria-label="Tree"]').selectOption('paths');
+  await view.more('Shortest paths');
   await until(
     async () => (await view.locator('.heap-icicle').getAttribute('data-pictures')) !== pictures,
     'shortest paths are drawn',
@@ -432,7 +432,8 @@ test('the trees of a Java dump, of dominators and of shortest paths, are grouped
   await view.pane('Dominators');
   await view.locator('[id=pane-dominators] .grid-head', { hasText: 'Total' }).waitFor();
   await vscode.screenshot('heap-shortest-paths');
-  await view.locator('.heap-bar select[aria-label="Tree"]').selectOption('dominators');
+  assert.equal(await view.locator('.heap-bar select[aria-label="Tree"]').inputValue(), 'paths');
+  await view.locator('.heap-icicle select[aria-label="Tree"]').selectOption('dominators');
   await view.locator('[id=pane-dominators] .grid-head', { hasText: 'Total' }).waitFor({ state: 'detached' });
   await view.locator('.heap-icicle select[aria-label="Group the tree"]').selectOption('type');
   await until(

@@ -4,6 +4,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Collection, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import cast
 from xml.etree import ElementTree as ET
@@ -17,16 +18,18 @@ from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 
 from memlens.cli import dominators as printed
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, CancelledError
 from memlens.export.pictures.sunburst import sunburst
+from memlens.kernels.base.work import Work
 from memlens.kernels.graph import largest
 from memlens.model.frames import USER
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
+from memlens.store.artefacts import write_columns
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import filters, halves, listing, together
+from memlens.views.graph import filters, halves, listing, shortest, together
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import GroupNames, drawn_tree, fitting_by_group, group
@@ -52,6 +55,7 @@ from memlens.views.graph.paths import paths
 from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.graph.shortest import SHORTEST_PATHS
 from memlens.views.graph.together import TOGETHER, is_known, retained_by_type
 from memlens.views.graph.types import figures_of, instances_of
 from memlens.views.graph.types import types as types_listed
@@ -416,6 +420,35 @@ def test_every_level_is_grouped_by_what_was_asked_for(
     assert set(marked.nodes.tolist()) == {node for node in having if tree.total[node] > 0}
     with pytest.raises(BadRequestError, match="no group"):
         group(snapshot, number_of(form, len(tree.key)), "")
+
+
+def test_the_tree_of_a_large_dump_is_kept_in_its_archive(
+    small: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortest, "KEPT_FROM", 0)
+    assert not shortest.take(small)
+    small.work.stop()
+    with pytest.raises(CancelledError):
+        shortest.prepare(small)
+    path = SHORTEST_PATHS.path(small.archive)
+    assert not path.exists()
+    small.work = Work()
+    shortest.prepare(small)
+    assert 0.3 < small.work.fraction <= 1
+    assert not shortest.is_ready(small), "another thread asks"
+    assert shortest.take(small)
+    mapped = shortest.shortest_paths(small)
+    assert not mapped.total.flags.owndata
+    with closing(Snapshot.open(small.archive)) as again:
+        monkeypatch.setattr(shortest, "KEPT_FROM", 1000)
+        SHORTEST_PATHS.drop(small.archive)
+        for column, made in zip(mapped, shortest.shortest_paths(again), strict=True):
+            assert column.tolist() == made.tolist()
+        SHORTEST_PATHS._replace(make=lambda _, to, __: write_columns(to, {}, [])).write(again)
+    monkeypatch.setattr(shortest, "KEPT_FROM", 0)
+    with closing(Snapshot.open(small.archive)) as other:
+        assert not shortest.take(other), "its columns are others"
+        assert not path.exists()
 
 
 def _first_found(snapshot: Snapshot) -> tuple[list[int], Numbers]:

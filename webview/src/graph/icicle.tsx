@@ -162,8 +162,8 @@ export class Icicle {
         </div>
       </div>
       <div class="heap-icicle-bar">
-        <TreeChoice context={this.context} />
-        {/* by type is what everybody begins with, and needs no control */}
+        {/* dominators by type are what everybody begins with, and need no control */}
+        {this.context.tree.value !== 'dominators' && <TreeChoice context={this.context} />}
         {this.grouped.value !== 'type' && (
           <Dropdown<Grouping>
             label={t('Group the tree')}

@@ -106,7 +106,7 @@ def below(
 def _make(snapshot: Snapshot) -> ShortestPaths:
     work, count = snapshot.work, len(snapshot.objects.type)
     by_object = _by_object(snapshot)
-    work.within(0.6, 1)
+    work.within(0.4, 0.9)
     has_root = int(snapshot.compact.type[0]) != NEVER
     columns, group = compact_tree(
         Dominated(by_object.begin, by_object.member), len(snapshot.types.name), snapshot.objects.type,
