@@ -2474,6 +2474,7 @@ export interface PathStep {
   name: string;
   object: ObjectRow;
   strength: string;
+  is_unread: boolean;
   freed_bytes: number | null;
   freed_native_bytes: number | null;
 }
@@ -2700,6 +2701,7 @@ export interface ReferenceRow {
   name: string;
   object: ObjectRow;
   strength: string;
+  is_unread: boolean;
 }
 
 /**
@@ -2802,6 +2804,21 @@ export interface SegmentState {
   first_block: number;
   block_count: number;
   known: boolean;
+}
+
+/**
+ * Rows `offset … offset + limit` of a query about several heap dumps, beside each other.
+ *
+ * `dumps` are as those of `memlens/heapSeries`, `key` is as that of `memlens/compareSql`.
+ */
+export interface SeriesSqlParams {
+  snapshot: string;
+  dumps: string[];
+  query: string;
+  key: string[];
+  offset?: number;
+  limit?: number;
+  sort?: SqlSort | null;
 }
 
 /** A type in each of several dumps; `grows` if it never retains less than before, and more in the last dump. */
@@ -3423,6 +3440,7 @@ export interface Requests {
   'memlens/compareHeapTypes': { params: CompareHeapTypesParams; result: ComparedTypes };
   'memlens/compareHeapObjects': { params: CompareHeapObjectsParams; result: ObjectsAnswer };
   'memlens/heapSeries': { params: HeapSeriesParams; result: HeapSeries };
+  'memlens/seriesSql': { params: SeriesSqlParams; result: SqlAnswer };
   'memlens/flame': { params: FlameParams; result: FlameResult };
   'memlens/flameNode': { params: FlameNodeParams; result: FlameNodeAnswer };
   'memlens/flameChildren': { params: FlameChildrenParams; result: FlameChildrenAnswer };
@@ -3543,6 +3561,7 @@ export const VIEW_METHODS = [
   'memlens/compareHeapTypes',
   'memlens/compareHeapObjects',
   'memlens/heapSeries',
+  'memlens/seriesSql',
   'memlens/flame',
   'memlens/flameNode',
   'memlens/flameChildren',

@@ -126,7 +126,7 @@ def _filters(steps: Walk) -> None:
     page = {"offset": 0, "limit": 1}
     for text in (
         "type:Array", "retained>1MiB", "shallow>1KiB -type:string", "distance<5", "unreachable", "held-by:Map",
-        "field:map", "name:a", 'string:"error"', "kind:closure", "Array",
+        "retained-by:Map", "field:map", "name:a", 'string:"error"', "kind:closure", "Array",
     ):  # fmt: skip
         for which in ("first", "again"):
             steps.ask(

@@ -287,6 +287,13 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
   assert.equal(await view.locator('.series-line.marked circle').count(), 4);
   await vscode.screenshot('heap-series');
   await view.settled();
+  await view.pane('SQL');
+  await view.locator('.sql-series input').click();
+  await view.locator('.sql-head', { hasText: /1 n[^]*4 n[^]*difference n/ }).waitFor();
+  await view.locator('.sql-body .sql-row', { hasText: /^Session(\s*\d+){3}\s*4000\s*\d+$/ }).waitFor();
+  await view.locator('.sql-series input').click();
+  await view.pane('Compare');
+  await view.settled();
   await vscode.runCommand('View: Close Editor');
   await open();
   await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Compare' }).waitFor();

@@ -11,7 +11,7 @@ SCHEMA = {
     "TRACE": {1: "PACKET packet"},
     "PACKET": {
         2: "PROCESSES process_tree", 8: "int timestamp", 10: "int sequence", 50: "bytes compressed",
-        56: "GRAPH heap_graph", 64: "MAPPING mapping", 37: "PROFILE profile",
+        56: "GRAPH heap_graph", 64: "MAPPING mapping", 37: "PROFILE profile", 131: "FAILURE failure",
     },
     "PROCESSES": {1: "PROCESS processes"},
     "PROCESS": {1: "int pid", 2: "int ppid", 3: "string cmdline"},
@@ -33,8 +33,15 @@ SCHEMA = {
     "CLASS": {1: "string short", 2: "string name", 3: "MEMBER members"},
     "MEMBER": {1: "string short", 2: "string name"},
     "PROFILE": {},
+    "FAILURE": {
+        1: "int pid", 2: "int uid", 3: "string process", 4: "string package", 5: "int allocation", 6: "int free",
+        7: "int until_limit", 8: "STACK stack", 9: "string message",
+    },
+    "STACK": {1: "FRAME frames"},
+    "FRAME": {1: "string method", 2: "string file", 3: "int line"},
 }  # fmt: skip
-"""Fields by their numbers, as ``trace_packet.proto``, ``heap_graph.proto`` and ``deobfuscation.proto`` have them."""
+"""Fields by their numbers, as ``trace_packet.proto``, ``heap_graph.proto``, ``deobfuscation.proto`` and
+``art_process_metadata.proto`` have them."""
 
 Packet = dict[str, Any]
 

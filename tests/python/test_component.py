@@ -19,9 +19,9 @@ from memlens.views.findings import component
 from memlens.views.findings.component import component_findings
 from memlens.views.findings.graph import case as cases
 from memlens.views.graph.listing import fitting
-from memlens.views.graph.reach import held_distances, holders
+from memlens.views.graph.reach import held_distances, holders, lost_without
 from memlens.views.graph.retained import retained_by, retained_set
-from memlens.views.graph.rows import type_names
+from memlens.views.graph.rows import references_of_all, type_names
 
 REAL = real_heaps("hprof/mat_openjdk*", "hprof/javac_60files*", "v8/leak_base*")
 
@@ -78,6 +78,10 @@ def test_sets_of_real_dumps_are_what_is_retained(path: Path, looked_at: Callable
     for count in (1, 10, 1_000):
         numbers = np.unique(rng.integers(0, len(snapshot.objects.type), count))
         has, known = retained_set(snapshot, numbers), retained_by(snapshot, numbers)
+        # the same by a walk through the whole heap
+        expected = lost_without(snapshot, references_of_all(snapshot, numbers)[0])
+        expected[numbers] = held_distances(snapshot)[numbers] != NEVER
+        assert np.array_equal(has, expected)
         assert int(has.sum()) == known.objects
         assert int(snapshot.objects.shallow[has].sum()) == known.retained_bytes
 

@@ -105,9 +105,7 @@ def test_flame_is_the_dominator_tree(path: Path, capfd: pytest.CaptureFixture[st
     assert "(synthetic);Window;Array;Order 2000" in stacks
 
 
-def test_flame_is_the_tree_of_shortest_paths_on_demand(
-    path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_flame_is_the_tree_of_shortest_paths_on_demand(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     cache = ("--cache-dir", path.parent / "cache")
     groups = json.loads(printed(capfd, "flame", path, "--tree", "paths", "--json", *cache))["groups"]
     whole = sum(node["self_size"] for node in shop().nodes)
@@ -121,7 +119,10 @@ def test_flame_is_the_tree_of_shortest_paths_on_demand(
     for of in ("dominators", "sunburst"):
         picture = printed(capfd, "picture", path, "--of", of, "--tree", "paths", *cache)
         assert "shortest paths from roots by type" in picture
-    for option, said in [(("--bottom-up",), "--bottom-up is for allocations"), (("--filter", "x"), "--filter is")]:
+    for option, said in [
+        (("--bottom-up",), "--bottom-up is for allocations"),
+        (("--filter", "x"), "--filter is"),
+    ]:
         assert main(["flame", str(path), "--tree", "paths", *option, *map(str, cache)]) == 1
         assert said in capfd.readouterr().err
 

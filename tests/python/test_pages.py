@@ -62,6 +62,71 @@ class Job {}
 const jobs = Array.from({ length: 77 }, () => new Job());
 setInterval(() => jobs.length, 1000);
 """
+CLOSURES = """<!doctype html><title>Closures</title><script>
+const fill = (count) => Array.from({ length: count }, (_, number) => ({ number }));
+function make() {
+  const dead = fill(20000), live = { number: 1 };
+  function neverMade() { return dead.length; }
+  return () => live.number;
+}
+function nested() {
+  const later = fill(100);
+  return function middle() { return function inner() { return later.length; }; };
+}
+function either(keep) {
+  const sometimes = fill(100), read = () => sometimes.length, other = () => 0;
+  return keep ? read : other;
+}
+function block() {
+  const made = [];
+  for (let number = 0; number < 2; number++) {
+    let inBlock = fill(100), peek = () => inBlock;
+    made.push(() => number);
+  }
+  return made;
+}
+async function waiting(promise) {
+  const awaited = fill(100), peek = () => awaited;
+  await promise;
+  return awaited.length + peek().length;
+}
+function* generated() {
+  const yielded = fill(100), peek = () => yielded;
+  yield peek().length;
+  return yielded;
+}
+function evaluating() {
+  const evaluated = fill(100);
+  return function (code) { return eval(code); };
+}
+window.kept = [make(), make(), nested(), either(true), either(false), block(), evaluating(), generated()];
+kept.at(-1).next();
+window.never = new Promise(() => {});
+window.waiting = waiting(never);
+window.evaluated = eval(`(function () {
+  const inEval = fill(100), dropped = fill(100);
+  function never() { return dropped; }
+  return () => inEval.length;
+})()`);
+(function () {
+  const inModule = fill(100), elsewhere = fill(100);
+  function never() { return [inModule, elsewhere]; }
+  window.api = () => 1;
+  window.also = elsewhere;
+})();
+</script><script>
+function make() {
+  const alone = fill(100), both = fill(100);
+  function neverMade() { return alone.length; }
+  return () => both.length;
+}
+kept.push(make());
+document.title = 'Ready';
+</script>
+"""
+UNREAD = """
+SELECT variable, function, line, count(*), max(held_otherwise) FROM unread_variables GROUP BY scope, variable ORDER BY 1
+"""
 
 
 Found = TypeVar("Found")
@@ -101,7 +166,8 @@ def served(folder: Path) -> Iterator[str]:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     site, profile = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("profile")
     (site / "src").mkdir()
-    for name, text in {"index.html": INDEX, "src/carts.js": CARTS_JS, "src/jobs.js": JOBS_JS}.items():
+    scripts = {"src/carts.js": CARTS_JS, "src/jobs.js": JOBS_JS}
+    for name, text in {"index.html": INDEX, "closures.html": CLOSURES, **scripts}.items():
         (site / name).write_text(text)
     with served(site) as url:
         command = [
@@ -548,3 +614,26 @@ def test_names_of_pages(tmp_path: Path, fake: Fake) -> None:
         ("localhost:80/../x", "neither"), ("999999999", "no process"),
     ):  # fmt: skip
         assert expected in refused(name, tmp_path / "x"), name
+
+
+@needs_chromium
+def test_variables_that_no_closure_reads(tmp_path: Path, browser: Browser) -> None:
+    """What V8 has said of scopes since mid-2026; older browsers say nothing."""
+    out = tmp_path / "closures.heapsnapshot"
+    with tab(browser, f"{browser.url}closures.html") as page:
+        until(lambda: any(row["title"] == "Ready" for row in listed(f"localhost:{browser.port}")))
+        memlens("dump", f":{browser.port}/{page.id}", out)
+    if b'"scope_fields"' not in out.read_bytes()[:4096]:
+        pytest.skip("a browser whose dumps have no scopes")
+    rows = json.loads(memlens("sql", out, UNREAD, "--json").stdout)
+    assert [tuple(row.values()) for row in rows] == [
+        ("alone", "make", 54, 1, 0), ("dead", "make", 3, 2, 0), ("dropped", None, None, 1, 0),
+        ("elsewhere", None, 47, 1, 1), ("inBlock", "block", 16, 2, 0), ("inModule", None, 47, 1, 0),
+        ("sometimes", "either", 12, 1, 0),
+    ]  # fmt: skip
+    found = json.loads(memlens("findings", out, "--json").stdout)["findings"]
+    first = next(each for each in found if each["rule"] == "unread_variables")
+    assert (first["line"]["file"], first["line"]["line"]) == (f"{browser.url}closures.html", 3)
+    assert "the variable dead of make" in first["text"]
+    # of each 20,000 objects with a number of their own, in an array of pointers
+    assert 2 * 20_000 * (4 + 12) <= first["figure"]["amount"] <= 2 * 20_000 * (8 + 40)

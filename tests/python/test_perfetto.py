@@ -18,8 +18,9 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.graph import Graph
 from memlens.store.snapshot import Snapshot
 from memlens.units import dimensions
-from memlens.views.findings.ahead import headline
+from memlens.views.findings.ahead import findings, headline
 from memlens.views.graph.groupings import Form, grouped_tree
+from memlens.views.graph.threads import threads
 
 NORMAL, ARRAY, CLASS, WEAK, PHANTOM = 1, 4, 5, 9, 11
 
@@ -208,6 +209,76 @@ def test_several_processes_and_times(tmp_path: Path) -> None:
     assert read(tmp_path, packets).objects.shallow.tolist() == [30]
     with pytest.raises(BadRequestError, match="3 dumps, numbered from 1: there is no dump 4"):
         read(tmp_path, packets, dump=3)
+
+
+def failure(pid: int = 7, *frames: tuple[str, str, int], **said: Any) -> dict[str, Any]:
+    """A packet about an allocation that failed."""
+    rows = [{"method": [method], "file": [file], "line": line} for method, file, line in frames]
+    stack = {"stack": [{"frames": rows}]} if frames else {}
+    return {"timestamp": 9, "failure": [{"pid": pid, **stack, **said}]}
+
+
+HEAP = graph_packet(objects=[{"id": 8, "type": 1, "size": 5000}], types=[kind(1, "T")])
+FRAMES = (
+    ("byte[] java.util.Arrays.copyOf(byte[], int)", "Arrays.java", 3161),
+    ("void com.example.shop.Cache$Page.load(java.lang.String)", "Cache.java", 41),
+    ("com.example.shop.Main.run", "", 0),
+)
+
+
+def test_the_allocation_that_failed(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    """The last one that its process says before its heap graph."""
+    message = "Failed to allocate a 1048592 byte allocation\nwith 2000 free bytes"
+    packets = [
+        failure(allocation=16, message=["another one"]),
+        compressed([failure(7, *FRAMES, allocation=1 << 20, free=2000, until_limit=3 << 10, message=[message])]),
+        failure(8, allocation=17), failure(9), HEAP, failure(allocation=18),
+    ]  # fmt: skip
+    graph = read(tmp_path, packets)
+    assert graph.settings["failed_allocation_bytes"] == 1 << 20
+    assert [(each.function, each.file, each.line) for each in graph.frames.frames] == [
+        ("java.util.Arrays.copyOf", "java/util/Arrays.java", 3161),
+        ("com.example.shop.Cache$Page.load", "com/example/shop/Cache.java", 41),
+        ("com.example.shop.Main.run", "", 0),
+    ]
+    snapshot = opened(tmp_path / "made.perfetto-trace")
+    (found,) = findings(snapshot, None, 10).findings[:1]
+    assert found.text == (
+        "An allocation of 1 MiB failed in Cache$Page.load, Cache.java:41; 1.95 KiB of the heap was free; 3 KiB was "
+        "left until the heap's limit. The error: Failed to allocate a 1048592 byte allocation with 2000 free bytes"
+    )
+    assert (found.line and found.line.file, found.line and found.line.line) == (
+        "com/example/shop/Cache.java",
+        41,
+    )
+    assert headline(snapshot, None).text.startswith("An allocation of 1 MiB failed in Cache$Page.load")
+    (thread,) = threads(snapshot).rows
+    assert (thread.out_of_memory, thread.frames, thread.retained_bytes) == (True, 3, 0)
+    assert thread.failed_at is not None
+    assert thread.failed_at.line == 41
+
+
+def test_a_failed_allocation_without_a_stack(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    read(tmp_path, [HEAP, failure(allocation=18)])
+    (found,) = findings(opened(tmp_path / "made.perfetto-trace"), None, 1).findings
+    assert (found.text, found.line) == ("An allocation of 18 B failed.", None)
+
+
+def test_packets_about_processes_that_did_not_fail(tmp_path: Path) -> None:
+    for packets in ([failure(), HEAP], [failure(8, *FRAMES, allocation=5), HEAP]):
+        graph = read(tmp_path, packets)
+        assert not len(graph.threads.rows)
+        assert "failed_allocation_bytes" not in graph.settings
+
+
+def test_damaged_failures(tmp_path: Path) -> None:
+    deep = failure(7, *[("a.B.c", "B.java", 1 << 40)] * 9_000, allocation=1 << 60, message=["x" * 100_000])
+    graph = read(tmp_path, [deep, HEAP])
+    assert "failed_allocation_bytes" not in graph.settings
+    assert len(graph.threads.frames) < 9_000
+    assert len(str(graph.settings["out_of_memory_message"])) <= 1_000
+    rng, whole = random.Random(4), trace([failure(7, *FRAMES, allocation=1 << 20, free=1), HEAP])
+    assert "" in {outcome(tmp_path / "damaged.pftrace", damaged(whole, rng)) for _ in range(300)}
 
 
 def test_traces_without_a_heap_say_what_to_do(tmp_path: Path) -> None:

@@ -69,6 +69,30 @@ def test_a_walk_ends_when_its_query_is_interrupted(tmp_path: Path, monkeypatch: 
             assert session.ask(query).rows == whole
 
 
+def test_a_walk_along_references_uses_their_index(tmp_path: Path) -> None:
+    # most references are of one list, as in many a program with a large map or cache
+    items = range(1, 2_001)
+    edges = [[(item, 0) for _ in range(4) for item in items], *([(item % 2_000 + 1, 0)] for item in items)]
+    graph = SmallGraph(edges, [0], [0] * 2_001, [1] * 2_001)
+    path = tmp_path / "dump.heapsnapshot"
+    path.write_bytes(heap_of(graph).data())
+    query = """
+        WITH RECURSIVE below(object) AS (
+            SELECT 1 UNION SELECT r.target FROM below JOIN refs AS r ON r.source = below.object WHERE r.{}
+        )
+        SELECT count(*) FROM below
+    """
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            for condition in ("retains = 1", "strength = 'strong'", "kind = 'property'"):
+                walk = query.format(condition)
+                plan = " ".join(str(row[3]) for row in session.stream(f"EXPLAIN QUERY PLAN {walk}")[1])
+                assert "refs_by_source" in plan
+                assert "AUTOMATIC" not in plan
+                assert list(session.stream(walk)[1]) == [(2_001,)]
+
+
 def test_referrers_and_dominated_objects(dump: tuple[SmallGraph, Asked]) -> None:
     graph, asked = dump
     whole = attached(graph)

@@ -125,7 +125,9 @@ test('a group is of one tree, and believed where the dump has that tree and so m
   const ofPaths = (node: number): number => groupOf({ tree: 'paths', by: 'type' }, node);
   assert.deepEqual([group('type', 7), ofPaths(7)], [7, 3 * 2 ** 32 + 7]);
   assert.equal(located(6 * 2 ** 32).by, undefined);
-  const info = { file_bytes: 10, objects: 5, compact_nodes: 3, has_modules: false } as Parameters<typeof restoreGraph>[0];
+  const info = { file_bytes: 10, objects: 5, compact_nodes: 3, has_modules: false } as Parameters<
+    typeof restoreGraph
+  >[0];
   const restored = (number: number, dump = info): boolean => {
     const kept = { ...restoreGraph(dump, null), selection: { is: 'group', group: number } as const };
     return restoreGraph(dump, kept).selection !== null;

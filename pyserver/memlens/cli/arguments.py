@@ -276,7 +276,11 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare.add_argument("after", type=Path)
     # with a default, since argparse calls what may be left out required without one
     compare.add_argument(
-        "more", type=Path, nargs="*", default=[], help="heap dumps only: further dumps, compared as a series"
+        "more",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="further files, compared as a series: of heap dumps by type, of any snapshots with --sql",
     )
     compare.add_argument(
         "--device",

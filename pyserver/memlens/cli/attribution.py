@@ -37,7 +37,9 @@ def without_stacks(options: argparse.Namespace, *names: str) -> None:
 def given(options: argparse.Namespace, *names: str) -> list[str]:
     """Return those of some options that are given."""
     values = {name: getattr(options, name.removeprefix("--").replace("-", "_")) for name in names}
-    return [name for name, value in values.items() if value is not None and value is not False and value != ""]
+    return [
+        name for name, value in values.items() if value is not None and value is not False and value != ""
+    ]
 
 
 def add_any_code(command: argparse.ArgumentParser) -> None:

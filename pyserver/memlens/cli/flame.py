@@ -77,12 +77,16 @@ def _tree_of_objects(snapshot: Snapshot, options: argparse.Namespace) -> Form | 
     if options.tree is not None:
         graph_of(snapshot.info)
         for name in given(options, *of_allocations):
-            raise BadRequestError(phrase("--tree prints all objects: {option} is for allocations", option=name))
+            raise BadRequestError(
+                phrase("--tree prints all objects: {option} is for allocations", option=name)
+            )
     elif not dominators.is_without_stacks(snapshot.info):
         if options.group is not None:
             raise BadRequestError(
                 phrase("--group is for trees of objects"),
-                advice=phrase("Use --tree dominators or --tree paths with a heap dump that has allocation stacks."),
+                advice=phrase(
+                    "Use --tree dominators or --tree paths with a heap dump that has allocation stacks."
+                ),
             )
         return None
     without_stacks(options, *of_allocations)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from memlens.formats.java_frames import in_package, outermost
 from memlens.formats.jruby_names import ruby_name
 from memlens.formats.obfuscation import Mapping
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import hprof
-from memlens.model.frames import INFERRED, MOST_PATH, Frames, SourceFrame, profiled_frame
+from memlens.model.frames import INFERRED, Frames, SourceFrame, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Types
-from memlens.units import shortened
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Stacks:
         self._files: dict[str, str] = {}
         """Source files of outermost classes by the class's name, where frames or the mapping have them."""
         self._files.update(
-            (_outermost(name.replace(".", "/")), file) for name, file in mapping.files().items()
+            (outermost(name.replace(".", "/")), file) for name, file in mapping.files().items()
         )
         self._mapped = dict(self._files)
         distinct: Numbers[SourceFrame] = Numbers()
@@ -59,16 +59,16 @@ class Stacks:
             name, function, line = self._mapping.frame(name, text(method), line)
             class_name = name.replace(".", "/")
             # what the build wrote in its place says nothing
-            file = self._mapped.get(_outermost(class_name), text(source))
+            file = self._mapped.get(outermost(class_name), text(source))
             if class_name and file:
-                self._files.setdefault(_outermost(class_name), file)
+                self._files.setdefault(outermost(class_name), file)
             ruby = ruby_name(function)
             if ruby is None and ":" in function:
                 # a method that JRuby makes for a call in one of Ruby's
                 file, line = "", 0
             function = ruby or (f"{name}.{function}" if name else function)
             # lines below 1 mean: unknown, compiled, native
-            yield profiled_frame(_in_package(class_name, file), line, function)
+            yield profiled_frame(in_package(class_name, file), line, function)
 
     def frames_at(self, serials: U32, depths: U32) -> U32:
         """Return the frame at a depth, 0 for the innermost, of each trace with one of ``serials``; NONE if unknown."""
@@ -151,27 +151,12 @@ class Stacks:
 
     def _definition(self, class_name: str) -> SourceFrame:
         path = class_name.replace(".", "/")
-        outermost = _outermost(path)
-        file = self._files.get(outermost)
+        outer = outermost(path)
+        file = self._files.get(outer)
         if file is None:
-            name = outermost.rpartition("/")[2]
+            name = outer.rpartition("/")[2]
             file = f"{name.removesuffix(_KOTLIN)}.kt" if name.endswith(_KOTLIN) else f"{name}.java"
-        return profiled_frame(_in_package(path, file), 1, class_name)
-
-
-def _outermost(class_name: str) -> str:
-    """Return the class whose file has a class's code: ``a/Foo`` for ``a/Foo$Bar`` and ``a/Foo$$Lambda$1``."""
-    end = class_name.find("$", class_name.rfind("/") + 2)
-    return class_name if end < 0 else class_name[:end]
-
-
-def _in_package(class_name: str, file: str) -> str:
-    """Return the file in the folders of its class's package, which distinguish it from others of the same name."""
-    package = class_name.rpartition("/")[0]
-    if "/" in file:
-        # JRuby writes paths, Java's compiler names alone
-        package = ""
-    return shortened(f"{package}/{file}" if package and file else file, MOST_PATH)
+        return profiled_frame(in_package(path, file), 1, class_name)
 
 
 def _found(keys: Column, values: U32, wanted: Column) -> U32:

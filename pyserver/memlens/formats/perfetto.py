@@ -4,7 +4,7 @@ Source: ``protos/third_party/android/art/heap_graph.proto`` of Perfetto, ``perfe
 file leaves to its readers ``heap_graph_tracker.cc`` of Perfetto's trace processor: which class declares the fields of
 references, that objects of the zygote and of boot images are never collected, and the native memory that a cleaner
 frees.
-The file has neither texts of strings nor numbers, and no threads.
+The file has neither texts of strings nor numbers, and of threads only the one that ran out of memory.
 
 A graph is in many packets of one sequence. A trace may have graphs of several processes, or of several times.
 """
@@ -21,11 +21,12 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.obfuscation import mapping_for
+from memlens.formats.perfetto_failure import Failure, failure_at
 from memlens.formats.perfetto_objects import KINDS, ROOT_KINDS, SPACES, Assembly
 from memlens.formats.perfetto_types import TYPE_KINDS, Names
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import perfetto as kernel
-from memlens.model.graph import MOST_BYTES, Column, Facts, Graph
+from memlens.model.graph import MOST_BYTES, Column, Facts, Graph, Threads, no_frames
 from memlens.model.info import Notice
 from memlens.progress import Report
 from memlens.texts import phrase
@@ -96,6 +97,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         parts = np.split(np.asarray(objects.take("parts")), part_ends)
         names = Names(_parts(dump, parts), _mappings(messages))
         process = _process(messages, dump.pid)
+        failure = _failure(messages, dump)
     names.rename(mapping_for(names.classes, source.path, source.tools.source_folders))
     assembly = Assembly(objects, names)
     report("reading", 0.9)
@@ -104,6 +106,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     if float(assembly.shallow.sum(dtype=np.float64)) >= MOST_BYTES:
         raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any memory has"))
     truncated = cut or not dump.is_whole or damaged > 0
+    threads, frames = (Threads(), no_frames()) if failure is None else failure.threads(names.mapping)
     return Graph(
         KIND,
         assembly.objects(),
@@ -116,9 +119,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         root_kinds=ROOT_KINDS,
         spaces=SPACES,
         natives=assembly.natives(),
+        threads=threads,
+        frames=frames,
         facts=Facts(id_bytes=8, truncated=truncated),
         settings={
             "process": process, "process_id": dump.pid, "dump": number + 1, "dumps": len(dumps),
+            **({} if failure is None else failure.settings()),
         },
         notices=[
             *_notices(dumps, dump, number, process, objects, damaged, cut=cut),
@@ -226,6 +232,16 @@ def _process(messages: list[_Message], pid: int) -> str:
                 words = [value for number, value in said if number == 3 and isinstance(value, bytes)]
                 return words[0].decode("utf-8", "replace") if words else ""
     return ""
+
+
+def _failure(messages: list[_Message], dump: _Dump) -> Failure | None:
+    """For what a process ran out of memory: the last packet about that before its heap graph, or else the first."""
+    begin, found = messages.index(dump.messages[0]), None
+    for at, each in enumerate(messages):
+        if each.has == kernel.FAILURE and (found is None or at < begin):
+            said = failure_at(each.data, each.start, each.end)
+            found = said if said is not None and said.pid == dump.pid else found
+    return found
 
 
 def _notices(

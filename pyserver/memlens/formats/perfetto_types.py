@@ -97,6 +97,11 @@ class Names:
             for number, each in self.fields.items()
         }
 
+    @property
+    def mapping(self) -> Mapping:
+        """What a build's mapping says, if there is one."""
+        return self._mapping or Mapping()
+
     def notices(self) -> list[Notice]:
         """Where names come from."""
         return [] if self._mapping is None else self._mapping.notices()

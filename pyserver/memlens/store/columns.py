@@ -57,6 +57,15 @@ class Declared:
         """Raises :class:`InconsistentError` for a value that is out of range."""
 
 
+_PART = 1 << 16
+
+
+def _parts(column: Array, more: int = 0) -> Iterator[tuple[int, Array]]:
+    """A column in parts small enough for the processor's caches, with where each begins; ``more`` items overlap."""
+    for at in range(0, len(column), _PART):
+        yield at, column[at : at + _PART + more]
+
+
 class _Numbers(Declared, Generic[S]):
     """Columns of plain numbers.
 
@@ -88,15 +97,21 @@ class _Numbers(Declared, Generic[S]):
     def check(self, column: Array, counts: Mapping[Count, int]) -> None:
         if self._into is not None:
             ends = len(column) > 0 and int(column[0]) == 0 and int(column[-1]) == counts[self._into]
-            if not ends or bool((column[1:] < column[:-1]).any()):
+            if not ends or any(bool((part[1:] < part[:-1]).any()) for _, part in _parts(column, 1)):
                 raise InconsistentError(f"Column {self.file} has offsets that are out of range")
         if self._below is None:
             return
         values = column[self._first :]
         if self._below == "itself":
-            fits = bool((values < np.arange(self._first, len(column), dtype=values.dtype)).all())
+            own = np.arange(_PART, dtype=values.dtype)
+            fits = all(
+                bool((part < own[: len(part)] + values.dtype.type(self._first + at)).all())
+                for at, part in _parts(values)
+            )
         elif self._or_never:
-            fits = bool(((values < counts[self._below]) | (values == NEVER)).all())
+            fits = all(
+                bool(((part < counts[self._below]) | (part == NEVER)).all()) for _, part in _parts(values)
+            )
         else:
             fits = not len(values) or int(values.max()) < counts[self._below]
         if not fits:

@@ -102,7 +102,9 @@ export function dominatorsPane(context: GraphContext): Pane {
               [
                 nameColumn(
                   t('Object'),
-                  isOfPaths() ? t('Each below the object from which a root reaches it first') : t('Each below what dominates it'),
+                  isOfPaths()
+                    ? t('Each below the object from which a root reaches it first')
+                    : t('Each below what dominates it'),
                   110,
                 ),
                 figureColumn(t('Distance'), t('References from a root'), 84),

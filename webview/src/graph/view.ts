@@ -1,7 +1,13 @@
 // A heap dump's view: what holds the memory as boxes, the tables below, and what is selected beside them.
 
 import { signal } from '@preact/signals';
-import type { GraphState, HeapSelection, HeapTree, ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type {
+  GraphState,
+  HeapSelection,
+  HeapTree,
+  ViewCommand,
+  ViewState,
+} from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, LineLink, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';

@@ -211,9 +211,12 @@ def retained_by(
     const uint64_t[::1] shallow,
     const uint64_t[::1] native,
     const uint32_t[::1] chosen,
+    uint8_t[::1] marks,
     Work work not None,
 ):
     """How many objects no root would reach without the ``chosen`` ones, these included, and their bytes.
+
+    Each of them is 1 in ``marks``, which has an item an object and was 0; it may be empty.
 
     Third is the memory outside of the heap that they own, by ``native``, which may be empty: then none is known.
     None if ``work`` was stopped.
@@ -233,8 +236,11 @@ def retained_by(
     cdef Found found = Found(0, 0, 0)
     cdef Vector seeds
     cdef uint32_t *queue = <uint32_t *> malloc((held.objects + 1) * 4)
+    cdef bint is_marked = marks.shape[0] > 0
     cdef int status = begin(&held, ~<size_t> 0)
     held.begun, held.known = FOLLOWED, SUSPECTED
+    if is_marked and <size_t> marks.shape[0] != held.objects:
+        status = OUT_OF_RANGE
     vector_init(&seeds, 4)
     if queue == NULL:
         status = -1
@@ -253,6 +259,8 @@ def retained_by(
                 continue
             found.objects += 1
             found.heap += shallow[item]
+            if is_marked:
+                marks[item] = 1
             if held.native != NULL:
                 found.native += held.native[item]
             for at in range(graph.start[item], graph.start[item + 1]):
@@ -263,6 +271,10 @@ def retained_by(
                         status = vector_push_u32(&seeds, other)
         if status == 0:
             status = let_go(&held, None, &seeds, NULL, &found, work)
+        for each in range(held.objects if is_marked and status == 0 else 0):
+            # what was dominated is marked already, and has both
+            if held.state[each] & GONE == LOST:
+                marks[each] = 1
     free(queue)
     end(&held, &seeds)
     return fail(status, (found.objects, found.heap, found.native))

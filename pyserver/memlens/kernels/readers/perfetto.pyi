@@ -13,6 +13,7 @@ PROFILE: int
 COMPRESSED: int
 MAPPING: int
 PROCESSES: int
+FAILURE: int
 
 def sniff(head: Buffer) -> bool: ...
 def packed(data: Buffer) -> list[int]: ...

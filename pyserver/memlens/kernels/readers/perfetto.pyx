@@ -18,11 +18,11 @@ from memlens.kernels.readers.protobuf cimport (
 OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY = range(5)
 """Statuses."""
 
-HEAP_GRAPH, PROFILE, COMPRESSED, MAPPING, PROCESSES = range(5)
+HEAP_GRAPH, PROFILE, COMPRESSED, MAPPING, PROCESSES, FAILURE = range(6)
 """What a packet has."""
 
 cdef enum:
-    P_HEAP_GRAPH, P_PROFILE, P_COMPRESSED, P_MAPPING, P_PROCESSES, P_OTHER
+    P_HEAP_GRAPH, P_PROFILE, P_COMPRESSED, P_MAPPING, P_PROCESSES, P_FAILURE, P_OTHER
     PACKET = 1                  # the only field of a trace
     # the fields of a packet
     F_PROCESSES = 2
@@ -34,6 +34,7 @@ cdef enum:
     F_COMPRESSED = 50
     F_HEAP_GRAPH = 56
     F_MAPPING = 64
+    F_FAILURE = 131             # what ART says of the process
     # the longest packet that is looked into for its first fields
     HEAD_FIELDS = 16
     MOST_FIELD = 10000          # of the fields that packets have, also of extensions
@@ -103,7 +104,8 @@ def sniff(const uint8_t[::1] head) -> bool:
                 known += 1
                 if wire != VARINT:
                     fail(&inner, E_BAD_WIRE)
-            elif field in (F_PROCESSES, F_SYNCHRONIZATION, F_PROFILE, F_COMPRESSED, F_HEAP_GRAPH, F_MAPPING, 6, 33, 89):
+            elif field in (F_PROCESSES, F_SYNCHRONIZATION, F_PROFILE, F_COMPRESSED, F_HEAP_GRAPH, F_MAPPING, F_FAILURE,
+                           6, 33, 89):
                 # also clocks, the configuration, the trace's id
                 known += 1
                 if wire != BYTES:
@@ -170,9 +172,10 @@ cdef class Packets(Owner):
         while more(r, &field, &wire):
             if field == F_SEQUENCE and wire == VARINT:
                 row.sequence = varint(r)
-            elif wire == BYTES and field in (F_HEAP_GRAPH, F_PROFILE, F_COMPRESSED, F_MAPPING, F_PROCESSES):
+            elif wire == BYTES and field in (F_HEAP_GRAPH, F_PROFILE, F_COMPRESSED, F_MAPPING, F_PROCESSES, F_FAILURE):
                 has = (P_HEAP_GRAPH if field == F_HEAP_GRAPH else P_PROFILE if field == F_PROFILE else
-                       P_COMPRESSED if field == F_COMPRESSED else P_MAPPING if field == F_MAPPING else P_PROCESSES)
+                       P_COMPRESSED if field == F_COMPRESSED else P_MAPPING if field == F_MAPPING else
+                       P_FAILURE if field == F_FAILURE else P_PROCESSES)
                 length = read_length(r)
                 row.start, row.end = r.at, r.at + length
                 r.at += length

@@ -239,7 +239,11 @@ def may_need_paths(params: object) -> bool:
     """Whether a request may be about the tree of shortest paths."""
     if getattr(params, "tree", None) == "paths" or getattr(params, "order", None) == "total":
         return True
-    return _is_of_paths(params) or _is_of_paths(getattr(params, "place", None)) or isinstance(params, BookmarksParams)
+    return (
+        _is_of_paths(params)
+        or _is_of_paths(getattr(params, "place", None))
+        or isinstance(params, BookmarksParams)
+    )
 
 
 def needs_paths(snapshot: Snapshot, params: object) -> bool:

@@ -189,9 +189,7 @@ class DrawnTree(CallTree):
 
         If no object of that type fits, the type is another question, and the filter is answered.
         """
-        return self.snapshot.keep(
-            ("marked groups", self.form, text, kind), lambda: self._marked(text, kind)
-        )
+        return self.snapshot.keep(("marked groups", self.form, text, kind), lambda: self._marked(text, kind))
 
     def _marked(self, text: str, kind: int | None) -> Search:
         snapshot, shallow = self.snapshot, self.snapshot.objects.shallow

@@ -111,7 +111,9 @@ def is_in(snapshot: Snapshot, group: int, numbers: Numbers | None = None) -> npt
     form, node = located(snapshot, group)
     tree = grouped_tree(snapshot, form)
     of_type = tree.group if numbers is None else tree.group[numbers]
-    found: npt.NDArray[np.bool_] = of_type == node if tree.node_of is None else (tree.node_of == node)[of_type]
+    found: npt.NDArray[np.bool_] = (
+        of_type == node if tree.node_of is None else (tree.node_of == node)[of_type]
+    )
     return found
 
 

@@ -173,11 +173,11 @@ def contents(
     listed = []
     for key, value, position in found:
         if key is None and value is not None:
-            listed.append(ReferenceRow("element", f"[{position}]", rows[value], "strong"))
+            listed.append(ReferenceRow("element", f"[{position}]", rows[value], "strong", False))
         elif key is not None:
             name = rows[key].name or f"{rows[key].type} {id_text(rows[key].id, snapshot.info.kind)}"
             kind = "entry" if value is not None else "key without a value"
-            listed.append(ReferenceRow(kind, name, rows[key if value is None else value], "strong"))
+            listed.append(ReferenceRow(kind, name, rows[key if value is None else value], "strong", False))
     return listed, count_of(snapshot, number) if found else offset
 
 

@@ -14,8 +14,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.views.graph.groupings import DOMINATORS, Form, HeapTree, grouped_tree, number_of
 from memlens.views.graph.native import native_of_nodes, native_or_none, own_native
-from memlens.views.graph.reach import followed, held_distances, lost_without
-from memlens.views.graph.rows import Numbers, check_object, references_of_all
+from memlens.views.graph.reach import followed, held_distances
+from memlens.views.graph.rows import Numbers, check_object
 from memlens.views.graph.stopped import finished
 
 
@@ -98,27 +98,31 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     snapshot's work is stopped.
     """
     chosen = distinct(np.asarray(numbers, np.int64))
+    count, total, outside = _retained(snapshot, chosen, np.empty(0, np.uint8))
+    return RetainedAnswer(len(chosen), count, total, native_or_none(snapshot, outside))
+
+
+def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Which objects nothing would hold without some, these included; an item an object. As :func:`retained_by`."""
+    found = np.zeros(len(snapshot.objects.type), np.bool_)
+    _retained(snapshot, distinct(np.asarray(numbers, np.int64)), found.view(np.uint8))
+    return found
+
+
+def _retained(
+    snapshot: Snapshot, chosen: npt.NDArray[np.int64], marks: npt.NDArray[np.uint8]
+) -> tuple[int, int, int]:
     for number in (chosen[0], chosen[-1]) if len(chosen) else ():
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects
     distance = held_distances(snapshot)
     held = chosen[distance[chosen] != NEVER].astype(np.uint32)
-    found = freed.retained_by(
-        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
-        followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow,
-        own_native(snapshot), held,
-        snapshot.work,
+    found: tuple[int, int, int] = finished(
+        freed.retained_by(
+            stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
+            followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow,
+            own_native(snapshot), held, marks,
+            snapshot.work,
+        )
     )  # fmt: skip
-    count, total, outside = finished(found)
-    return RetainedAnswer(len(chosen), count, total, native_or_none(snapshot, outside))
-
-
-def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """Which objects nothing would hold without some, these included; an item an object.
-
-    What holds is as in :func:`retained_by`.
-    """
-    # they may be held themselves, but hold nothing
-    found = lost_without(snapshot, references_of_all(snapshot, numbers)[0])
-    found[numbers] = held_distances(snapshot)[numbers] != NEVER
     return found

@@ -95,7 +95,10 @@ def take(snapshot: Snapshot) -> bool:
 def below(
     snapshot: Snapshot, number: int | None, offset: int, limit: int
 ) -> tuple[list[ObjectRow], list[int], int]:
-    """What is below an object, the largest first, with its total bytes, and how much that is; None for what is below none."""
+    """What is below an object, the largest first, with its total bytes, and how much that is.
+
+    None asks for what is below no object.
+    """
     rows, paths = page(offset, limit), shortest_paths(snapshot)
     holder = len(paths.group) if number is None else check_object(snapshot, number)
     first, last = map(int, paths.begin[holder : holder + 2])

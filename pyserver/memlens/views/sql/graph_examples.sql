@@ -1,6 +1,7 @@
 -- Queries about heap dumps that the editor offers, each below its title.
 -- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
--- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry.
+-- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry;
+-- "#unread": those in which V8's closures have variables that nothing reads.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes
@@ -88,6 +89,13 @@ HAVING copies > 1
 ORDER BY bytes DESC
 LIMIT 100;
 
+-- #java What the longest arrays of floating-point numbers contain
+SELECT a.object, a.type, a.length, min(e.value) AS least, avg(e.value) AS average, max(e.value) AS most
+FROM (SELECT * FROM arrays WHERE type IN ('float[]', 'double[]') ORDER BY length DESC LIMIT 10) AS a
+JOIN elements_of(a.object) AS e
+GROUP BY a.object
+ORDER BY a.length DESC;
+
 -- #java The system properties
 SELECT c.key_name, c.name
 FROM refs AS r JOIN objects AS o ON o.object = r.source JOIN contents_of(r.target) AS c
@@ -159,3 +167,11 @@ SELECT extension_point, count(*) AS extensions, group_concat(DISTINCT symbolic_n
 FROM extensions
 GROUP BY extension_point
 ORDER BY extensions DESC;
+
+-- #unread Variables of closures that nothing reads, and what only they keep alive
+SELECT function, file, line, group_concat(DISTINCT variable) AS variables, count(DISTINCT object) AS contexts,
+       retained(CASE WHEN NOT held_otherwise THEN value END) AS retained_bytes
+FROM unread_variables
+GROUP BY scope
+ORDER BY retained_bytes DESC
+LIMIT 100;

@@ -4,14 +4,16 @@
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
 ``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection; ``collections``, ``arrays``, and of Eclipse and its
-framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
+``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
+``unread_variables``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
+``extensions``, which take no object. Of one object
 ``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
 ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
 """
 
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, get_args
@@ -25,6 +27,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph.array_contents import numbers_in
 from memlens.views.graph.collection_sizes import (
     all_reference_arrays,
     sized,
@@ -32,17 +35,21 @@ from memlens.views.graph.collection_sizes import (
     usage_of_collections,
 )  # fmt: skip
 from memlens.views.graph.contents import contents_of
+from memlens.views.graph.dump_bytes import DumpReader
 from memlens.views.graph.eclipse_registry import extension_points, extensions
-from memlens.views.graph.fields import FieldReader, field_reader
+from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader
+from memlens.views.graph.held_unread import held_by_unread_alone
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
+from memlens.views.graph.places import places_of
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
+from memlens.views.graph.unread import unread
 from memlens.views.graph.values import words_of
 from memlens.views.selection.texts import Pattern
-from memlens.views.sql.functions import Answer, Row, add_function
+from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
 
 SqlValue = int | float | str | None
 
@@ -93,6 +100,11 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("position", "key", "key_type", "key_name", "object", "type", "name", "retained_bytes"),
         "What a collection of Java's or Android's libraries contains: elements or entries, in order.",
     ),
+    "elements_of": HeapFunction(
+        ("of",),
+        ("position", "value", "object", "type", "name", "retained_bytes"),
+        "The elements of an array: numbers in a Java or Android heap dump, and what references refer to.",
+    ),
     "collections": HeapFunction(
         (),
         ("object", "type", "size", "slots", "used_slots"),
@@ -102,6 +114,24 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         (),
         ("object", "type", "length", "used", "is_constant", "contents"),
         "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
+    ),
+    "unread_variables": HeapFunction(
+        (),
+        (
+            "object",
+            "variable",
+            "scope",
+            "function",
+            "file",
+            "line",
+            "value",
+            "type",
+            "name",
+            "retained_bytes",
+            "held_otherwise",
+        ),
+        "Variables of JavaScript's closures that no code can read any more; `object` is the context that has one, "
+        "`value` what it has, and `held_otherwise` whether anything else keeps that alive.",
     ),
     "bundles": HeapFunction(
         (),
@@ -161,11 +191,18 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
-        "contents_of": _contents, "collections": _collections, "arrays": _arrays, "bundles": _bundles,
-        "services": _services, "extension_points": _extension_points, "extensions": _extensions,
+        "contents_of": _contents, "collections": _collections, "arrays": _arrays,
+        "unread_variables": _unread_variables, "bundles": _bundles, "services": _services,
+        "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
-        add_function(connection, name, function.arguments, function.columns, partial(answers[name], snapshot))
+        if name == "elements_of":
+            opened = partial(_opened_elements, snapshot)
+            add_opened_function(connection, name, function.arguments, function.columns, opened)
+        else:
+            add_function(
+                connection, name, function.arguments, function.columns, partial(answers[name], snapshot)
+            )
 
 
 def _step(chosen: Chosen, number: Any) -> None:
@@ -347,6 +384,26 @@ def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
             )
 
 
+@contextmanager
+def _opened_elements(snapshot: Snapshot) -> Iterator[Answer]:
+    with DumpReader(snapshot) as dump:
+        yield partial(_elements, snapshot, dump)
+
+
+def _elements(snapshot: Snapshot, dump: DumpReader, of: Any) -> Iterator[Row]:
+    if of is None:
+        return
+    number = check_object(snapshot, _number(of))
+    for position, value in enumerate(numbers_in(snapshot, number, dump)):
+        yield position, value, None, None, None, None
+    places, targets = field_reader(snapshot).elements(number)
+    for start in range(0, len(targets), MOST_ROWS):
+        part = slice(start, start + MOST_ROWS)
+        rows = object_rows(snapshot, targets[part])
+        for position, row in zip(places[part].tolist(), rows, strict=True):
+            yield position, None, row.object, row.type, row.name, row.retained_bytes
+
+
 def _collections(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
@@ -375,6 +432,26 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
         *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
     ):
         yield number, names[kind], length, used, None, None
+
+
+def _unread_variables(snapshot: Snapshot) -> Iterator[Row]:
+    variables, strings = unread(snapshot), snapshot.strings
+    if not len(variables.rows):
+        return
+    alone = held_by_unread_alone(snapshot)
+    for start in range(0, len(alone), MOST_ROWS):
+        part = slice(start, start + MOST_ROWS)
+        rows = variables.rows[part]
+        places = places_of(snapshot, rows["frame"][rows["frame"] != NEVER].tolist())
+        ends = object_rows(snapshot, variables.value[part])
+        for (number, name, function, frame, scope), end, is_alone in zip(
+            rows.tolist(), ends, alone[part].tolist(), strict=True
+        ):
+            yield (
+                number, strings.head(name, MOST_NAME), scope, strings.head(function, MOST_NAME) or None,
+                *places.get(frame, (None, None)), end.object, end.type, end.name, end.retained_bytes,
+                int(not is_alone),
+            )  # fmt: skip
 
 
 def _bundles(snapshot: Snapshot) -> Iterator[Row]:

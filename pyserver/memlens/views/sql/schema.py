@@ -14,6 +14,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
 from memlens.views.graph.eclipse_registry import has_registry
 from memlens.views.graph.osgi import has_equinox
+from memlens.views.graph.unread import has_unread
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS
@@ -73,15 +74,16 @@ _OF_GRAPHS = frozenset(
 _OF_FRAMEWORKS = {
     "equinox": frozenset(("bundles", "services")),
     "registry": frozenset(("extension_points", "extensions")),
+    "unread": frozenset(("unread_variables",)),
 }
-"""By the frameworks that a program may have."""
+"""By what only some programs and dumps have."""
 
 
 def schema_of(snapshot: Snapshot) -> SqlSchema:
     """The schema of a snapshot: the tables that its model and its program fill, and queries about them."""
     frameworks = []
     if heap_dump_of(snapshot.info) is not None:
-        known = {"equinox": has_equinox, "registry": has_registry}
+        known = {"equinox": has_equinox, "registry": has_registry, "unread": has_unread}
         frameworks = [name for name, has in known.items() if has(snapshot)]
     return schema(snapshot.info, frameworks)
 
@@ -201,6 +203,9 @@ _OWN_COLUMNS = {
     "key": SqlTableColumn("key", "INTEGER", "the object that is the key; NULL for lists and sets"),
     "key_type": SqlTableColumn("key_type", "TEXT", "its type's name"),
     "key_name": SqlTableColumn("key_name", "TEXT", "its own name, a string's text or a number's value"),
+    "value": SqlTableColumn(
+        "value", "ANY", "its number, of characters the code; NULL for references, and for what isn't a number"
+    ),
     "size": SqlTableColumn("size", "INTEGER", "how many elements it says it has"),
     "slots": SqlTableColumn("slots", "INTEGER", "the length of its array; NULL if it has none"),
     "used_slots": SqlTableColumn(
@@ -242,6 +247,15 @@ _OWN_COLUMNS = {
     "classes": SqlTableColumn("classes", "TEXT", "the names that it is registered by"),
     "ranking": SqlTableColumn("ranking", "INTEGER", "the service with the highest is used first"),
     "used_by": SqlTableColumn("used_by", "TEXT", "symbolic names of the bundles that use it"),
+    "variable": SqlTableColumn("variable", "TEXT", "its name"),
+    "scope": SqlTableColumn(
+        "scope", "INTEGER", "a number of the scope that declares it, for its contexts together"
+    ),
+    "function": SqlTableColumn("function", "TEXT", "the function that declares it"),
+    "value": SqlTableColumn("value", "INTEGER", "the object that it has"),
+    "held_otherwise": SqlTableColumn(
+        "held_otherwise", "INTEGER", "0 if only such variables keep the value alive, else 1"
+    ),
     "service": SqlTableColumn("service", "INTEGER", "the service's own object; NULL once it is unregistered"),
 }
 """Columns of functions that no table has."""

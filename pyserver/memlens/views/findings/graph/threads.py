@@ -6,20 +6,28 @@ import numpy as np
 
 from memlens.model.graph import NONE
 from memlens.texts import Text, phrase
-from memlens.views.findings.answers import LineLink, ObjectsLink
+from memlens.units import format_bytes, plain_name
+from memlens.views.findings.answers import Figure, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import GraphCase, figure, measured
-from memlens.views.findings.writing import Ranked, base_line, linked, made, percent
+from memlens.views.findings.writing import Ranked, amount, base_line, linked, made, percent
 from memlens.views.graph.thread_sizes import freed_by_thread
 from memlens.views.graph.thread_table import table
 from memlens.views.graph.threads import failed_in, thread_name
 
 OUT_OF_MEMORY = "out_of_memory"
+_FAILED, _FREE, _UNTIL_LIMIT, _MESSAGE = (
+    "failed_allocation_bytes", "free_bytes", "free_until_limit_bytes", "out_of_memory_message"
+)  # fmt: skip
+"""Settings of dumps that say for what the process ran out of memory."""
 _MOST_THREADS = 3
 
 
 def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
-    """Each of the first three threads that ran out of memory, and where."""
+    """Each of the first three threads that ran out of memory, and where; or the allocation that failed."""
     known = table(case.snapshot)
+    if (failed := case.snapshot.manifest.settings.get(_FAILED)) is not None:
+        yield _of_allocation(case, int(failed))
+        return
     for place, thread in enumerate(np.flatnonzero(known.out_of_memory)[:_MOST_THREADS].tolist()):
         link, own = ObjectsLink("thread", thread), int(known.object[thread])
         query = "" if own == NONE else f"SELECT retained_bytes FROM objects WHERE object = {own}"
@@ -35,8 +43,32 @@ def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
         yield Ranked(100.0 - place, made(OUT_OF_MEMORY, title, sentence, size, None, line, objects=link))
 
 
+def _of_allocation(case: GraphCase, failed: int) -> Ranked:
+    """The allocation for which the process ran out of memory, of dumps that have no objects of threads."""
+    known = case.snapshot.manifest.settings
+    frame = failed_in(case.snapshot, 0)
+    line = None if frame is None else case.line_of(frame)
+    link = None if line is None else ObjectsLink("thread", 0)
+    size = Figure(failed, "bytes", "requested")
+    free, until_limit, message = (known.get(name) for name in (_FREE, _UNTIL_LIMIT, _MESSAGE))
+    sentence = phrase(
+        "An allocation of {size} failed{place}{free}{limit}.{message}",
+        size=amount(size, objects=link),
+        place="" if line is None else phrase(" in {place}", place=_place(line)),
+        free="" if free is None else phrase("; {free} of the heap was free", free=format_bytes(int(free))),
+        limit="" if until_limit is None
+        else phrase("; {free} was left until the heap's limit", free=format_bytes(int(until_limit))),
+        message="" if not message else phrase(" The error: {message}", message=plain_name(str(message))),
+    )  # fmt: skip
+    title = phrase("Out of memory")
+    return Ranked(100.0, made(OUT_OF_MEMORY, title, sentence, size, None, line, objects=link))
+
+
 def _failed(name: Text, line: LineLink | None) -> Text:
     if line is None:
         return phrase("Thread {name} ran out of memory", name=name)
-    place = f"{'.'.join(line.function.split('.')[-2:])}, {base_line(line)}"
-    return phrase("Thread {name} ran out of memory in {place}", name=name, place=linked(place, line=line))
+    return phrase("Thread {name} ran out of memory in {place}", name=name, place=_place(line))
+
+
+def _place(line: LineLink) -> TextPart:
+    return linked(f"{'.'.join(line.function.split('.')[-2:])}, {base_line(line)}", line=line)
