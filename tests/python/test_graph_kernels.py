@@ -2,6 +2,7 @@
 
 import itertools
 import mmap
+import random
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from tests.python.graphs import (
 )
 
 from memlens.kernels.base.work import Work
-from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, together, tree
+from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, shortest, together, tree
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.graph.paths import PathSearch
@@ -259,6 +260,35 @@ def test_distances() -> None:
         reach.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
         found = {item: far for item, far in enumerate(distance.tolist()) if far != kernel.NONE}
         assert found == _distances(graph)
+
+
+def test_the_tree_of_shortest_paths() -> None:
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        roots = random.Random(seed).sample(graph.roots, len(graph.roots))
+        order, parent = np.empty((2, len(graph.edges)), np.uint32)
+        asked = (*graph.columns(), RETAINS, np.array(roots, np.uint32), order, parent)
+        reached = shortest.first_found(*asked, Work())
+        above: dict[int, int | None] = dict.fromkeys(roots)
+        for item in (expected := list(above)):
+            for target in graph.strong(item):
+                if target not in above:
+                    above[target] = item
+                    expected.append(target)
+        assert order[:reached].tolist() == expected
+        assert [None if item == kernel.NONE else item for item in parent.tolist()] == [
+            above.get(item) for item in graph.objects
+        ]
+        total = np.empty(len(graph.edges), np.uint64)
+        shortest.sum_below(order[:reached], parent, np.array(graph.shallow, np.uint64), total)
+        sums = list(graph.shallow)
+        for item in reversed(expected):
+            if (holder := above[item]) is not None:
+                sums[holder] += sums[item]
+        assert total.tolist() == sums
+    work = Work()
+    work.stop()
+    assert shortest.first_found(*asked, work) is None
 
 
 def test_distances_through_more_kinds_of_references() -> None:

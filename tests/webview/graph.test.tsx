@@ -86,6 +86,7 @@ function contextWith(
     ...{ api, info, filter: '', did, state },
     keep: (part: Partial<GraphState>) => Object.assign(state, part),
     wasteOf: signal(null),
+    tree: signal('dominators'),
     bookmarks: { of: () => undefined, list: signal([]) },
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
@@ -233,6 +234,24 @@ test('rows of the dominator tree that fit the filter, too, are marked', async ()
     (each) => each.querySelectorAll('.badge').length,
   );
   assert.deepEqual(marked, [1, 0]);
+});
+
+test('the table shows the tree of shortest paths with totals, and asks for the other one', async () => {
+  const total = { rows: [row(1, {})], total: 1, contained: null, total_bytes: [3 * MIB] };
+  const context = contextWith({ 'memlens/heapDominated': total });
+  const chosen: unknown[] = [];
+  Object.assign(context, { tree: signal('paths'), showTree: (tree: unknown) => chosen.push(tree) });
+  const pane = dominatorsPane(context);
+  const host = await shown(pane);
+  host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  const lines = String(context.did.pop()).split('\n');
+  // distance, shallow, total, share, retained
+  assert.deepEqual(lines[1]?.split('\t').slice(1, 6), ['3', '40 B', '3 MiB', '75.0%', '1.00 MiB']);
+  const select = host.querySelector('select');
+  assert.equal(select?.value, 'paths');
+  select.value = 'dominators';
+  select.dispatchEvent(new Event('change', { bubbles: true }));
+  assert.deepEqual(chosen, ['dominators']);
 });
 
 test('a table that takes long says so, can be given up and be asked for again', async () => {
