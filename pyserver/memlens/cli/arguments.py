@@ -288,8 +288,9 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     )
     compare.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     compare.add_argument(
-        "--by", choices=("line", "function", "file", "stack", "type"),
-        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those that allocated)",
+        "--by", choices=("line", "function", "file", "stack", "type", "finding"),
+        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those that allocated); "
+        "of two heap dumps also findings",
     )  # fmt: skip
     compare.add_argument(
         "--inclusive",

@@ -21,6 +21,7 @@ from memlens.server.handlers import (
     steps,
     timeline,
 )
+from memlens.server.sessions.findings import prepare
 from memlens.server.sessions.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.models import heap_dump_of
@@ -57,7 +58,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
                 and not await opened.ask(lambda snapshot: heap.is_known(snapshot, params))
             )
             if method in findings.NEED_FINDINGS:
-                takes_long = await findings.prepare(opened, params)
+                takes_long = await prepare(opened, params.device)
             chosen = opened.ask_aside if takes_long else opened.ask
             return await chosen(lambda snapshot: ask(snapshot, params))
 

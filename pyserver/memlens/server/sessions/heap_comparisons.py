@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from memlens.errors import BadRequestError
 from memlens.server.protocol.compare import (
+    CompareHeapFindingsParams,
     CompareHeapObjectsParams,
     CompareHeapsParams,
     CompareHeapsResult,
@@ -18,6 +19,7 @@ from memlens.server.protocol.compare import (
     OfComparedHeaps,
 )
 from memlens.server.sessions.comparisons import Shared
+from memlens.server.sessions.findings import findings_of
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.store.models import heap_dump_of
@@ -33,6 +35,7 @@ from memlens.views.compare.heaps import (
     series_of,
     side_of_series,
 )
+from memlens.views.findings.compared import FindingsComparison, compared
 from memlens.views.graph.listing import ObjectsAnswer
 
 T = TypeVar("T")
@@ -77,6 +80,14 @@ class HeapComparisons:
         return await mine.ask(
             lambda snapshot: only_here(snapshot, only, params.type, params.offset, params.limit)
         )
+
+    async def findings(self, params: CompareHeapFindingsParams) -> FindingsComparison:
+        """The findings of both, each looked for in its own dump."""
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        before, after = (other, mine) if params.other_first else (mine, other)
+        for each in (before, after):
+            check_dump(each)
+        return compared(await findings_of(before), await findings_of(after))
 
     async def series(self, params: HeapSeriesParams) -> HeapSeries:
         """Several dumps, type by type."""

@@ -156,7 +156,17 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
         title, line = phrase("Listeners"), case.line(owner)
         yield Ranked(
             total / case.whole,
-            made("listeners", title, sentence, shown, None, line, objects=link, inferred=True),
+            made(
+                "listeners",
+                title,
+                sentence,
+                shown,
+                None,
+                line,
+                objects=link,
+                inferred=True,
+                subject=(case.type_names()[int(objects.type[owner])], name, held.text if held else ""),
+            ),
             np.array([target]),
         )
 
@@ -183,7 +193,10 @@ def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, e
         object=object_part(case, emitter), n=len(members), event=event, place=place,
         size=measured(shown, link), share=percent(total, case.whole),
     )  # fmt: skip
-    finding = made("listeners", phrase("Listeners"), sentence, shown, None, line, objects=link)
+    subject = (case.type_names()[int(case.snapshot.objects.type[emitter])], str(event))
+    finding = made(
+        "listeners", phrase("Listeners"), sentence, shown, None, line, objects=link, subject=subject
+    )
     return Ranked(1.5 * total / case.whole + 0.05, finding, distinct(members))
 
 
@@ -250,7 +263,9 @@ def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
         size=measured(shown, link), share=percent(total, case.whole),
         variables=phrase(", as {names}", names=", ".join(variables)) if variables else "",
     )  # fmt: skip
-    finding = made("contexts", phrase("Kept by closures"), sentence, shown, None, first, objects=link)
+    subject = (first.file, first.function or str(first.line))
+    title = phrase("Kept by closures")
+    finding = made("contexts", title, sentence, shown, None, first, objects=link, subject=subject)
     return Ranked(0.9 * total / case.whole, finding, members)
 
 

@@ -93,7 +93,16 @@ def _of_type(case: GraphCase, members: Numbers, total: int) -> Ranked:
     title = phrase("Kept by events")
     return Ranked(
         2 * total / case.whole + 0.1,
-        made("subscribers", title, sentence, shown, None, case.line(largest), objects=link),
+        made(
+            "subscribers",
+            title,
+            sentence,
+            shown,
+            None,
+            case.line(largest),
+            objects=link,
+            subject=(case.type_names()[kind],),
+        ),
         members,
     )
 
