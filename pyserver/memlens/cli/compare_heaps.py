@@ -12,13 +12,15 @@ from memlens.cli.object import place, words
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.export.markdown import place_of
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
 from memlens.views.compare.heaps import HeapComparison, HeapSeries, compare_heaps, series
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.answers import Figure, SnapshotFinding
-from memlens.views.findings.compared import FindingChange, compared
+from memlens.views.findings.compared import FindingChange, compared, lacking
+from memlens.views.findings.table import compared_with
 
 T = TypeVar("T")
 
@@ -54,10 +56,16 @@ def _run_findings(options: argparse.Namespace) -> int:
     if options.more:
         raise BadRequestError(phrase("The findings of two heap dumps are compared, not of more"))
 
-    def found(snapshot: Snapshot) -> list[SnapshotFinding]:
-        return findings(snapshot, None, MOST_FINDINGS).findings
+    def found(snapshot: Snapshot) -> tuple[int, list[SnapshotFinding]]:
+        return graph_of(snapshot.info).reachable_bytes, findings(snapshot, None, MOST_FINDINGS).findings
 
-    answer = compared(*(ask(options, found, path) for path in (options.before, options.after)))
+    (before_bytes, before), (after_bytes, after) = (
+        ask(options, found, path) for path in (options.before, options.after)
+    )
+    new, gone = lacking(compared(before, after))
+    little_before = ask(options, lambda snapshot: compared_with(snapshot, new, after_bytes), options.before)
+    little_after = ask(options, lambda snapshot: compared_with(snapshot, gone, before_bytes), options.after)
+    answer = compared(before, after, little_before, little_after)
     rows = [row for row in answer.rows if row.has(options.search)][: options.top]
     if options.json:
         json_line(replace(answer, rows=rows))

@@ -35,6 +35,7 @@ from memlens.store.models import graph_of, heap_dump_of, profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
+from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.compared import ComparedFinding
 from memlens.views.findings.filtering import complete_filters
 from memlens.views.graph.merged_paths import largest_branches
@@ -172,7 +173,17 @@ async def sql(opened: OpenSnapshot, arguments: SqlArguments) -> Any:
 
 async def _compared(opened: OpenSnapshot, row: ComparedFinding, *, values: bool) -> dict[str, Any]:
     """A finding of two dumps, as the one of them that is ``opened`` has it."""
-    shown = await opened.ask_aside(lambda snapshot: finding_of(snapshot, row.shown, values=values))
+    link = row.shown.objects
+
+    def question(snapshot: Snapshot) -> dict[str, Any]:
+        said = findings(snapshot, None, MOST_FINDINGS).findings
+        found = finding_of(snapshot, row.shown, values=values)
+        if link is not None and link.kind in ("query", "images") and row.shown not in said:
+            # the filter for findings has only those of the dump alone
+            found.pop("see")
+        return found
+
+    shown = await opened.ask_aside(question)
     if "see" in shown:
         shown["see"]["arguments"]["path"] = opened.path
     figures = {"before": row.before_figure, "after": row.after_figure}

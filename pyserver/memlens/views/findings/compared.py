@@ -1,6 +1,6 @@
 """The findings of two heap dumps: which are new, which are gone, and which are about more or less than before."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -15,8 +15,8 @@ class ComparedFinding(Struct, frozen=True):
     """A finding of one dump or of both, with what its figure is in each; None where a dump doesn't have it.
 
     ``rule``, ``title`` and ``subject`` are those by which it was found in both, and the figures are of these: where a
-    dump has several findings of the same bytes as one, not always those that its sentence begins with.
-    ``difference`` counts what a dump doesn't have as 0.
+    dump has several findings of the same bytes as one, not always those that its sentence begins with. One of the two
+    may be too little to be a finding of its dump alone. ``difference`` counts what a dump doesn't have as 0.
     """
 
     rule: str
@@ -49,92 +49,89 @@ class FindingsComparison(Struct, frozen=True):
     rows: list[ComparedFinding]
 
 
-class _Named(NamedTuple):
-    """A finding by one of its names: its own, which is the 0th, or that of one about the same bytes."""
+Key = tuple[str, str, int]
+"""A rule, a subject, and a place among all of a dump that have both, the largest first."""
 
-    finding: int
-    place: int
+
+class _Named(NamedTuple):
+    """A finding, by its number, and one of its names: its own, or that of one about the same bytes."""
+
+    number: int
+    finding: SnapshotFinding
     name: FindingName
 
 
-Key = tuple[str, str, int]
-"""A rule, a subject, and a place among all that have both, the largest first."""
+def _by_key(findings: Sequence[SnapshotFinding]) -> dict[Key, _Named]:
+    """A dump's findings by all their names; a finding's own name stands before those about the same bytes."""
+    named = [
+        _Named(number, finding, name) for number, finding in enumerate(findings) for name in finding.names
+    ]
+    alike: Counter[tuple[str, str]] = Counter()
+    place: dict[int, Key] = {}
+    for at in sorted(range(len(named)), key=lambda at: -named[at].name.figure.amount):
+        name = named[at].name
+        place[at] = (name.rule, name.subject, alike[name.rule, name.subject])
+        alike[name.rule, name.subject] += 1
+    return {place[at]: each for at, each in enumerate(named)}
 
 
-class _Side:
-    """A dump's findings by all their names."""
-
-    def __init__(self, findings: Sequence[SnapshotFinding]) -> None:
-        self.findings = findings
-        named = [
-            _Named(number, place, name)
-            for number, finding in enumerate(findings)
-            for place, name in enumerate(finding.names)
-        ]
-        self._by_key: dict[Key, _Named] = {}
-        self._keys: dict[tuple[int, int], Key] = {}
-        alike: Counter[tuple[str, str]] = Counter()
-        for each in sorted(named, key=lambda each: -each.name.figure.amount):
-            key = each.name.rule, each.name.subject
-            self._by_key[*key, alike[key]] = each
-            self._keys[each.finding, each.place] = (*key, alike[key])
-            alike[key] += 1
-
-    def names(self, number: int) -> list[tuple[Key, FindingName]]:
-        """The names of a finding, its own first."""
-        names = self.findings[number].names
-        return [(self._keys[number, place], name) for place, name in enumerate(names)]
-
-    def find(self, key: Key) -> _Named | None:
-        """The finding of a name."""
-        return self._by_key.get(key)
-
-
-def compared(before: Sequence[SnapshotFinding], after: Sequence[SnapshotFinding]) -> FindingsComparison:
+def compared(
+    before: Sequence[SnapshotFinding],
+    after: Sequence[SnapshotFinding],
+    little_before: Sequence[SnapshotFinding] = (),
+    little_after: Sequence[SnapshotFinding] = (),
+) -> FindingsComparison:
     """Pair the findings of two dumps by rule and subject.
 
-    A finding whose own name the other dump doesn't have is found by the names of the others about the same bytes.
+    A finding whose own name the other dump doesn't have is found by the names of the others about the same bytes; else
+    among what the other dump has too little of (:func:`memlens.views.findings.table.compared_with`).
     """
-    earlier, later = _Side(before), _Side(after)
+    earlier, later, little_earlier, little_later = map(_by_key, (before, after, little_before, little_after))
     rows: list[ComparedFinding] = []
     paired: set[int] = set()
-    for number, finding in enumerate(after):
-        name, found = _match(later.names(number), earlier)
-        if found is None:
-            rows.append(_row(name, None, finding, None, name.figure))
-            continue
-        paired.add(found.finding)
-        rows.append(_row(name, before[found.finding], finding, found.name.figure, name.figure))
-    for number, finding in enumerate(before):
-        if number in paired:
-            continue
-        name, found = _match(earlier.names(number), later)
-        if found is None:
-            rows.append(_row(name, finding, None, name.figure, None))
-        else:
-            rows.append(_row(name, finding, after[found.finding], name.figure, found.name.figure))
+    for names in _of_each(later):
+        mine, found, is_said = _match(names, earlier, little_earlier)
+        if found is not None and is_said:
+            paired.add(found.number)
+        rows.append(_row(mine.name, found, mine))
+    for names in _of_each(earlier):
+        if names[0][1].number not in paired:
+            mine, found, _ = _match(names, later, little_later)
+            rows.append(_row(mine.name, mine, found))
     # sorting keeps the order of equals
     return FindingsComparison(sorted(rows, key=lambda row: -abs(row.difference)))
 
 
-def _match(names: list[tuple[Key, FindingName]], other: _Side) -> tuple[FindingName, _Named | None]:
-    """The first of a finding's names that the other dump has, and what has it there; else its own name."""
-    for key, name in names:
-        found = other.find(key)
-        if found is not None:
-            return name, found
-    return names[0][1], None
+def lacking(comparison: FindingsComparison) -> tuple[frozenset[str], frozenset[str]]:
+    """The rules of what is new and of what is gone: what to look for in the earlier dump, and in the later one."""
+    new, gone = (
+        frozenset(row.rule for row in comparison.rows if row.change == change) for change in ("new", "gone")
+    )
+    return new, gone
 
 
-def _row(
-    name: FindingName,
-    before: SnapshotFinding | None,
-    after: SnapshotFinding | None,
-    before_figure: Figure | None,
-    after_figure: Figure | None,
-) -> ComparedFinding:
-    first = 0 if before_figure is None else before_figure.amount
-    second = 0 if after_figure is None else after_figure.amount
+def _of_each(keys: dict[Key, _Named]) -> list[list[tuple[Key, _Named]]]:
+    """The names of each finding, in the order of the findings."""
+    found: dict[int, list[tuple[Key, _Named]]] = defaultdict(list)
+    for key, named in keys.items():
+        found[named.number].append((key, named))
+    return list(found.values())
+
+
+def _match(
+    names: list[tuple[Key, _Named]], said: dict[Key, _Named], little: dict[Key, _Named]
+) -> tuple[_Named, _Named | None, bool]:
+    """The first of a finding's names that the other dump has, what has it there, and whether it is said there."""
+    for key, mine in names:
+        if key in said:
+            return mine, said[key], True
+    key, own = names[0]
+    return own, little.get(key), False
+
+
+def _row(name: FindingName, before: _Named | None, after: _Named | None) -> ComparedFinding:
+    first = 0 if before is None else before.name.figure.amount
+    second = 0 if after is None else after.name.figure.amount
     change: FindingChange
     if before is None:
         change = "new"
@@ -145,6 +142,7 @@ def _row(
     else:
         change = "grown" if first < second else "shrunk"
     return ComparedFinding(
-        name.rule, name.title, name.subject, change, before, after,
-        before_figure, after_figure, second - first,
+        name.rule, name.title, name.subject, change,
+        before and before.finding, after and after.finding,
+        before and before.name.figure, after and after.name.figure, second - first,
     )  # fmt: skip

@@ -67,7 +67,7 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     children of one type that retain a tenth together, and none of them alone. What retains 80% of everything is named
     only if half of it is in one group or in itself.
     """
-    least = max(1, int(BIG_SHARE * case.whole))
+    least = max(1, int(BIG_SHARE * case.shared))
     objects = case.snapshot.objects
     found: list[tuple[int, int | None, list[_Group], _Group | None]] = []
     for holder in [None, *_points(case, least)]:
@@ -82,7 +82,7 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
                 for group in groups
                 if group.retained >= least and len(group.members) > 1 and _is_a_group(case, group)
             ]
-    for _, holder, groups, group in sorted(found, key=lambda each: -each[0])[:MOST_FOUND]:
+    for _, holder, groups, group in sorted(found, key=lambda each: -each[0])[: case.most(MOST_FOUND)]:
         if group is not None:
             yield _of_group(case, holder, group)
         elif holder is not None:

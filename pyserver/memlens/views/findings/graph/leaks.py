@@ -42,7 +42,7 @@ def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
     bit = 1 << flags.index("detached")
     members = case.reached(np.flatnonzero(case.snapshot.objects.flags & bit))
     total = case.retained(members)
-    if total < LEAST_DETACHED_BYTES:
+    if total < case.at_least(0, LEAST_DETACHED_BYTES):
         return
     objects = case.snapshot.objects
     listed = ", ".join(map(str, members.tolist())) if len(members) <= 1_000 else ""
@@ -81,7 +81,7 @@ def listeners(case: GraphCase) -> Iterator[Ranked]:
         found = list(_of_delegates(case))
     else:
         found = list(_of_fields(case))
-    yield from sorted(found, key=lambda each: -each.weight)[:MOST_FOUND]
+    yield from sorted(found, key=lambda each: -each.weight)[: case.most(MOST_FOUND)]
 
 
 def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
@@ -136,6 +136,8 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
     references = references[np.isin(numbers, wanted)]
     targets = stored.target[references]
     references = references[objects.retained[targets] >= case.least]
+    retained = objects.retained[stored.target[references]].astype(np.int64)
+    references = references[np.argsort(-retained, kind="stable")[: case.most(len(references))]]
     seen: set[int] = set()
     for reference in references.tolist():
         target = int(stored.target[reference])
@@ -231,7 +233,7 @@ def contexts(case: GraphCase) -> Iterator[Ranked]:
         return
     found: list[Ranked] = []
     for tried, keepers in enumerate(_keepers(case)):
-        if len(found) == MOST_FOUND or tried == _MOST_TRIED:
+        if len(found) == case.most(MOST_FOUND) or tried == _MOST_TRIED:
             break
         total = case.retained(keepers.contexts)
         if total >= case.least:
