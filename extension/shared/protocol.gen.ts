@@ -500,8 +500,8 @@ export interface CompareStacksResult {
  * A finding of one dump or of both, with what its figure is in each; None where a dump doesn't have it.
  *
  * `rule`, `title` and `subject` are those by which it was found in both, and the figures are of these: where a
- * dump has several findings of the same bytes as one, not always those that its sentence begins with.
- * `difference` counts what a dump doesn't have as 0.
+ * dump has several findings of the same bytes as one, not always those that its sentence begins with. One of the two
+ * may be too little to be a finding of its dump alone. `difference` counts what a dump doesn't have as 0.
  */
 export interface ComparedFinding {
   rule: string;

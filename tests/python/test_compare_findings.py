@@ -16,6 +16,7 @@ from tests.python.test_findings_of_heaps import Program, java_heap
 
 from memlens.cli import main
 from memlens.texts import phrase
+from memlens.units import format_bytes
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.answers import Figure, SnapshotFinding
 from memlens.views.findings.compared import compared
@@ -224,6 +225,12 @@ def test_a_program_that_leaks_on_the_command_line(tmp_path: Path, capsys: pytest
     for side, file in zip(("before", "after"), files, strict=True):
         own = [each["text"] for each in asked("findings", file, "--top", "100")["findings"]]
         assert {row[side]["text"] for row in rows if row[side]} >= set(own)
+    for form in ([], ["--markdown"]):
+        assert main(["report", files[1], "--before", files[0], *form, *cache]) == 0
+        page = capsys.readouterr().out
+        assert "Findings since before.heapsnapshot" in page
+        for row in rows:
+            assert str(format_bytes(abs(row["difference"]))) in page
     assert main(["compare", *files, "--by", "finding", "--search", "emitter listeners tick", *cache]) == 0
     heading, line, place = capsys.readouterr().out.splitlines()
     assert heading.split() == ["before", "after", "difference", "finding"]
@@ -238,5 +245,7 @@ def test_what_can_not_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "Only findings of heap dumps" in capsys.readouterr().err
     dump = tmp_path / "one.hprof"
     dump.write_bytes(java_heap(has=False))
+    assert main(["report", str(dump), "--before", trace, *cache]) == 1
+    assert "needed for --before" in capsys.readouterr().err
     assert main(["compare", *[str(dump)] * 3, "--by", "finding", *cache]) == 1
     assert "two heap dumps" in capsys.readouterr().err

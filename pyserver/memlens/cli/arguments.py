@@ -425,6 +425,10 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
         )
         each.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     report.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
+    report.add_argument(
+        "--before", type=Path, metavar="FILE",
+        help="of a heap dump: also compare its findings with those of this earlier dump",
+    )  # fmt: skip
     picture.add_argument("--of", choices=("timeline", "flame", "dominators", "sunburst"),
                          help="what to draw (default: a trace's timeline, a profile's flame graph, a heap dump's "
                               "dominators)")  # fmt: skip

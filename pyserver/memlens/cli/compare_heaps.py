@@ -19,7 +19,7 @@ from memlens.units import counted, format_bytes
 from memlens.views.compare.heaps import HeapComparison, HeapSeries, compare_heaps, series
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.answers import Figure, SnapshotFinding
-from memlens.views.findings.compared import FindingChange, compared, lacking
+from memlens.views.findings.compared import FindingChange, FindingsComparison, compared, lacking
 from memlens.views.findings.table import compared_with
 
 T = TypeVar("T")
@@ -56,16 +56,7 @@ def _run_findings(options: argparse.Namespace) -> int:
     if options.more:
         raise BadRequestError(phrase("The findings of two heap dumps are compared, not of more"))
 
-    def found(snapshot: Snapshot) -> tuple[int, list[SnapshotFinding]]:
-        return graph_of(snapshot.info).reachable_bytes, findings(snapshot, None, MOST_FINDINGS).findings
-
-    (before_bytes, before), (after_bytes, after) = (
-        ask(options, found, path) for path in (options.before, options.after)
-    )
-    new, gone = lacking(compared(before, after))
-    little_before = ask(options, lambda snapshot: compared_with(snapshot, new, after_bytes), options.before)
-    little_after = ask(options, lambda snapshot: compared_with(snapshot, gone, before_bytes), options.after)
-    answer = compared(before, after, little_before, little_after)
+    answer = compare_findings(options, options.before, options.after)
     rows = [row for row in answer.rows if row.has(options.search)][: options.top]
     if options.json:
         json_line(replace(answer, rows=rows))
@@ -81,6 +72,21 @@ def _run_findings(options: argparse.Namespace) -> int:
     if not rows:
         say("neither dump has such findings" if options.search else "neither dump has findings")
     return 0
+
+
+def compare_findings(options: argparse.Namespace, before_path: Path, after_path: Path) -> FindingsComparison:
+    """The findings of two dumps, with what either has too little of for a finding that the other has."""
+
+    def found(snapshot: Snapshot) -> tuple[int, list[SnapshotFinding]]:
+        return graph_of(snapshot.info).reachable_bytes, findings(snapshot, None, MOST_FINDINGS).findings
+
+    (before_bytes, before), (after_bytes, after) = (
+        ask(options, found, path) for path in (before_path, after_path)
+    )
+    new, gone = lacking(compared(before, after))
+    little_before = ask(options, lambda snapshot: compared_with(snapshot, new, after_bytes), before_path)
+    little_after = ask(options, lambda snapshot: compared_with(snapshot, gone, before_bytes), after_path)
+    return compared(before, after, little_before, little_after)
 
 
 def _figure(figure: Figure | None) -> str:
