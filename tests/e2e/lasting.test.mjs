@@ -102,12 +102,14 @@ test('closing one of two views of a snapshot leaves the other answering', async 
   for (const shown of [left, right]) await shown.locator('.panel .frames').waitFor();
   assert.equal(await right.text('.panel h2'), await left.text('.panel h2'));
 
+  const { width: half } = await left.surface();
   await vscode.runCommand('View: Close Editor');
   await until(
     async () => (await vscode.page.locator('iframe.webview.ready:visible').count()) === 1,
     'one of them is closed',
   );
   view = await SnapshotView.visible(vscode);
+  await until(async () => (await view.surface()).width > half * 1.2, 'the other has its place');
   await view.press('Escape');
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);

@@ -19,6 +19,7 @@ from tests.python import (
     pyheap_files,
     ruby_files,
     test_python_heap,
+    test_unread_variables,
 )
 from tests.python.heap_files import small_heap
 from tests.python.test_java_heap import HEAP
@@ -78,6 +79,7 @@ def seeds() -> dict[str, bytes]:
     files["header.memray.bin"] = header()
     files["java.heap"] = HEAP.encode()
     files["small.heapsnapshot"] = small_heap().data()
+    files["scopes.heapsnapshot"] = test_unread_variables.Program(1).heap.data()
     files["small.hprof"] = hprof_files.small().end()
     files["native.hprof"], files["images.hprof"] = native_files.small(), image_files.small()
     files["small.gcdump"] = gcdump_files.small()

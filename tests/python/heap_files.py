@@ -8,6 +8,17 @@ from tests.python.graphs import WEAK, SmallGraph
 
 NODE_TYPES = ["hidden", "array", "string", "object", "code", "closure", "native", "synthetic"]
 EDGE_TYPES = ["context", "element", "property", "internal", "hidden", "shortcut", "weak"]
+SCOPE_FIELDS = {
+    "scope_fields": [
+        "script_node_index",
+        "scope_id",
+        "depth",
+        "scope_context_vars_count",
+        "scope_uses_count",
+    ],
+    "scope_context_var_fields": ["name"],
+    "scope_use_fields": ["declaring_scope_id", "slot_index"],
+}
 NODE_FIELDS = ["type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness"]
 
 
@@ -17,7 +28,8 @@ class HeapFile:
 
     node_fields: list[str] = field(default_factory=lambda: list(NODE_FIELDS))
     order: tuple[str, ...] = (
-        "snapshot", "nodes", "edges", "trace_function_infos", "trace_tree", "samples", "locations", "strings",
+        "snapshot", "nodes", "edges", "trace_function_infos", "trace_tree", "samples", "locations", "scopes",
+        "scope_context_vars", "scope_uses", "strings",
     )  # fmt: skip
     nodes: list[dict[str, Any]] = field(default_factory=list)
     edges: list[list[tuple[str, str | int, int]]] = field(default_factory=list)
@@ -25,6 +37,8 @@ class HeapFile:
     functions: list[tuple[str, str, int]] = field(default_factory=list)
     trace_tree: list[Any] = field(default_factory=list)
     locations: list[tuple[int, int, int, int]] = field(default_factory=list)
+    scopes: list[tuple[int, int, int, list[str], list[tuple[int, int]]]] = field(default_factory=list)
+    """Each the script, its id, its depth, its variables, and which it uses: the declaring scope and its variable."""
 
     def string(self, text: str) -> int:
         """The number of a string."""
@@ -68,7 +82,22 @@ class HeapFile:
             "sample_fields": ["timestamp_us", "last_assigned_id"],
             "location_fields": ["object_index", "script_id", "line", "column"],
         }  # fmt: skip
+        scopes: dict[str, list[int]] = {}
+        if self.scopes:
+            meta |= SCOPE_FIELDS
+            scopes = {
+                "scopes": [
+                    number
+                    for script, scope, depth, variables, uses in self.scopes
+                    for number in (script * width, scope, depth, len(variables), len(uses))
+                ],
+                "scope_context_vars": [
+                    self.string(name) for _, _, _, names, _ in self.scopes for name in names
+                ],
+                "scope_uses": [number for *_, uses in self.scopes for use in uses for number in use],
+            }
         return {
+            **scopes,
             "snapshot": {"meta": meta, "node_count": len(self.nodes), "edge_count": len(rows)},
             "nodes": [node[name] for node in self.nodes for name in self.node_fields],
             "edges": [number for row in rows for number in row],
@@ -86,7 +115,8 @@ class HeapFile:
     def data(self, **changed: Any) -> bytes:
         """The file's bytes, with some sections replaced."""
         sections = {**self.sections(), **changed}
-        return json.dumps({name: sections[name] for name in self.order}, separators=(",", ":")).encode()
+        ordered = {name: sections[name] for name in self.order if name in sections}
+        return json.dumps(ordered, separators=(",", ":")).encode()
 
 
 def heap_of(graph: SmallGraph) -> HeapFile:

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_rows_are_paired_as_by_hand(key: tuple[str, ...], own_after: bool) -> No
     pairs = 0
     for _ in range(200):
         before, after = side(rng), side(rng)
-        found = compare_queries(before, after, key, own_after=own_after)
+        found = compare_queries([before, after], key, own=1 if own_after else 0)
         left: dict[Any, tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
         for which, each in enumerate((before, after)):
             for row in each.rows:
@@ -70,16 +70,44 @@ def test_rows_are_paired_as_by_hand(key: tuple[str, ...], own_after: bool) -> No
     assert pairs > 100
 
 
+@pytest.mark.parametrize("own", [0, 1, 3])
+def test_rows_of_a_series_are_those_of_its_pairs(own: int) -> None:
+    rng = random.Random(own)
+    titles = ["name", "line", "1 n", "2 n", "3 n", "4 n", "difference n"]
+    titles += [*(f"{at} size_bytes" for at in range(1, 5)), "difference size_bytes", "object"]
+    gone = 0
+    for _ in range(200):
+        sides = [side(rng) for _ in range(4)]
+        found = compare_queries(sides, own=own)
+        assert [column.name for column in found.columns] == titles
+        # of each key as many rows as the dump that has most of them
+        counts = [Counter(tuple(row[:2]) for row in each.rows) for each in sides]
+        wanted = {of: max(each[of] for each in counts) for each in counts for of in each}
+        assert Counter(tuple(row[:2]) for row in found.rows) == wanted
+        for number, each in enumerate(sides):
+            shown = [(*row[:2], row[2 + number], row[7 + number], row[12]) for row in found.rows]
+            mine = [(*row[:4], row[4] if number == own else None) for row in each.rows]
+            for row in mine:
+                assert any(one[:4] == row[:4] and row[4] in (None, one[4]) for one in shown)
+        # the first and the last alone have the same differences, as far as either has the row
+        ends = compare_queries([sides[0], sides[-1]])
+        changes = sorted(str((*row[:2], row[2], row[3], row[4], row[7])) for row in ends.rows)
+        some = [row for row in found.rows if any(cell is not None for cell in (row[2], row[5]))]
+        assert changes == sorted(str((*row[:2], row[2], row[5], row[6], row[11])) for row in some)
+        gone += len(found.rows) - len(some)
+    assert gone > 100
+
+
 def test_what_can_not_be_compared_is_said() -> None:
     one = QuerySide([SqlColumn("n", "integer")], [[1], [2]])
     with pytest.raises(SqlError, match="tells its rows apart"):
-        compare_queries(one, one)
+        compare_queries([one, one])
     single = QuerySide(one.columns, [[5]])
-    assert compare_queries(single, single).rows == [[5, 5, 0]]
+    assert compare_queries([single, single]).rows == [[5, 5, 0]]
     with pytest.raises(SqlError, match="no column x"):
-        compare_queries(one, one, ["x"])
-    with pytest.raises(SqlError, match="other columns"):
-        compare_queries(one, QuerySide([SqlColumn("m", "integer")], []))
+        compare_queries([one, one], ["x"])
+    with pytest.raises(SqlError, match="same columns"):
+        compare_queries([one, one, QuerySide([SqlColumn("m", "integer")], [])])
     pages = Pages()
     full = SqlAnswer(one.columns, [[1]] * (MOST_COMPARED // 2), 0, True, 0.0)
     assert pages.add(full)
@@ -112,6 +140,11 @@ def test_types_are_compared_as_by_the_comparison_itself(
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 20
     shared = 0
+    again = [*options[:2], options[0], *options[2:]]
+    assert main(["compare", *again, "--sql", query, "--key", "type"]) == 0
+    for row in json.loads(capsys.readouterr().out):
+        assert row["1 n"] == row["3 n"]
+        assert row["difference retained_bytes"] == 0
     for row in rows:
         if row["type"] not in types:
             continue
@@ -145,5 +178,11 @@ def test_the_server_answers_pages_of_both(tmp_path: Path) -> None:
         assert (first["rows"], first["more"]) == ([["Added1", None, 1, 1, None, 80, 80]], True)
         second = client.request("memlens/compareSql", {**asked, "offset": 1})
         assert second["rows"] == [["Added0", 1, 1, 0, 40, 80, 40]]
+        both = {name: asked[name] for name in ("snapshot", "query", "key")}
+        series = client.request("memlens/seriesSql", {**both, "dumps": [names[0], names[1], names[0]]})
+        assert [column["name"] for column in series["columns"][1:5]] == ["1 n", "2 n", "3 n", "difference n"]
+        assert ["Added1", None, 1, None, 0, None, 80, None, 0] in series["rows"]
+        with pytest.raises(RpcError, match="one of the series"):
+            client.request("memlens/seriesSql", {**both, "dumps": [names[0], names[0]]})
         with pytest.raises(RpcError, match="syntax error"):
             client.request("memlens/compareSql", {**asked, "query": "SELEC", "offset": 0})

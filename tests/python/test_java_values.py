@@ -1,10 +1,13 @@
 """What Java's collections contain and what its objects are called, held to what a program says of itself."""
 
+import gzip
+import math
 import shutil
+import struct
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +24,7 @@ from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
 from memlens.views.graph import filters
 from memlens.views.graph.array_contents import whole_contents
-from memlens.views.graph.contents import contents_of, count_of
+from memlens.views.graph.contents import contents_of, count_of, fields_within, kind_of
 from memlens.views.graph.fields import field_reader
 from memlens.views.graph.objects import contents, describe
 from memlens.views.graph.rows import object_rows, type_names
@@ -37,10 +40,14 @@ _UNORDERED = ("Hashtable", "WeakHashMap", "Properties", "setOf", "mapOf")
 
 
 class Ran(NamedTuple):
-    """The dump of the program, and by the name of each collection its keys and values as the program printed them."""
+    """The dump of the program, and by the name of each collection its keys and values as the program printed them.
+
+    ``numbers`` are indexes and elements of arrays likewise.
+    """
 
     snapshot: Snapshot
     said: dict[str, list[tuple[str, str]]]
+    numbers: dict[str, list[tuple[str, str]]]
 
     def static(self, name: str) -> int:
         """The object that a static field of the program refers to."""
@@ -77,7 +84,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         said.setdefault(name, []).append((key, value))
     with closing(archived(folder / "dump.hprof", folder)) as snapshot:
         tables.fill(snapshot, lambda *_: None)
-        yield Ran(snapshot, said)
+        numbers = {name: said.pop(name) for name in list(said) if " " in name}
+        yield Ran(snapshot, said, numbers)
 
 
 def test_collections_contain_what_java_says(ran: Ran) -> None:
@@ -170,6 +178,132 @@ def test_sql_reads_fields_collections_and_arrays(ran: Ran) -> None:
                 "SELECT type FROM types JOIN below USING (class)"
             )
         }  # fmt: skip
+
+
+def test_elements_of_arrays_are_those_that_java_says(ran: Ran, tmp_path: Path) -> None:
+    known = ran.map_of("NUMBERS")
+    assert known.keys() == ran.numbers.keys()
+    assert len(known) == 24
+    with closing(SqlSession(Snapshot.open(ran.snapshot.archive))) as session:
+        _check_elements(session, known, ran.numbers)
+        # elements that are references, as the list has them
+        listed = ran.map_of("COLLECTIONS")["ArrayList"]
+        table = next(iter(session.stream(f"SELECT field({listed}, 'elementData')")[1]))[0]
+        rows = list(session.stream(f"SELECT position, value, name FROM elements_of({table})")[1])
+        assert rows == [(at, None, f"element{at}") for at in range(40)]
+        # one array after the other is as each alone
+        joined = session.stream(
+            "SELECT a.object, a.length, count(*), total(e.value) FROM arrays AS a JOIN elements_of(a.object) AS e "
+            "WHERE a.contents IS NOT NULL AND a.object % 3 = 0 GROUP BY a.object ORDER BY a.object DESC"
+        )[1]
+        rows = list(joined)
+        assert len(rows) > 100
+        for number, length, count, total in rows:
+            alone = f"SELECT count(*), total(value) FROM elements_of({number})"
+            assert list(session.stream(alone)[1]) == [(count, total)]
+            assert count == length
+    # of a compressed dump, from one array to the next and back again
+    path, source = tmp_path / "dump.hprof.gz", Path(ran.snapshot.manifest.source.path)
+    path.write_bytes(gzip.compress(source.read_bytes(), 1))
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        packed = Ran(snapshot, ran.said, ran.numbers)
+        known = dict(reversed(packed.map_of("NUMBERS").items()))
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            _check_elements(session, known, ran.numbers)
+            path.write_bytes(b"")
+            assert list(session.stream(f"SELECT count(*) FROM elements_of({known['int 3']})")[1]) == [(3,)]
+            with pytest.raises(BadRequestError, match=r"dump\.hprof\.gz was changed"):
+                list(session.stream(f"SELECT count(*) FROM elements_of({known['int 1000']})")[1])
+            path.unlink()
+            with pytest.raises(BadRequestError, match=r"only in .*dump\.hprof\.gz, which no longer exists"):
+                list(session.stream(f"SELECT count(*) FROM elements_of({known['int 1000']})")[1])
+
+
+def test_elements_of_arrays_in_damaged_dumps(open_dump: Opened) -> None:
+    elements = struct.pack(">1000i", *range(1_000))
+    query = (
+        "SELECT a.length, count(position), total(value) FROM objects AS o LEFT JOIN arrays AS a USING (object) "
+        "LEFT JOIN elements_of(o.object) WHERE o.type = 'int[]' GROUP BY o.object"
+    )
+    whole = (1_000, 1_000, 499_500.0)
+    for number, (length, left_out, expected) in enumerate(
+        (
+            (1_000, 0, {whole}),
+            # more than its segment, than the file and than any file has; and a file that ends within it
+            *((length, 0, {(None, 0, 0.0)}) for length in (1_001, 5_000, 0x7FFF_FFFF, 0xFFFF_FFFF)),
+            (1_000, 700, {(None, 0, 0.0)}),
+        )
+    ):
+        dump = Dump()
+        dump.klass(0x120, "[I", dump.klass(0x100, "java/lang/Object"))
+        dump.numbers(0x1000, INT, elements)
+        at = dump.heap.rindex(elements) - 5
+        dump.heap[at : at + 4] = struct.pack(">I", length)
+        data = dump.end()
+        snapshot = open_dump(data[: len(data) - left_out], f"{number}.hprof")
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            found = set(session.stream(query)[1])
+            # a damaged one may not be there at all
+            assert found == expected or (number > 0 and not found), length
+
+
+def _check_elements(
+    session: SqlSession, known: dict[str, int], numbers: dict[str, list[tuple[str, str]]]
+) -> None:
+    places = ", ".join(f"({number})" for number in known.values())
+    joined = session.stream(
+        f"WITH chosen(object) AS (VALUES {places}) SELECT a.object, position, value, length FROM chosen "
+        "JOIN arrays AS a USING (object) JOIN elements_of(a.object) AS e WHERE position % max(length / 100, 1) = 0"
+    )[1]
+    found: dict[int, list[tuple[int, Any]]] = {}
+    for number, position, value, _ in joined:
+        found.setdefault(number, []).append((position, value))
+    for name, number in known.items():
+        expected = [
+            (int(at), float(said) if {".", "N", "I"} & set(said) else int(said)) for at, said in numbers[name]
+        ]
+        assert [at for at, _ in found[number]] == [at for at, _ in expected]
+        for (_, value), (_, said) in zip(found[number], expected, strict=True):
+            # SQLite has no NaN
+            assert (value is None and math.isnan(said)) or (value, type(value)) == (said, type(said))
+
+
+REAL = real_heaps("hprof/mat_*", "hprof/javac_60files*")
+
+
+@pytest.mark.parametrize("path", [None, *REAL], ids=lambda path: path.name[:40] if path else "made")
+def test_the_table_of_collections_has_all_whose_contents_are_known(
+    path: Path | None, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with (
+        closing(archived(path, tmp_path))
+        if path
+        else nullcontext(request.getfixturevalue("ran").snapshot) as snapshot
+    ):
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            rows = list(session.stream("SELECT object, size, slots, used_slots FROM collections")[1])
+        reader, known, wrapped = field_reader(snapshot), [], 0
+        for number in range(len(snapshot.objects.type)):
+            if contents_of(snapshot, number) is None:
+                continue
+            kind, own = kind_of(reader.classes(number)), reader.references(number)
+            array = None
+            if any(name in own for name in fields_within(reader.classes(number))):
+                wrapped += 1
+            elif kind is not None and kind.array in own:
+                array = own[kind.array]
+            used = None if array is None else len(reader.elements(array)[0])
+            size = None if snapshot.fields is None else count_of(snapshot, number)
+            slots = None if array is None else reader.length(array) or None
+            known.append((number, size, slots, used if slots else None))
+        assert rows == known
+        if path is None:
+            made = request.getfixturevalue("ran").map_of("COLLECTIONS")
+            assert set(made.values()) <= {row[0] for row in rows}
+            assert wrapped > 20
 
 
 def test_whole_contents_of_arrays_and_strings(ran: Ran, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 from tests.python.command_line import memlens
 from tests.python.graph_reading import load, type_names
+from tests.python.test_realms import agrees
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
@@ -32,6 +33,8 @@ from memlens.dumping.processes import Process
 from memlens.formats.v8_sections import ALLOCATED_FIELD
 from memlens.sources.binding import Binder, Places
 from memlens.sources.finder import Finder
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.realms import realms
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for browsers in /proc")
 
@@ -61,6 +64,88 @@ JOBS_JS = """
 class Job {}
 const jobs = Array.from({ length: 77 }, () => new Job());
 setInterval(() => jobs.length, 1000);
+"""
+CLOSURES = """<!doctype html><title>Closures</title><script>
+const fill = (count) => Array.from({ length: count }, (_, number) => ({ number }));
+function make() {
+  const dead = fill(20000), live = { number: 1 };
+  function neverMade() { return dead.length; }
+  return () => live.number;
+}
+function nested() {
+  const later = fill(100);
+  return function middle() { return function inner() { return later.length; }; };
+}
+function either(keep) {
+  const sometimes = fill(100), read = () => sometimes.length, other = () => 0;
+  return keep ? read : other;
+}
+function block() {
+  const made = [];
+  for (let number = 0; number < 2; number++) {
+    let inBlock = fill(100), peek = () => inBlock;
+    made.push(() => number);
+  }
+  return made;
+}
+async function waiting(promise) {
+  const awaited = fill(100), peek = () => awaited;
+  await promise;
+  return awaited.length + peek().length;
+}
+function* generated() {
+  const yielded = fill(100), peek = () => yielded;
+  yield peek().length;
+  return yielded;
+}
+function evaluating() {
+  const evaluated = fill(100);
+  return function (code) { return eval(code); };
+}
+window.kept = [make(), make(), nested(), either(true), either(false), block(), evaluating(), generated()];
+kept.at(-1).next();
+window.never = new Promise(() => {});
+window.waiting = waiting(never);
+window.evaluated = eval(`(function () {
+  const inEval = fill(100), dropped = fill(100);
+  function never() { return dropped; }
+  return () => inEval.length;
+})()`);
+(function () {
+  const inModule = fill(100), elsewhere = fill(100);
+  function never() { return [inModule, elsewhere]; }
+  window.api = () => 1;
+  window.also = elsewhere;
+})();
+</script><script>
+function make() {
+  const alone = fill(100), both = fill(100);
+  function neverMade() { return alone.length; }
+  return () => both.length;
+}
+kept.push(make());
+document.title = 'Ready';
+</script>
+"""
+FRAMES = {
+    "frames.html": """<!doctype html><title>Frames</title>
+<iframe src="calm.html"></iframe><iframe src="leaks.html"></iframe>
+<script>
+window.few = () => 1;
+onload = () => {
+  const text = Array.from({ length: 5000 }, (_, number) => number).join();
+  for (const each of [window, frames[0], frames[1]]) each.text = text;
+  document.title = 'Both';
+};
+</script>""",
+    "calm.html": "<script>window.few = () => 1;</script>",
+    "leaks.html": """<script>
+class Row { constructor(number) { this.own = { number }; } }
+window.rows = Array.from({ length: 20000 }, (_, number) => new Row(number));
+</script>""",
+}
+UNREAD = """
+SELECT variable, function, line, count(*), max(held_otherwise) FROM unread_variables GROUP BY scope, variable ORDER BY 1
 """
 
 
@@ -101,7 +186,8 @@ def served(folder: Path) -> Iterator[str]:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     site, profile = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("profile")
     (site / "src").mkdir()
-    for name, text in {"index.html": INDEX, "src/carts.js": CARTS_JS, "src/jobs.js": JOBS_JS}.items():
+    scripts = {"src/carts.js": CARTS_JS, "src/jobs.js": JOBS_JS}
+    for name, text in {"index.html": INDEX, "closures.html": CLOSURES, **FRAMES, **scripts}.items():
         (site / name).write_text(text)
     with served(site) as url:
         command = [
@@ -548,3 +634,51 @@ def test_names_of_pages(tmp_path: Path, fake: Fake) -> None:
         ("localhost:80/../x", "neither"), ("999999999", "no process"),
     ):  # fmt: skip
         assert expected in refused(name, tmp_path / "x"), name
+
+
+@needs_chromium
+def test_variables_that_no_closure_reads(tmp_path: Path, browser: Browser) -> None:
+    """What V8 has said of scopes since mid-2026; older browsers say nothing."""
+    out = tmp_path / "closures.heapsnapshot"
+    with tab(browser, f"{browser.url}closures.html") as page:
+        until(lambda: any(row["title"] == "Ready" for row in listed(f"localhost:{browser.port}")))
+        memlens("dump", f":{browser.port}/{page.id}", out)
+    if b'"scope_fields"' not in out.read_bytes()[:4096]:
+        pytest.skip("a browser whose dumps have no scopes")
+    rows = json.loads(memlens("sql", out, UNREAD, "--json").stdout)
+    assert [tuple(row.values()) for row in rows] == [
+        ("alone", "make", 54, 1, 0), ("dead", "make", 3, 2, 0), ("dropped", None, None, 1, 0),
+        ("elsewhere", None, 47, 1, 1), ("inBlock", "block", 16, 2, 0), ("inModule", None, 47, 1, 0),
+        ("sometimes", "either", 12, 1, 0),
+    ]  # fmt: skip
+    found = json.loads(memlens("findings", out, "--json").stdout)["findings"]
+    first = next(each for each in found if each["rule"] == "unread_variables")
+    assert (first["line"]["file"], first["line"]["line"]) == (f"{browser.url}closures.html", 3)
+    assert "the variable dead of make" in first["text"]
+    # of each 20,000 objects with a number of their own, in an array of pointers
+    assert 2 * 20_000 * (4 + 12) <= first["figure"]["amount"] <= 2 * 20_000 * (8 + 40)
+
+
+@needs_chromium
+def test_memory_by_frame(tmp_path: Path, browser: Browser, opened: Callable[[Path], Snapshot]) -> None:
+    out = tmp_path / "frames.heapsnapshot"
+    with tab(browser, f"{browser.url}frames.html") as page:
+        until(lambda: any(row["title"] == "Both" for row in listed(f"localhost:{browser.port}")))
+        memlens("dump", f":{browser.port}/{page.id}", out)
+    snapshot = opened(out)
+    agrees(snapshot, json.loads(out.read_text()))
+    address = browser.url.rstrip("/")
+    sizes = {row.name.text: row.shallow_bytes for row in realms(snapshot)}
+    leaks, calm, whole = (sizes[f"{address} (/{name}.html)"] for name in ("leaks", "calm", "frames"))
+    # each row of the frame that leaks has two objects and a slot of an array
+    assert 20_000 * (2 * 12 + 4) <= leaks - calm <= 20_000 * (2 * 40 + 8)
+    assert calm < whole < leaks
+    rows = json.loads(memlens("types", out, "--filter", "realm:/leaks.html type:=Row", "--json").stdout)[
+        "types"
+    ]
+    assert [row["count"] for row in rows] == [20_000]
+    text = (
+        "SELECT DISTINCT realm_of(object) AS r FROM objects WHERE shallow_bytes > 20000 AND type = '(string)'"
+    )
+    assert {"r": -1} in json.loads(memlens("sql", out, text, "--json").stdout)
+    assert f"realm {address} (/leaks.html): " in memlens("info", out).stdout

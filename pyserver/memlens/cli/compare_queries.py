@@ -1,4 +1,4 @@
-"""``memlens compare --sql``: the rows of a query about two snapshots beside each other."""
+"""``memlens compare --sql``: the rows of a query about several snapshots beside each other."""
 
 import argparse
 from contextlib import closing
@@ -6,11 +6,9 @@ from pathlib import Path
 
 from memlens.cli.ask import libraries_of
 from memlens.cli.sql import Form, filled, print_rows
-from memlens.errors import BadRequestError
 from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import open_with
 from memlens.store.tables.fill import remove
-from memlens.texts import phrase
 from memlens.views.sql.compared import Pages, QuerySide, compare_queries
 from memlens.views.sql.pages import MOST_ROWS
 from memlens.views.sql.query import SqlSession
@@ -18,13 +16,11 @@ from memlens.views.sql.query import SqlSession
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    if options.more:
-        raise BadRequestError(phrase("A query compares two files"))
     keys = [name.strip() for name in (options.key or "").split(",") if name.strip()]
-    # both before rows are kept, so that an error in the query costs little
-    archives = [filled(options, options.sql, path) for path in (options.before, options.after)]
-    before, after = (_side(options, archive) for archive in archives)
-    compared = compare_queries(before, after, keys)
+    # all before rows are kept, so that an error in the query costs little
+    paths = (options.before, options.after, *options.more)
+    archives = [filled(options, options.sql, path) for path in paths]
+    compared = compare_queries([_side(options, archive) for archive in archives], keys)
     form: Form = "json" if options.json else "csv" if options.csv else "table"
     names = [column.name for column in compared.columns]
     print_rows(names, iter(map(tuple, compared.rows)), form, options.top, "--top")

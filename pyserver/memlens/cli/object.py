@@ -114,5 +114,6 @@ def _print_references(title: str, rows: list[ReferenceRow], total: int, kind: st
 def reference_words(row: ReferenceRow, kind: str) -> str:
     """Describe a reference and its other end."""
     weakness = "" if row.strength == "strong" else f", {row.strength}"
-    name = f"{row.name} ({row.kind}{weakness})".lstrip()
+    unread = ", nothing reads it" if row.is_unread else ""
+    name = f"{row.name} ({row.kind}{weakness}{unread})".lstrip()
     return f"{name}: {words(row.object, kind)}, {format_bytes(row.object.retained_bytes)} retained"

@@ -6,6 +6,7 @@ version; fields are looked up there by name. Source: ``src/profiler/heap-snapsho
 
 import contextlib
 import re
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +19,12 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Removed, mark_graph, removed_by
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_objects import Snapshot, graph_of
+from memlens.formats.v8_objects import graph_of
 from memlens.formats.v8_parts import read_parts
 from memlens.formats.v8_places import Functions, TraceRows
-from memlens.formats.v8_sections import Sections, check
+from memlens.formats.v8_scopes import scopes_of
+from memlens.formats.v8_sections import OF_SCOPES, SCOPES, Sections, check
+from memlens.formats.v8_snapshot import Scopes, Snapshot
 from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
@@ -36,6 +39,9 @@ _MOST_HEADER_TYPES = 1 << 20
 
 _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
+
+_MOST_SCOPE_NUMBERS = 1 << 26
+"""In each section about scopes; large pages have some millions."""
 
 Rows = dict[str, npt.NDArray[Any]]
 """Columns by the names of fields."""
@@ -148,7 +154,7 @@ class _File:
             References(starts, edges["to_node"], edges["type"], edges["name_or_index"]),
             texts, nodes["type"], nodes.get("detachedness"), node_types, edge_types, root,
             self._functions(len(texts)), self._trace(nodes.get("trace_node_id")), self._locations(len(shallow)),
-            self._header.extra_native_bytes, self._samples(),
+            self._header.extra_native_bytes, self._samples(), *self._scopes(len(shallow), len(texts)),
         )  # fmt: skip
 
     def _tables(self, node_types: int, edge_types: int) -> tuple[Texts, Rows, Rows]:
@@ -389,6 +395,38 @@ class _File:
         allocated = self._header.memlens_allocated_bytes[: len(samples)]
         samples["allocated_bytes"][: len(allocated)] = allocated
         return samples
+
+    def _scopes(self, objects: int, texts: int) -> tuple[Scopes | None, bool]:
+        """The scopes of variables; and whether the file has any that are damaged or in another layout."""
+        if not self._has(SCOPES):
+            return None, False
+        meta, tables = self._meta, list[dict[str, npt.NDArray[np.int64]]]()
+        of_sections = (meta.scope_fields, meta.scope_context_var_fields, meta.scope_use_fields)
+        for section, fields in zip(OF_SCOPES, of_sections, strict=True):
+            numbers = self._signed(section)
+            if numbers is None or not fields or len(numbers) % len(fields):
+                return None, True
+            tables.append(dict(zip(fields, numbers.reshape(-1, len(fields)).T, strict=True)))
+        of_scopes, of_variables, of_uses = tables
+        scopes = scopes_of(of_scopes, of_variables, of_uses, len(meta.node_fields), objects, texts)
+        return scopes, scopes is None
+
+    def _signed(self, section: str) -> npt.NDArray[np.int64] | None:
+        """Numbers that may be negative; None where there is something else."""
+        start, end = self._sections.spans.get(section, (0, 0))
+        is_array = self._data[start : start + 1] in (b"[", b"")
+        if not is_array or kernel.count_items(self._data, start, end) > _MOST_SCOPE_NUMBERS:
+            return None
+        text = self._data[start + 1 : end - 1].strip()
+        if not text:
+            return np.empty(0, np.int64)
+        with warnings.catch_warnings():
+            # where there is more after the numbers, NumPy warns, and later versions raise
+            warnings.simplefilter("error", DeprecationWarning)
+            try:
+                return np.fromstring(text, np.int64, sep=",")
+            except (ValueError, DeprecationWarning):
+                return None
 
     def _has(self, section: str) -> bool:
         """Whether a section exists and isn't empty."""

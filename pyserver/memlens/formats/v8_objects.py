@@ -7,30 +7,29 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.interned import Interned
 from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_places import Functions, Places, TraceRows, places_of
+from memlens.formats.v8_places import Places, places_of
+from memlens.formats.v8_scopes import Unread, unread_variables
 from memlens.formats.v8_sections import NAMED_BY_INDEX
+from memlens.formats.v8_snapshot import Snapshot
 from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.distinct import distinct
 from memlens.model.graph import (
     NONE,
     ROOT_DTYPE,
+    UNREAD_DTYPE,
     Facts,
     Graph,
     Naming,
-    Objects,
     ReferenceKind,
-    References,
     Strength,
     Types,
 )  # fmt: skip
 from memlens.model.info import Notice
-from memlens.model.texts import Texts
 from memlens.texts import phrase, plural
 from memlens.units import format_bytes, shortened
 
@@ -72,44 +71,6 @@ _FIRST_LETTERS = b"<Ds"
 _MOST_CATEGORIES = 10_000
 
 
-class Snapshot(Struct):
-    """The columns of a file. Kinds of references and types of nodes are the file's; names are texts."""
-
-    objects: Objects
-    references: References
-    texts: Texts
-    node_type: U8
-    detachedness: U8 | None
-    node_types: list[str]
-    edge_types: list[str]
-    root: int
-    functions: Functions | None
-    trace: TraceRows | None
-    locations: dict[str, npt.NDArray[Any]] | None
-    extra_native_bytes: int
-    samples: npt.NDArray[Any]
-    """Rows of SAMPLE_DTYPE."""
-
-    def edge_type(self, name: str) -> int:
-        """The number of a kind of references, -1 if the file has none."""
-        return self.edge_types.index(name) if name in self.edge_types else -1
-
-    def is_of_type(self, *names: str) -> U8:
-        """An item per object: 1 for those of some types."""
-        found = np.zeros(len(self.node_type), np.bool_)
-        for number, name in enumerate(self.node_types):
-            if name in names:
-                found |= self.node_type == number
-        return found.view(np.uint8)
-
-    def is_named(self, among: U8, texts: U8) -> U8:
-        """An item per object: 1 for those of ``among`` whose name is of some texts, an item of 1 each."""
-        found = np.zeros(len(among), np.uint8)
-        numbers = np.flatnonzero(among)
-        found[numbers] = texts[self.objects.name[numbers]]
-        return found
-
-
 def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     """Make the model from a file's columns, with lines of the sources if scripts have ``maps``.
 
@@ -128,14 +89,16 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     with ThreadPoolExecutor(1) as pool:
         # walks through all references, in which other threads may run
         walks = pool.submit(_walk, snapshot)
+        unread = None if snapshot.scopes is None else unread_variables(snapshot, snapshot.scopes)
         places = places_of(
             references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
-            snapshot.trace, snapshot.locations, maps,
+            snapshot.trace, snapshot.locations, None if unread is None else unread.declared, maps,
         )  # fmt: skip
         owned = walks.result()
     roots, root_kinds = _roots(snapshot)
     _mark_uncounted(snapshot, owned)
     texts = Interned(snapshot.texts)
+    unread_rows = _unread(unread, places, texts)
     types, type_of = _types(snapshot, texts)
     _split_by_place(snapshot, types, type_of, texts, places)
     _split_by_shape(snapshot, types, type_of, texts)
@@ -143,13 +106,26 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     objects.type = type_of
     objects.stack = places.stacks
     objects.flags = _flags(snapshot)
+    snapshot.has_unknown_scopes |= unread is None and snapshot.scopes is not None
     return Graph(
         KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts.texts(),
         type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
         frames=places.frames, tree=places.tree, allocated=places.allocated, places=places.places,
-        samples=snapshot.samples, facts=Facts(unreachable_attached=True),
+        samples=snapshot.samples, unread=unread_rows, facts=Facts(unreachable_attached=True),
         settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot, maps),
     )  # fmt: skip
+
+
+def _unread(unread: Unread | None, places: Places, texts: Interned) -> npt.NDArray[Any]:
+    """Rows of UNREAD_DTYPE; names of functions are added to the texts."""
+    rows = np.empty(0 if unread is None else len(unread.object), UNREAD_DTYPE)
+    if unread is None or not len(rows):
+        return rows
+    of = unread.declared.of_row
+    functions = [texts.number(name) if name else 0 for name in unread.declared.name]
+    rows["object"], rows["name"], rows["scope"] = unread.object, unread.name, unread.scope
+    rows["function"], rows["frame"] = np.array(functions, np.uint32)[of], places.declared[of]
+    return rows
 
 
 def _walk(snapshot: Snapshot) -> U8:
@@ -287,7 +263,7 @@ def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
     objects are changed.
     """
     references, property_ = snapshot.references, snapshot.edge_type("property")
-    named = np.flatnonzero(types.name == _number_of(snapshot.texts, _PLAIN)).tolist()
+    named = np.flatnonzero(types.name == snapshot.text_number(_PLAIN)).tolist()
     plain = [kind for kind in named if snapshot.node_types[int(types.kind[kind])] == "object"]
     numbers = np.flatnonzero(np.isin(type_of, plain)).astype(np.uint32)
     if not len(numbers) or property_ < 0:
@@ -299,7 +275,7 @@ def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
         references.name,
         numbers,
         property_,
-        _number_of(snapshot.texts, _PROTOTYPE),
+        snapshot.text_number(_PROTOTYPE),
         hashes,
     )
     values, first, shape_of, counts = np.unique(
@@ -331,12 +307,6 @@ def _shape(snapshot: Snapshot, item: int, property_: int) -> str:
     numbers = references.name[span][references.kind[span] == property_][:_MOST_PROPERTIES].tolist()
     named = [snapshot.texts[number] for number in numbers]
     return shortened(f"{{{', '.join(name for name in named if name != _PROTOTYPE)}}}", _MOST_SHAPE)
-
-
-def _number_of(texts: Texts, text: str) -> int:
-    """The number of the first text that is equal, NONE if there is none."""
-    found = np.flatnonzero(texts.mask(text))
-    return int(found[0]) if len(found) else NONE
 
 
 def _short_names(snapshot: Snapshot, more: Interned) -> U32 | None:
@@ -442,4 +412,10 @@ def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:
             amount=amount,
         )
         notices.append(Notice("extra-native-bytes", said))
+    if snapshot.has_unknown_scopes:
+        said = phrase(
+            "The file's scopes of variables are damaged, or in a layout that Memlens doesn't know: it can't say which "
+            "variables of closures nothing reads."
+        )
+        notices.append(Notice("unknown-scopes", said))
     return notices

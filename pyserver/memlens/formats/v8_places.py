@@ -20,7 +20,7 @@ from memlens.model.frames import (
     kind_by_file,
     profiled_frame,
 )  # fmt: skip
-from memlens.model.graph import PLACE_DTYPE, References
+from memlens.model.graph import NONE, PLACE_DTYPE, References
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
 from memlens.texts import phrase
@@ -60,6 +60,20 @@ class TraceRows(NamedTuple):
     allocated: I64
 
 
+class Declared(NamedTuple):
+    """Functions that declare variables, an item each, and which of them declares each."""
+
+    of_row: I64
+    name: list[str]
+    closure: I64
+    """A closure of each, NONE if there is none."""
+    script: I64
+    """The texts that name the scripts."""
+    line: I64
+    """From 1, as columns; 0 if it isn't known."""
+    column: I64
+
+
 class Places(NamedTuple):
     """Frames, and what refers to them."""
 
@@ -71,6 +85,8 @@ class Places(NamedTuple):
     """The bytes and the objects that each node of the tree allocated."""
     places: Rows
     """Rows of PLACE_DTYPE."""
+    declared: U32
+    """The frames of the functions that declare variables, NONE for those that have none."""
 
 
 class _Frames:
@@ -88,12 +104,16 @@ class _Frames:
 
         If the script has a source map, the frame is on the line of the original source.
         """
-        path, mapped = self._script(script)
-        if mapped is not None and line > 0:
-            path, line = mapped.original(line - 1, max(column - 1, 0)) or (path, line)
         function = self._names.get(name)
         if function is None:
             function = self._names[name] = self._texts[name] or _ANONYMOUS
+        return self.number_of(function, script, line, column)
+
+    def number_of(self, function: str, script: int, line: int, column: int) -> int:
+        """The same of a function by its name."""
+        path, mapped = self._script(script)
+        if mapped is not None and line > 0:
+            path, line = mapped.original(line - 1, max(column - 1, 0)) or (path, line)
         return self._numbers[profiled_frame(path, line, function)]
 
     def numbers(self, keys: list[list[int]]) -> list[int]:
@@ -116,6 +136,10 @@ class _Frames:
     def know(self, names: list[int]) -> None:
         """Read some names of functions at once."""
         self._names.update((number, text or _ANONYMOUS) for number, text in self._texts.some(names).items())
+
+    def is_named(self, script: int) -> bool:
+        """Whether a script that is a text has a path."""
+        return bool(self._script(script)[0])
 
     def mapped(self, script: int) -> SourceMap | None:
         """The source map of a script that is a text."""
@@ -162,6 +186,7 @@ def places_of(
     functions: Functions | None,
     trace: TraceRows | None,
     locations: dict[str, Rows] | None,
+    declared: Declared | None,
     maps: SourceMaps,
 ) -> Places:
     """Everything that is known about lines. ``internal`` is the file's kind of internal references, -1 for none."""
@@ -172,9 +197,11 @@ def places_of(
     places = np.empty(0, PLACE_DTYPE)
     if locations is not None:
         places = _definitions(locations, references, internal, names, texts, frames)
+    of_functions = np.empty(0, np.uint32) if declared is None else _declared(declared, places, frames)
     return Places(
-        Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, allocated, places
-    )
+        Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, allocated, places,
+        of_functions,
+    )  # fmt: skip
 
 
 def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[StackTree, U32, I64]:
@@ -247,3 +274,17 @@ def _definitions(
     frames.know(np.flatnonzero(used).tolist())
     rows["frame"] = np.array(frames.numbers(keys.tolist()), np.uint32)[rows["frame"]]
     return rows
+
+
+def _declared(declared: Declared, places: Rows, frames: _Frames) -> U32:
+    """The frame of each function: that of a closure, which V8 knows, or else by its position."""
+    found = np.full(len(declared.name), NONE, np.uint32)
+    at = np.searchsorted(places["object"], declared.closure)
+    known = at < len(places)
+    known[known] = places["object"][at[known]] == declared.closure[known]
+    found[known] = places["frame"][at[known]]
+    rows = zip(*(each.tolist() for each in (declared.script, declared.line, declared.column)), strict=True)
+    for number, (script, line, column) in enumerate(rows):
+        if not known[number] and line and frames.is_named(script):
+            found[number] = frames.number_of(declared.name[number] or _ANONYMOUS, script, line, column)
+    return found

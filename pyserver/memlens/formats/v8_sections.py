@@ -19,6 +19,10 @@ ALLOCATED_FIELD = "memlens_allocated_bytes"
 NAMED_BY_INDEX = ("element", "hidden")
 """Kinds of references whose name is a number and not a string."""
 
+SCOPES, SCOPE_VARIABLES, SCOPE_USES = "scopes", "scope_context_vars", "scope_uses"
+OF_SCOPES = (SCOPES, SCOPE_VARIABLES, SCOPE_USES)
+"""Sections of files since mid-2026: scopes, their variables, and which variables each uses. V8 may change them."""
+
 _FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
 _MOST_FIELDS = 64
 _MOST_ALLOCATED = 1 << 53
@@ -42,6 +46,9 @@ class Meta(Struct):
     trace_node_fields: list[str] = []
     location_fields: list[str] = []
     sample_fields: list[str] = []
+    scope_fields: list[str] = []
+    scope_context_var_fields: list[str] = []
+    scope_use_fields: list[str] = []
 
 
 class Header(Struct):
@@ -116,6 +123,9 @@ class Sections:
             "location_fields",
             "sample_fields",
             "trace_function_info_fields",
+            "scope_fields",
+            "scope_context_var_fields",
+            "scope_use_fields",
         ):
             if len(getattr(header.meta, name)) > _MOST_FIELDS:
                 raise DamagedSnapshotError(

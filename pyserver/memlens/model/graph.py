@@ -140,6 +140,13 @@ IMAGE_DTYPE = np.dtype(
 dump doesn't have them), and where these are in the unpacked file. Sorted by object. Nothing says that there are as many
 elements as the size needs."""
 
+UNREAD_DTYPE = np.dtype(
+    [("object", "<u4"), ("name", "<u4"), ("function", "<u4"), ("frame", "<u4"), ("scope", "<u4")]
+)
+"""A variable that nothing can read any more: the context that has it, its name and that of the function which declares
+it (texts, 0 for none), that function's frame (NONE if unknown), and a number that contexts of one scope share. Sorted
+by object."""
+
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
 
@@ -287,6 +294,8 @@ class Graph(Struct):
     """Rows of NATIVE_DTYPE."""
     images: Column = field(default_factory=lambda: np.empty(0, IMAGE_DTYPE))
     """Rows of IMAGE_DTYPE."""
+    unread: Column = field(default_factory=lambda: np.empty(0, UNREAD_DTYPE))
+    """Rows of UNREAD_DTYPE, where the file says what functions read."""
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -333,6 +342,9 @@ def _inconsistent(graph: Graph) -> list[str]:
         ("natives.bytes", graph.natives["bytes"], np.uint64, len(graph.natives), MOST_BYTES),
         ("images.object", graph.images["object"], np.uint32, len(graph.images), count),
         ("images.layout", graph.images["layout"], np.uint32, len(graph.images), len(PIXEL_LAYOUTS)),
+        ("unread.object", graph.unread["object"], np.uint32, len(graph.unread), count),
+        ("unread.name", graph.unread["name"], np.uint32, len(graph.unread), texts),
+        ("unread.function", graph.unread["function"], np.uint32, len(graph.unread), texts),
     ]
     if values is not None:
         columns += [
@@ -362,8 +374,9 @@ def _inconsistent(graph: Graph) -> list[str]:
         ("types.object", types.object),
         ("roots.frame", graph.roots["frame"]),
         ("images.elements", graph.images["elements"]),
+        ("unread.frame", graph.unread["frame"]),
     ):
-        below = frames if name == "roots.frame" else count
+        below = frames if name in ("roots.frame", "unread.frame") else count
         if numbers is not None and not bool(((numbers < below) | (numbers == NONE)).all()):
             wrong.append(name)
     by_object = (

@@ -15,6 +15,7 @@ import type { Layout } from '../base/saved';
 import { Allocations } from './allocations';
 import { bookmarksPane } from './bookmarks';
 import { ComparePane } from './compare';
+import type { SeriesPart } from './series';
 import type { GraphContext } from './context';
 import { dominatorsPane } from './dominators';
 import { imagesPane } from './gallery';
@@ -80,7 +81,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       ...(info.threads > 0 ? [made(threadsPane(owner))] : []),
       ...(info.image_types.length > 0 ? [made(imagesPane(owner))] : []),
       made(comparePane),
-      sqlPane(owner, compare),
+      sqlPane(owner, compare, comparePane.series),
       bookmarksPane(owner),
     ],
     3 + Number(allocations !== null) + Number(info.threads > 0),
@@ -115,10 +116,10 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
   return { ...around, icicle, inspector, overview, recorded, comparePane, allocations, dock, frame };
 }
 
-function sqlPane(owner: GraphContext, compare: Compare): PaneTab {
+function sqlPane(owner: GraphContext, compare: Compare, series: SeriesPart): PaneTab {
   const none = (): void => owner.say(t('A heap dump has no such rows.'));
   return sqlTab({
-    ...{ api: owner.api, compare },
+    ...{ api: owner.api, compare, series: series.open },
     say: (text) => owner.say(text),
     openFrame: ({ file, line }, beside) => owner.openPlace(file, line, beside),
     select: none,

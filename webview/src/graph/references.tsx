@@ -117,6 +117,11 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
           {direction === 'incoming' ? text.replace(' →', '') : text}
         </bdi>{' '}
         <ObjectButton row={row.object} context={context} />
+        {row.is_unread && (
+          <span class="badge" title={t('No code that can still run reads this variable')}>
+            {t('nothing reads it')}
+          </span>
+        )}
         {place >= 0 && (
           <span class="badge" title={t('The references lead back to an object that is listed above')}>
             {place === chain.length - 1 ? t('itself') : t('cycle')}

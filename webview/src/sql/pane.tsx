@@ -7,7 +7,7 @@ import { shorten, visible } from '../base/text';
 import type { Pane, PaneRoom } from '../shell/pane';
 import { Island } from '../widgets/island';
 import { ResultGrid } from './grid';
-import { PAGE_ROWS, Queries, type SqlContext } from './queries';
+import { PAGE_ROWS, Queries, type Asked, type SqlContext } from './queries';
 import { Tables } from './tables';
 
 export type { SqlContext } from './queries';
@@ -84,7 +84,7 @@ function QueryBar({ queries }: { readonly queries: Queries }): VNode {
         options={queries.examples.value}
         pick={queries.take}
       />
-      {queries.other.value !== null && <Both queries={queries} other={queries.other.value} />}
+      <Others queries={queries} />
       <Picker
         name={t('History')}
         title={t('Queries that were run')}
@@ -99,23 +99,29 @@ function QueryBar({ queries }: { readonly queries: Queries }): VNode {
   );
 }
 
-/** Asks both files, and what says which of their rows belong together. */
-function Both({ queries, other }: { readonly queries: Queries; readonly other: string }): VNode {
-  const { both, key } = queries;
+/** Asks other files as well, and what says which of their rows belong together. */
+function Others({ queries }: { readonly queries: Queries }): VNode {
+  const { asked, key, series } = queries;
+  const other = queries.other.value;
   return (
     <>
-      <label class="sql-both" title={t('Ask {0} as well, and show the rows side by side', visible(other))}>
-        <input
-          type="checkbox"
-          checked={both.value}
-          onChange={({ currentTarget }) => {
-            both.value = currentTarget.checked;
-            queries.run();
-          }}
+      {other !== null && (
+        <Check
+          queries={queries}
+          asked="both"
+          text={t('Both')}
+          title={t('Ask {0} as well, and show the rows side by side', visible(other))}
         />
-        {t('Both')}
-      </label>
-      {both.value && (
+      )}
+      {series > 0 && (
+        <Check
+          queries={queries}
+          asked="series"
+          text={t('Series')}
+          title={t('Ask all {0} dumps of the series, and show the rows side by side', count(series))}
+        />
+      )}
+      {((asked.value === 'both' && other !== null) || (asked.value === 'series' && series > 0)) && (
         <input
           type="text"
           class="sql-key"
@@ -130,6 +136,26 @@ function Both({ queries, other }: { readonly queries: Queries; readonly other: s
         />
       )}
     </>
+  );
+}
+
+interface CheckProps {
+  readonly queries: Queries;
+  readonly asked: Asked;
+  readonly text: string;
+  readonly title: string;
+}
+
+function Check({ queries, asked, text, title }: CheckProps): VNode {
+  return (
+    <label class={`sql-${asked}`} title={title}>
+      <input
+        type="checkbox"
+        checked={queries.asked.value === asked}
+        onChange={({ currentTarget }) => queries.askOf(asked, currentTarget.checked)}
+      />
+      {text}
+    </label>
   );
 }
 

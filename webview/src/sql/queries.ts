@@ -1,6 +1,6 @@
 // Queries: what was run and when, the rows so far, and their order.
 
-import { effect, signal } from '@preact/signals';
+import { effect, signal, type ReadonlySignal } from '@preact/signals';
 import type { FromWebviewMessage, ViewParams } from '../../../extension/shared/messages';
 import type { SqlAnswer, SqlColumn, SqlSchema } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../base/request';
@@ -29,7 +29,12 @@ export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame
   showObject?(object: number): void;
   /** What queries may be compared with. */
   readonly compare: Pick<Compare, 'other' | 'settings'>;
+  /** How many dumps are open of the series that the view shows over time. */
+  readonly series?: ReadonlySignal<number>;
 }
+
+/** Which files a query is asked of: the view's own, also the one that it is compared with, or a series of dumps. */
+export type Asked = 'own' | 'both' | 'series';
 
 interface Result {
   readonly query: string;
@@ -53,8 +58,8 @@ export class Queries {
   readonly status = signal<Status>({ text: '', error: false });
   readonly examples = signal<SqlSchema['examples']>([]);
   readonly history = signal<readonly string[]>([]);
-  /** Whether queries are asked of both files, and the columns that then say which rows belong together. */
-  readonly both = signal(false);
+  /** Of which files queries are asked, and the columns that say which rows of several belong together. */
+  readonly asked = signal<Asked>('own');
   readonly key = signal('');
   /** The name of the file that the view's own is compared with; null for none. */
   readonly other = signal<string | null>(null);
@@ -95,8 +100,20 @@ export class Queries {
   /** What is compared with what may be another. */
   learnOther(): void {
     this.other.value = this.context.compare.other?.name ?? null;
-    if (this.other.value === null) this.both.value = false;
+    if (this.other.value === null && this.asked.value === 'both') this.asked.value = 'own';
   }
+
+  /** How many dumps a series has; 0 where there is none. */
+  get series(): number {
+    const dumps = this.context.series?.value ?? 0;
+    return dumps > 1 ? dumps : 0;
+  }
+
+  /** Asks these files, or no longer. */
+  readonly askOf = (asked: Asked, on: boolean): void => {
+    this.asked.value = on ? asked : 'own';
+    this.run();
+  };
 
   dispose(): void {
     this.latest.cancel();
@@ -174,8 +191,10 @@ export class Queries {
 
   private rowsOf(page: ViewParams<'memlens/sql'>): Pending<SqlAnswer> {
     const { api, compare } = this.context;
-    if (!this.both.value) return api.request('memlens/sql', page);
     const key = this.key.value.split(',').flatMap((name) => name.trim() || []);
+    const asked = this.asked.value;
+    if (asked === 'series' && this.series > 0) return api.request('memlens/seriesSql', { ...page, key });
+    if (asked !== 'both') return api.request('memlens/sql', page);
     return api.request('memlens/compareSql', { ...page, key, other_first: compare.settings.otherFirst });
   }
 

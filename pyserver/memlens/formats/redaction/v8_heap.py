@@ -13,7 +13,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, Removed, mark_of
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
-from memlens.formats.v8_sections import MARK_FIELD, NAMED_BY_INDEX, Sections, check
+from memlens.formats.v8_sections import MARK_FIELD, NAMED_BY_INDEX, OF_SCOPES, Sections, check
 from memlens.kernels.readers import v8_redaction as kernel
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
@@ -45,6 +45,8 @@ def redact(source: Source, output: Output, removed: Removed, report: Report) -> 
         filler = rewritten.get(section)
         if section != "snapshot" and filler is None and not kernel.is_of_numbers(source.data, start, end):
             continue  # no writer that is known has text in another place
+        if section in OF_SCOPES:
+            continue  # objects have the ids of scopes as numbers, which are removed
         output.write(between + msgspec.json.encode(section) + b":")
         between = b",\n"
         if section == "snapshot":

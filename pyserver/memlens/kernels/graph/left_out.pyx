@@ -62,6 +62,24 @@ cdef class LeftOut:
                     break
         fail(status)
 
+    def add_rows(self, const uint32_t[::1] sources, const uint64_t[::1] rows):
+        """Leave out references by number, each of one of ``sources``. Raises MemoryError."""
+        cdef Py_ssize_t each
+        cdef uint32_t item
+        cdef int status = 0
+        if sources.shape[0] != rows.shape[0]:
+            raise ValueError("a source for each reference")
+        with nogil:
+            for each in range(rows.shape[0]):
+                item = sources[each]
+                if item >= self.objects or not self.start[item] <= rows[each] < self.start[item + 1] <= self.references:
+                    status = OUT_OF_RANGE
+                    break
+                status = self.add_named(item, rows[each])
+                if status < 0:
+                    break
+        fail(status)
+
     def add_names(
         self,
         const uint32_t[::1] name,

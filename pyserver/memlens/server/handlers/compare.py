@@ -1,4 +1,4 @@
-"""Requests about two snapshots, which involve the threads of both."""
+"""Requests about several snapshots, which involve the threads of each."""
 
 from pygls.lsp.server import LanguageServer
 
@@ -15,8 +15,9 @@ def register(server: LanguageServer, registry: Registry) -> None:
     comparisons = Comparisons(registry)
     differences = Differences(registry, comparisons)
     heaps = HeapComparisons(registry)
+    queries = ComparedQueries(registry)
     answer(server, "memlens/compare", comparisons.compare)
-    answer(server, "memlens/compareSql", ComparedQueries(registry).ask)
+    answer(server, "memlens/compareSql", queries.of_two)
     answer(server, "memlens/compareStacks", comparisons.stacks)
     answer(server, "memlens/compareCurves", comparisons.curves)
     answer(server, "memlens/compareMoments", comparisons.moments)
@@ -30,3 +31,4 @@ def register(server: LanguageServer, registry: Registry) -> None:
     answer(server, "memlens/compareHeapObjects", heaps.objects)
     answer(server, "memlens/compareHeapFindings", heaps.findings)
     answer(server, "memlens/heapSeries", heaps.series)
+    answer(server, "memlens/seriesSql", queries.of_series)

@@ -262,6 +262,21 @@ class HeapSeriesParams(Struct, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000)]
 
 
+class SeriesSqlParams(Struct, frozen=True, kw_only=True):
+    """Rows ``offset … offset + limit`` of a query about several heap dumps, beside each other.
+
+    ``dumps`` are as those of ``memlens/heapSeries``, ``key`` is as that of ``memlens/compareSql``.
+    """
+
+    snapshot: str
+    dumps: Annotated[list[str], Meta(min_length=2, max_length=64)]
+    query: str
+    key: list[Text]
+    offset: Count = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1_000
+    sort: SqlSort | None = None
+
+
 REQUESTS: Requests = {
     "memlens/compare": (CompareParams, CompareAnswer),
     "memlens/compareSql": (CompareSqlParams, SqlAnswer),
@@ -278,4 +293,5 @@ REQUESTS: Requests = {
     "memlens/compareHeapObjects": (CompareHeapObjectsParams, ObjectsAnswer),
     "memlens/compareHeapFindings": (CompareHeapFindingsParams, FindingsComparison),
     "memlens/heapSeries": (HeapSeriesParams, HeapSeries),
+    "memlens/seriesSql": (SeriesSqlParams, SqlAnswer),
 }

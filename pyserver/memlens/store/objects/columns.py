@@ -12,6 +12,7 @@ from memlens.model.graph import (
     ROOT_DTYPE,
     SAMPLE_DTYPE,
     THREAD_DTYPE,
+    UNREAD_DTYPE,
     VARIABLE_DTYPE,
 )  # fmt: skip
 from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
@@ -67,6 +68,8 @@ class ObjectColumns(Columns):
     """By object: those that retain memory outside of the heap, which are few. Empty if the dump has none."""
     images = StoredTable(IMAGE_DTYPE, file="images")
     """By object."""
+    unread = StoredTable(UNREAD_DTYPE, file="unread")
+    """By object: variables that no function can read any more. Empty if the file doesn't say what functions read."""
     moments = StoredTable(SAMPLE_DTYPE, file="moments")
     """A recording's samples: time and highest id; empty if ids don't show when objects were allocated."""
 

@@ -289,6 +289,7 @@ def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> Non
             "dominated_start": dominated.begin, "dominated": dominated.member, "roots": graph.roots,
             "places": graph.places, "reached": derived.reached, "moments": graph.samples,
             "arrays": graph.arrays, "owned": owned, "images": graph.images,
+            "unread": graph.unread,
         },
     )  # fmt: skip
     instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated.member

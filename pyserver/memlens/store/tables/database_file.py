@@ -2,10 +2,10 @@
 
 :class:`Trees` writes the pages of whole tables and indexes, many times faster than statements do. SQLite creates them
 empty, and finds their rows when it opens the file again. :class:`Inserts` inserts the same rows by statements, for
-texts that a page can't hold.
+texts that a page can't hold. Both count what SQLite's planner should know of the indexes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
@@ -37,6 +37,9 @@ class Rows(NamedTuple):
 class Filler(Protocol):
     """Fills empty tables and indexes."""
 
+    statistics: dict[str, str]
+    """Of each index that was filled what ``sqlite_stat1`` has of it."""
+
     def fill(self, name: str, stretches: Iterable[Rows]) -> None:
         """Put rows into a table or an index, in the order of its keys."""
 
@@ -44,6 +47,8 @@ class Filler(Protocol):
 class _Layout(NamedTuple):
     root_page: int
     columns: list[str]
+    keys: int
+    """How many of the columns are an index's keys, 0 for a table."""
     has_rowids: bool
     is_table: bool
 
@@ -71,6 +76,52 @@ def insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]
     database.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)  # noqa: S608
 
 
+class _Counts:
+    """Counts an index's rows and the distinct values of its first key, of its first two, and so on.
+
+    ANALYZE would estimate them from the first rows, which says nothing of lengths that differ as much as those of lists
+    of references: one long list, and the planner would rather make an index of its own than use the one there is.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = keys
+        self._rows = 0
+        self._distinct = [0] * len(keys)
+        self._last: list[tuple[int, bool]] = []
+
+    def watched(self, stretches: Iterable[Rows]) -> Iterator[Rows]:
+        """The same rows, counted."""
+        for rows in stretches:
+            if rows.length:
+                self._add(rows)
+            yield rows
+
+    @property
+    def statistics(self) -> str:
+        """As ANALYZE counts: the rows, and how many share the values of the first key, of the first two, and so on."""
+        return " ".join(map(str, (self._rows, *map(self._sharing, self._distinct))))
+
+    def _sharing(self, distinct: int) -> int:
+        share = -(-self._rows // max(distinct, 1))
+        # rounded up, except that almost unique is unique
+        return 1 if share == 2 and self._rows * 10 <= distinct * 11 else share
+
+    def _add(self, rows: Rows) -> None:
+        differs = np.zeros(rows.length, np.bool_)
+        differs[0] = not self._rows
+        last: list[tuple[int, bool]] = []
+        for place, key in enumerate(self._keys):
+            values, missing, _ = rows.columns.get(key) or (np.zeros(rows.length, np.int64), None, None)
+            nulls = np.zeros(rows.length, np.bool_) if missing is None else missing.astype(np.bool_)
+            values = np.where(nulls, 0, values)
+            differs[1:] |= (values[1:] != values[:-1]) | (nulls[1:] != nulls[:-1])
+            differs[0] |= bool(self._last) and self._last[place] != (int(values[0]), bool(nulls[0]))
+            last.append((int(values[-1]), bool(nulls[-1])))
+            self._distinct[place] += int(np.count_nonzero(differs))
+        self._rows += rows.length
+        self._last = last
+
+
 class Trees:
     """Fills the tables that SQLite created in a file, which must not be open elsewhere."""
 
@@ -85,6 +136,7 @@ class Trees:
         self._next_page = pages + 1 if pages < kernel.LOCK_PAGE else pages
         """The number of pages as the kernel counts them: without LOCK_PAGE."""
         self._roots: dict[int, bytes] = {}
+        self.statistics: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -100,13 +152,16 @@ class Trees:
         """Put rows into a table or an index, in the order of its keys. Raises ValueError for what no page can hold."""
         layout = self._layouts[name]
         tree = kernel.Tree(self._next_page, has_rowids=layout.has_rowids)
-        for rows in stretches:
+        counts = _Counts(layout.columns[: layout.keys])
+        for rows in counts.watched(stretches):
             columns = [rows.columns.get(column) for column in layout.columns]
             self._append(tree.add(columns, rows.length, rows.first_rowid))
         rest, root = tree.finish()
         self._append(rest)
         if root is not None:
             self._roots[layout.root_page] = root
+        if layout.keys:
+            self.statistics[name] = counts.statistics
 
     def _append(self, pages: bytes) -> None:
         before = (kernel.LOCK_PAGE - self._next_page) * PAGE_BYTES
@@ -131,6 +186,7 @@ class Inserts:
     def __init__(self, path: Path) -> None:
         self._database = connect(path)
         self._layouts = _layouts(self._database)
+        self.statistics: dict[str, str] = {}
         self._database.execute("BEGIN")
 
     def __enter__(self) -> Self:
@@ -144,11 +200,14 @@ class Inserts:
         self._database.close()
 
     def fill(self, name: str, stretches: Iterable[Rows]) -> None:
-        """Insert rows into a table; an index already has them."""
+        """Insert rows into a table; an index already has them, and they are only counted."""
         layout = self._layouts[name]
-        if layout.is_table:
-            for rows in stretches:
+        counts = _Counts(layout.columns[: layout.keys])
+        for rows in counts.watched(stretches):
+            if layout.is_table:
                 insert(self._database, name, _tuples(rows, layout))
+        if layout.keys:
+            self.statistics[name] = counts.statistics
 
 
 def _tuples(rows: Rows, layout: _Layout) -> Iterator[tuple[Any, ...]]:
@@ -182,11 +241,15 @@ def _layouts(database: apsw.Connection) -> dict[str, _Layout]:
     ).fetchall()
     for name, root_page, is_table in found:
         if is_table:
-            columns = _stored_columns(database, name)
+            columns, keys = _stored_columns(database, name), 0
         else:
-            rows = database.execute("SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno", (name,))
-            columns = [column or "rowid" for (column,) in rows]
-        made[name] = _Layout(root_page, columns, bool(is_table and name not in without_rowid), bool(is_table))
+            rows: list[Any] = database.execute(
+                "SELECT name, key FROM pragma_index_xinfo(?) ORDER BY seqno", (name,)
+            ).fetchall()
+            columns, keys = [column or "rowid" for column, _ in rows], sum(is_key for _, is_key in rows)
+        made[name] = _Layout(
+            root_page, columns, keys, bool(is_table and name not in without_rowid), bool(is_table)
+        )
     return made
 
 

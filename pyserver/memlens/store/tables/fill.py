@@ -31,7 +31,7 @@ from memlens.store.tables.long import fill_allocations, fill_base, fill_events
 from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part, statements
 from memlens.store.tables.short import fill_short
 
-TABLES_VERSION = 13
+TABLES_VERSION = 14
 """Raised whenever the tables of an archive would differ; those of another version are made again."""
 
 _LONGEST_TEXT_BYTES = 200
@@ -73,15 +73,17 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
                 fill_roots_and_types(snapshot, database)
                 fill_threads(snapshot, database)
         _execute(database, part, "INDEX")
-    if part in PARTS_OF[snapshot.info.model]:
-        _fill_rows(part, snapshot, path, report)
+    statistics = _fill_rows(part, snapshot, path, report) if part in PARTS_OF[snapshot.info.model] else {}
     with closing(connect(path)) as database, database:
-        # so that the planner knows which actions are rare; a sample is enough
+        # so that the planner knows which actions are rare; of short tables a sample is enough
         database.pragma("analysis_limit", 1_000)
         database.execute("ANALYZE")
+        for index, counted in statistics.items():
+            database.execute("UPDATE sqlite_stat1 SET stat = ? WHERE idx = ?", (counted, index))
 
 
-def _fill_rows(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
+def _fill_rows(part: Part, snapshot: Snapshot, path: Path, report: Report) -> dict[str, str]:
+    """Fill the long tables of a part. Returns the statistics of their indexes."""
     try:
         with _filler(snapshot, part, path) as filler:
             match part:
@@ -97,6 +99,7 @@ def _fill_rows(part: Part, snapshot: Snapshot, path: Path, report: Report) -> No
                     fill_references(snapshot, filler, report)
                 case "strings":
                     fill_strings(snapshot, filler)
+            return filler.statistics
     except (IndexError, ValueError, apsw.ConstraintError) as error:
         # a number without a meaning
         raise InconsistentError(f"The tables for SQL can't be made: {error}") from error

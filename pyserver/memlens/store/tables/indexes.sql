@@ -18,6 +18,11 @@ CREATE INDEX labels_by_sample ON labels (sample);
 -- From an object to what it refers to and what refers to it, and to what it dominates.
 CREATE INDEX refs_by_source ON refs (source);
 CREATE INDEX refs_by_target ON refs (target);
+-- Empty. SQLite makes no index of its own by a column that begins one, and by these, whose values most references share,
+-- it would prefer its own to the ones above: every step of a walk would then read most of the table.
+CREATE INDEX refs_by_kind ON refs (kind) WHERE ref IS NULL;
+CREATE INDEX refs_by_strength ON refs (strength) WHERE ref IS NULL;
+CREATE INDEX refs_by_retains ON refs (retains) WHERE ref IS NULL;
 CREATE INDEX objects_by_dominator ON objects (dominator);
 CREATE INDEX objects_by_id ON objects (id);
 CREATE INDEX roots_by_object ON roots (object);

@@ -19,6 +19,7 @@ from memlens.views.findings.graph import (
     slots,
     subscribers,
     threads,
+    unread,
     wpf,
 )
 from memlens.views.findings.graph.case import GraphCase
@@ -66,6 +67,7 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     wpf.named_elements: ("named_elements",),
     wpf.undo_stacks: ("undo_stacks",),
     wpf.freezables: ("freezables",),
+    unread.unread_variables: ("unread_variables",),
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
     bundles.stale_bundles: ("stale_bundles",),

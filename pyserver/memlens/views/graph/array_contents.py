@@ -1,14 +1,52 @@
 """The whole contents of an array of numbers or a string of a Java heap dump, of which the archive has the beginning."""
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.dump_bytes import NotReadError, stretches_of
+from memlens.views.graph.dump_bytes import DumpReader, NotReadError, stretches_of
 from memlens.views.graph.fields import Value, field_reader, number_array
 from memlens.views.graph.rows import check_object
 
 _STRING, _CHARS = "java.lang.String", "char[]"
+_ELEMENTS = {
+    "boolean[]": "u1", "byte[]": "i1", "char[]": ">u2", "short[]": ">i2", "int[]": ">i4", "long[]": ">i8",
+    "float[]": ">f4", "double[]": ">f8",
+}  # fmt: skip
+_PART_BYTES = 1 << 20
+"""So much of an array is read at a time."""
+
+
+def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[int | float]:
+    """The elements of an array of numbers, in order; nothing for another object.
+
+    Booleans are 0 and 1, characters units of UTF-16. What the archive doesn't have is read from the dump, a part after
+    the other. Raises :class:`BadRequestError` if the dump has it no more, and :class:`CancelledError`.
+    """
+    row, kind = number_array(snapshot, number), _ELEMENTS.get(field_reader(snapshot).type_name(number))
+    if row is None or kind is None:
+        return
+    kept, offset, size = (
+        row["head"].tobytes(),
+        int(row["offset"]),
+        int(row["length"]) * np.dtype(kind).itemsize,
+    )
+    if size <= len(kept):
+        yield from np.frombuffer(kept[:size], kind).tolist()
+        return
+    for start in range(0, size, _PART_BYTES):
+        wanted = min(_PART_BYTES, size - start)
+        try:
+            part = dump.read(offset + start, wanted)
+        except NotReadError as error:
+            raise BadRequestError(error.said) from None
+        yield from np.frombuffer(part, kind, len(part) // np.dtype(kind).itemsize).tolist()
+        if len(part) < wanted:
+            return
 
 
 def whole_contents(snapshot: Snapshot, number: int) -> bytes:

@@ -2,8 +2,10 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Self
 
 from memlens.errors import FileError
 from memlens.formats.containers import ChangedFileError, Source, open_source
@@ -25,59 +27,88 @@ class NotReadError(Exception):
         self.said = said
 
 
-def stretches_of(snapshot: Snapshot, ranges: Sequence[Range]) -> Iterator[bytes]:
-    """Stretches of the unpacked dump, which ascend, none within another; less where the dump ends. Nothing is kept.
+class DumpReader:
+    """Reads stretches of the unpacked dump, which is opened for the first of them.
 
-    Raises :class:`CancelledError` and :class:`NotReadError`.
+    Of a compressed one nothing is kept: it is unpacked on to each stretch, and from its beginning again for one that
+    lies before the last. So they are best asked for in the order of the file.
     """
-    known, work = snapshot.manifest.source, snapshot.work
-    path = Path(known.path)
 
-    def stop(_stage: str, _fraction: float) -> None:
-        if work.is_stopped:
-            raise stopped()
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._stack = ExitStack()
+        self._source: Source | None = None
+        self._chunks: Iterator[memoryview] | None = None
+        self._chunk = memoryview(b"")
+        self._at = 0
+        """Where the chunk begins in the unpacked dump."""
 
-    if not ranges:
-        return
-    try:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._source, self._chunks, self._chunk = None, None, memoryview(b"")
+        self._stack.close()
+
+    def read(self, offset: int, size: int) -> bytes:
+        """A stretch of the unpacked dump; less where it ends.
+
+        Raises :class:`CancelledError` and :class:`NotReadError`.
+        """
+        known = self._snapshot.manifest.source
+        try:
+            source = self._source = self._source or self._opened(known)
+            self._stop()
+            data = (
+                self._unpacked(source, offset, size)
+                if source.is_packed
+                else source.data[offset : offset + size]
+            )
+            source.check()
+        except (OSError, FileError):
+            raise NotReadError(
+                phrase("That is only in {path}, which no longer exists or can't be read", path=known.path)
+            ) from None
+        except (ChangedFileError, DamagedContainerError) as error:
+            raise NotReadError(error.message) from None
+        return data
+
+    def _opened(self, known: SourceFile) -> Source:
+        path = Path(known.path)
         if SourceFile.of(path) != known:
             raise NotReadError(
                 phrase("{file} was changed since it was read: what is in it isn't shown", file=path.name)
             )
-        with open_source(path, Path(tempfile.gettempdir()), stop) as source:
-            for data in _parts(source, ranges, stop):
-                source.check()
-                yield data
-    except (OSError, FileError):
-        raise NotReadError(
-            phrase("That is only in {path}, which no longer exists or can't be read", path=known.path)
-        ) from None
-    except (ChangedFileError, DamagedContainerError) as error:
-        raise NotReadError(error.message) from None
+        return self._stack.enter_context(open_source(path, Path(tempfile.gettempdir()), self._stop))
 
+    def _stop(self, _stage: str = "", _fraction: float = 0.0) -> None:
+        if self._snapshot.work.is_stopped:
+            raise stopped()
 
-def _parts(source: Source, ranges: Sequence[Range], stop: Any) -> Iterator[bytes]:
-    """Parts of a source: of a compressed one all before each is unpacked as well, but not kept."""
-    if not source.is_packed:
-        for offset, size in ranges:
-            stop("reading", 0.0)
-            yield source.data[offset : offset + size]
-        return
-    left, found, at = list(reversed(ranges)), bytearray(), 0
-    for chunk in source.chunks(stop):
-        while left:
-            offset, size = left[-1]
-            first = max(offset + len(found) - at, 0)
-            if first < len(chunk):
-                found += chunk[first : first + size - len(found)]
-            if len(found) < size:
-                break
-            left.pop()
-            yield bytes(found)
-            found = bytearray()
-        if not left:
-            return
-        at += len(chunk)
-    for _ in left:
-        yield bytes(found)
+    def _unpacked(self, source: Source, offset: int, size: int) -> bytes:
+        if self._chunks is None or offset < self._at:
+            self._chunks, self._chunk, self._at = source.chunks(self._stop), memoryview(b""), 0
         found = bytearray()
+        while len(found) < size:
+            first = offset + len(found) - self._at
+            if first < len(self._chunk):
+                found += self._chunk[first : first + size - len(found)]
+                continue
+            self._at += len(self._chunk)
+            # none is kept meanwhile: an error ends these chunks, and the next stretch begins again
+            chunks, self._chunks, self._chunk = self._chunks, None, memoryview(b"")
+            chunk = next(chunks, None)
+            self._chunks = chunks
+            if chunk is None:
+                break
+            self._chunk = chunk
+        return bytes(found)
+
+
+def stretches_of(snapshot: Snapshot, ranges: Sequence[Range]) -> Iterator[bytes]:
+    """Stretches of the unpacked dump, which ascend; see :meth:`DumpReader.read`."""
+    with DumpReader(snapshot) as reader:
+        for offset, size in ranges:
+            yield reader.read(offset, size)

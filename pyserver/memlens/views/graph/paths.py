@@ -183,7 +183,7 @@ def _path(
         object_rows(snapshot, [root])[0],
         roots_of(snapshot, root)[0],
         [
-            PathStep(row.kind, row.name, row.object, row.strength, *amounts(snapshot, freed))
+            PathStep(row.kind, row.name, row.object, row.strength, row.is_unread, *amounts(snapshot, freed))
             for row, freed in zip(rows, cuts, strict=True)
         ],
         length,

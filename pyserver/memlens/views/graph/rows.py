@@ -18,6 +18,7 @@ from memlens.texts import phrase
 from memlens.views.graph import fields
 from memlens.views.graph.native import has_native, native_bytes
 from memlens.views.graph.places import Definition, places_of
+from memlens.views.graph.unread import are_unread
 from memlens.views.graph.values import words_of
 
 U32 = npt.NDArray[np.uint32]
@@ -66,6 +67,8 @@ class ReferenceRow(Struct, frozen=True):
     object: ObjectRow
     strength: str
     """``strong``, or how the reference is weak."""
+    is_unread: bool
+    """Whether it is a variable of a closure that no code can read any more."""
 
 
 def page(offset: int, limit: int) -> slice:
@@ -173,12 +176,13 @@ def reference_rows(snapshot: Snapshot, references: Numbers, others: Numbers) -> 
     """Some references (by number) in words, each with an object at an end of it."""
     stored, kinds = snapshot.references, snapshot.graph_names.reference_kinds
     ends = object_rows(snapshot, others)
+    columns = (stored.kind[references], stored.name[references], are_unread(snapshot, references))
     rows = []
-    for kind_number, name, end in zip(
-        stored.kind[references].tolist(), stored.name[references].tolist(), ends, strict=True
-    ):
+    for kind_number, name, is_unread, end in zip(*(column.tolist() for column in columns), ends, strict=True):
         kind = kinds[kind_number]
-        rows.append(ReferenceRow(kind.name, _name(snapshot, kind.naming, name), end, kind.strength))
+        rows.append(
+            ReferenceRow(kind.name, _name(snapshot, kind.naming, name), end, kind.strength, is_unread)
+        )
     return rows
 
 

@@ -70,12 +70,9 @@ class Without:
     """A heap dump without some references. Raises :class:`BadRequestError` and :class:`CancelledError`."""
 
     def __init__(self, snapshot: Snapshot, chosen: Collection[LeavesOut]) -> None:
-        stored = snapshot.references
         # paths by distances of their own may follow
         snapshot.work.within(0, 0.6)
-        self.left_out = LeftOut(
-            stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind
-        )
+        self.left_out = left_out_of(snapshot)
         for each in chosen:
             match each:
                 case OneObject(number):
@@ -86,7 +83,7 @@ class Without:
                 case OneName():
                     _leave_out_name(snapshot, self.left_out, each)
         self._held_distances = held_distances(snapshot).copy()
-        self._held = self._holding(snapshot, followed(snapshot), self._held_distances)
+        self._held = holding(snapshot, self.left_out, followed(snapshot), self._held_distances)
         self._objects = [each.object for each in chosen if isinstance(each, OneObject)]
         self._freed = finished(self._held.move_away(np.empty(0, np.uint32), snapshot.work))
         self.is_entry = _entries_left(snapshot, self)
@@ -107,8 +104,8 @@ class Without:
         snapshot.work.within(0.6, 0.95)
         distance = before.copy()
         dropped = np.flatnonzero(is_entry(snapshot) & ~self.is_entry).astype(np.uint32)
-        holding = self._holding(snapshot, followed(snapshot, through), distance)
-        finished(holding.move_away(dropped, snapshot.work))
+        held = holding(snapshot, self.left_out, followed(snapshot, through), distance)
+        finished(held.move_away(dropped, snapshot.work))
         return distance
 
     def are_out(self, sources: Numbers, rows: Numbers) -> npt.NDArray[np.bool_]:
@@ -129,13 +126,23 @@ class Without:
         ))  # fmt: skip
         return None if freed is None else Freed(*freed), looked_at
 
-    def _holding(self, snapshot: Snapshot, follows: npt.NDArray[np.uint8], distance: U32) -> Holding:
-        stored, column = snapshot.references, ReferenceColumns
-        return Holding(
-            stored.unchecked(column.start), stored.unchecked(column.target), stored.kind,
-            stored.unchecked(column.referrer_start), stored.unchecked(column.referrer), stored.referrer_kind,
-            follows, snapshot.objects.unchecked(ObjectColumns.shallow), own_native(snapshot), distance, self.left_out,
-        )  # fmt: skip
+
+def left_out_of(snapshot: Snapshot) -> LeftOut:
+    """References of a heap dump that are left out, none at first."""
+    stored = snapshot.references
+    return LeftOut(
+        stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind
+    )
+
+
+def holding(snapshot: Snapshot, left_out: LeftOut, follows: npt.NDArray[np.uint8], distance: U32) -> Holding:
+    """A heap dump's columns, for what would be freed; see :class:`Holding`."""
+    stored, column = snapshot.references, ReferenceColumns
+    return Holding(
+        stored.unchecked(column.start), stored.unchecked(column.target), stored.kind,
+        stored.unchecked(column.referrer_start), stored.unchecked(column.referrer), stored.referrer_kind,
+        follows, snapshot.objects.unchecked(ObjectColumns.shallow), own_native(snapshot), distance, left_out,
+    )  # fmt: skip
 
 
 def without(snapshot: Snapshot, chosen: Collection[LeavesOut]) -> Without | None:

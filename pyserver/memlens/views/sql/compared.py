@@ -1,8 +1,8 @@
-"""The rows of one query about two snapshots beside each other: any table compared."""
+"""The rows of one query about two snapshots or more beside each other: any table compared."""
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from memlens.texts import phrase
 from memlens.views.sql.pages import Cell, SqlAnswer, SqlColumn
@@ -32,6 +32,10 @@ class QuerySide(NamedTuple):
     rows: list[list[Cell]]
 
 
+_Shared: TypeAlias = list[list[Cell] | None]
+"""The rows of one key, of each side; None where it has none."""
+
+
 class _Plan(NamedTuple):
     """What each column of the query is; numbers of columns."""
 
@@ -40,40 +44,45 @@ class _Plan(NamedTuple):
     others: list[int]
 
 
-def compare_queries(
-    before: QuerySide, after: QuerySide, key: Sequence[str] = (), *, own_after: bool = True
-) -> QuerySide:
-    """The rows of both sides, each pair as one, the largest difference in the first bytes, else number, first.
+def compare_queries(sides: Sequence[QuerySide], key: Sequence[str] = (), *, own: int = -1) -> QuerySide:
+    """The rows of all sides, shared ones as one; the largest difference in the first bytes, else number, first.
 
     Rows belong together whose columns of ``key`` are equal; where that is empty those that aren't numbers. Several
-    rows of one key are paired in their order. Of other columns of numbers there are three: before, after, and the
-    difference, in which a missing row counts as 0. Further columns, and numbers of objects and the like, are those of
-    the side after if ``own_after``, else of the one before. Raises :class:`SqlError`.
+    rows of one key are paired in their order. Other columns of numbers become one for each side, and the difference
+    between the last and the first, in which a missing row counts as 0. Further columns, and numbers of objects and the
+    like, are those of the side ``own``. Raises :class:`SqlError`.
     """
-    names = [column.name for column in after.columns]
-    if [column.name for column in before.columns] != names:
-        raise SqlError(phrase("The query has other columns in the other file"))
-    plan = _plan(before, after, key)
-    own, other = (after, before) if own_after else (before, after)
-    rows: list[list[Cell]] = []
-    others_left = dict(_by_key(other, plan))
-    for of_key, row in _by_key(own, plan):
-        rows.append(_joined(plan, row, others_left.pop(of_key, None), own_after=own_after))
-    rows += [_joined(plan, None, row, own_after=own_after) for row in others_left.values()]
-    columns = [
-        *(_column(before, after, number) for number in plan.keys),
+    names = [column.name for column in sides[own].columns]
+    if any([column.name for column in side.columns] != names for side in sides):
+        raise SqlError(phrase("The query doesn't have the same columns in every file"))
+    own %= len(sides)
+    columns = _columns(sides, own)
+    plan = _plan(sides, columns, key)
+    order = [own, *(number for number in range(len(sides)) if number != own)]
+    rows: dict[tuple[Cell, ...], _Shared] = {}
+    for side in order:
+        for of_key, row in _by_key(sides[side], plan):
+            rows.setdefault(of_key, [None] * len(sides))[side] = row
+    joined = [_joined(plan, shared, own) for shared in rows.values()]
+    shown = [
+        *(columns[number] for number in plan.keys),
         *(
-            SqlColumn(f"{side} {names[number]}", _column(before, after, number).type)
+            SqlColumn(f"{word} {names[number]}", columns[number].type)
             for number in plan.compared
-            for side in ("before", "after", "difference")
+            for word in _words(len(sides))
         ),
-        *(own.columns[number] for number in plan.others),
+        *(sides[own].columns[number] for number in plan.others),
     ]
     if plan.compared:
         by = next((at for at, number in enumerate(plan.compared) if names[number].endswith("_bytes")), 0)
-        difference = len(plan.keys) + 3 * by + 2
-        rows.sort(key=lambda row: -abs(_amount(row[difference])))
-    return QuerySide(columns, rows)
+        difference = len(plan.keys) + (len(sides) + 1) * (by + 1) - 1
+        joined.sort(key=lambda row: -abs(_amount(row[difference])))
+    return QuerySide(shown, joined)
+
+
+def _words(sides: int) -> list[str]:
+    """What stands before a compared column's name: for each side, then for the difference."""
+    return [*(("before", "after") if sides == 2 else map(str, range(1, sides + 1))), "difference"]
 
 
 class Pages:
@@ -104,8 +113,7 @@ class Pages:
         side = QuerySide(first.columns, list(first.rows))
         for page in further:
             side.rows.extend(page.rows)
-            both = QuerySide(page.columns, page.rows)
-            side = side._replace(columns=[_column(side, both, at) for at in range(len(side.columns))])
+            side = side._replace(columns=_columns([side, QuerySide(page.columns, page.rows)], 1))
         return side
 
 
@@ -123,8 +131,8 @@ def answer_page(
     return SqlAnswer(compared.columns, page, offset, offset + len(page) < len(rows), took_ms)
 
 
-def _plan(before: QuerySide, after: QuerySide, key: Sequence[str]) -> _Plan:
-    names = [column.name.lower() for column in after.columns]
+def _plan(sides: Sequence[QuerySide], columns: Sequence[SqlColumn], key: Sequence[str]) -> _Plan:
+    names = [column.name.lower() for column in columns]
     unknown = [name for name in key if name.lower() not in names]
     if unknown:
         raise SqlError(
@@ -134,14 +142,14 @@ def _plan(before: QuerySide, after: QuerySide, key: Sequence[str]) -> _Plan:
     wanted = {name.lower() for name in key}
     plan = _Plan([], [], [])
     for number, name in enumerate(names):
-        is_number = _column(before, after, number).type in _NUMBERS
+        is_number = columns[number].type in _NUMBERS
         if name in wanted or (not wanted and (name in _IDENTIFYING or not is_number)):
             plan.keys.append(number)
         elif is_number and name not in _OWN_NUMBERS:
             plan.compared.append(number)
         else:
             plan.others.append(number)
-    if not plan.keys and max(len(before.rows), len(after.rows)) > 1:
+    if not plan.keys and max(len(side.rows) for side in sides) > 1:
         raise SqlError(
             phrase("No column of the query tells its rows apart"),
             advice=phrase("Name the columns that do as its key."),
@@ -149,15 +157,16 @@ def _plan(before: QuerySide, after: QuerySide, key: Sequence[str]) -> _Plan:
     return plan
 
 
-def _column(before: QuerySide, after: QuerySide, number: int) -> SqlColumn:
-    """A column with the type of the side that has values."""
-    mine, theirs = after.columns[number], before.columns[number]
-    if theirs.type in (mine.type, "none"):
-        return mine
-    if mine.type == "none":
-        return theirs
-    known = {mine.type, theirs.type}
-    return SqlColumn(mine.name, "real" if known == {"integer", "real"} else "mixed")
+def _columns(sides: Sequence[QuerySide], own: int) -> list[SqlColumn]:
+    """The columns, each with the type of the sides that have values in it."""
+    found = []
+    for number, column in enumerate(sides[own].columns):
+        known = {side.columns[number].type for side in sides} - {"none"}
+        if len(known) > 1:
+            found.append(SqlColumn(column.name, "real" if known == set(_NUMBERS) else "mixed"))
+        else:
+            found.append(SqlColumn(column.name, known.pop() if known else column.type))
+    return found
 
 
 def _by_key(side: QuerySide, plan: _Plan) -> list[tuple[tuple[Cell, ...], list[Cell]]]:
@@ -170,16 +179,14 @@ def _by_key(side: QuerySide, plan: _Plan) -> list[tuple[tuple[Cell, ...], list[C
     return found
 
 
-def _joined(plan: _Plan, own: list[Cell] | None, other: list[Cell] | None, *, own_after: bool) -> list[Cell]:
-    either = own if own is not None else other
-    if either is None:
-        return []
-    before, after = (other, own) if own_after else (own, other)
+def _joined(plan: _Plan, shared: _Shared, own: int) -> list[Cell]:
+    either = next(row for row in shared if row is not None)
+    mine = shared[own]
     cells = [either[number] for number in plan.keys]
     for number in plan.compared:
-        sides = [None if row is None else row[number] for row in (before, after)]
-        cells += [*sides, _amount(sides[1]) - _amount(sides[0])]
-    return cells + [None if own is None else own[number] for number in plan.others]
+        values = [None if row is None else row[number] for row in shared]
+        cells += [*values, _amount(values[-1]) - _amount(values[0])]
+    return cells + [None if mine is None else mine[number] for number in plan.others]
 
 
 def _amount(cell: Cell) -> float:

@@ -1,21 +1,31 @@
 """Table-valued functions for SQL, whose rows Python makes lazily from the arguments that a query passes."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import apsw
 
 Row = tuple[Any, ...]
+"""A value that takes long may be a function without arguments, which is called if the query needs it."""
 Answer = Callable[..., Iterator[Row]]
 """Makes rows from the arguments, None for missing ones; the first column is an integer."""
+Opened = Callable[[], AbstractContextManager[Answer]]
 
 
 def add_function(
     connection: apsw.Connection, name: str, arguments: Sequence[str], columns: Sequence[str], answer: Answer
 ) -> None:
     """Let a connection's queries select from a function."""
+    add_opened_function(connection, name, arguments, columns, lambda: nullcontext(answer))
+
+
+def add_opened_function(
+    connection: apsw.Connection, name: str, arguments: Sequence[str], columns: Sequence[str], opened: Opened
+) -> None:
+    """The same for one whose answers share something, as an open file, for as long as a query runs."""
     # APSW calls only the methods of read-only tables, but its types require the others, too
-    module: Any = _Module(tuple(arguments), tuple(columns), answer)
+    module: Any = _Module(tuple(arguments), tuple(columns), opened)
     connection.create_module(
         name, module, use_bestindex_object=True, eponymous_only=True, read_only=True
     )  # fmt: skip
@@ -26,10 +36,10 @@ def add_function(
 class _Module:
     """SQLite's interface of a table-valued function in APSW, with APSW's names."""
 
-    def __init__(self, arguments: tuple[str, ...], columns: tuple[str, ...], answer: Answer) -> None:
+    def __init__(self, arguments: tuple[str, ...], columns: tuple[str, ...], opened: Opened) -> None:
         self.arguments = arguments
         self.columns = columns
-        self.answer = answer
+        self.opened = opened
 
     def Connect(self, *_: Any) -> tuple[str, "_Table"]:  # noqa: N802
         # arguments are hidden columns to which a query assigns values
@@ -79,6 +89,8 @@ class _Table:
 class _Cursor:
     def __init__(self, module: _Module) -> None:
         self.module = module
+        self.stack = ExitStack()
+        self.answer = self.stack.enter_context(module.opened())
         self.arguments: list[Any] = [None] * len(module.arguments)
         self.rows: Iterator[Row] = iter(())
         self.row: Row | None = None
@@ -88,7 +100,7 @@ class _Cursor:
         wanted = [argument for argument in range(len(self.arguments)) if given >> argument & 1]
         for argument, value in zip(wanted, values, strict=True):
             self.arguments[argument] = value
-        self.rows = self.module.answer(*self.arguments)
+        self.rows = self.answer(*self.arguments)
         self.Next()
 
     def Eof(self) -> bool:  # noqa: N802
@@ -102,10 +114,12 @@ class _Cursor:
             return self.Rowid()
         if number >= len(self.module.columns):
             return self.arguments[number - len(self.module.columns)]
-        return self.row[number]
+        value = self.row[number]
+        return value() if callable(value) else value
 
     def Next(self) -> None:  # noqa: N802
         self.row = next(self.rows, None)
 
     def Close(self) -> None:  # noqa: N802
         self.rows = iter(())
+        self.stack.close()

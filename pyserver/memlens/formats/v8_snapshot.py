@@ -1,0 +1,81 @@
+"""The columns of a V8 heap snapshot, as they stand in the file."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.formats.v8_places import Functions, TraceRows
+from memlens.model.graph import NONE, Objects, References
+from memlens.model.texts import Texts
+
+U8 = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[np.int64]
+
+
+class Scopes(NamedTuple):
+    """Rows of the three sections; those of ``names`` and ``uses`` belong to the scopes in their order."""
+
+    script: Numbers
+    """Objects."""
+    id: Numbers
+    """Unique in a script."""
+    depth: Numbers
+    """0 for the outermost scope of a script; the others follow the scope they are in."""
+    variables: Numbers
+    """How many of ``names`` are of each scope."""
+    uses: Numbers
+    """How many of the uses are."""
+    names: Numbers
+    """The variables, numbers of texts."""
+    used_scope: Numbers
+    """The scope that declares a variable which is read."""
+    used_slot: Numbers
+    """Which of that scope's variables."""
+
+
+class Snapshot(Struct):
+    """The columns of a file. Kinds of references and types of nodes are the file's; names are texts."""
+
+    objects: Objects
+    references: References
+    texts: Texts
+    node_type: U8
+    detachedness: U8 | None
+    node_types: list[str]
+    edge_types: list[str]
+    root: int
+    functions: Functions | None
+    trace: TraceRows | None
+    locations: dict[str, npt.NDArray[Any]] | None
+    extra_native_bytes: int
+    samples: npt.NDArray[Any]
+    """Rows of SAMPLE_DTYPE."""
+    scopes: Scopes | None = None
+    has_unknown_scopes: bool = False
+    """Whether the file has scopes that are damaged, or in another layout."""
+
+    def edge_type(self, name: str) -> int:
+        """The number of a kind of references, -1 if the file has none."""
+        return self.edge_types.index(name) if name in self.edge_types else -1
+
+    def text_number(self, text: str) -> int:
+        """The number of the first text that is equal, NONE if there is none."""
+        found = np.flatnonzero(self.texts.mask(text))
+        return int(found[0]) if len(found) else NONE
+
+    def is_of_type(self, *names: str) -> U8:
+        """An item per object: 1 for those of some types."""
+        found = np.zeros(len(self.node_type), np.bool_)
+        for number, name in enumerate(self.node_types):
+            if name in names:
+                found |= self.node_type == number
+        return found.view(np.uint8)
+
+    def is_named(self, among: U8, texts: U8) -> U8:
+        """An item per object: 1 for those of ``among`` whose name is of some texts, an item of 1 each."""
+        found = np.zeros(len(among), np.uint8)
+        numbers = np.flatnonzero(among)
+        found[numbers] = texts[self.objects.name[numbers]]
+        return found

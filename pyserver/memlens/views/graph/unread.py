@@ -1,0 +1,62 @@
+"""Variables of closures that nothing can read any more, in V8's dumps that say what functions read."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.store.manifest import InconsistentError
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.kinds import kinds_where
+
+I64 = npt.NDArray[np.int64]
+_KIND = "context"
+
+
+class Unread(NamedTuple):
+    """An item a variable, by the references from contexts to what variables have."""
+
+    rows: npt.NDArray[Any]
+    """Of UNREAD_DTYPE."""
+    reference: I64
+    """Ascending numbers of references."""
+    value: I64
+    """The objects that the variables have."""
+
+
+def unread(snapshot: Snapshot) -> Unread:
+    """All of them, made once; none where the dump doesn't say what functions read."""
+    return snapshot.keep("unread variables", lambda: _unread(snapshot))
+
+
+def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which of some references by number are such variables."""
+    found: npt.NDArray[np.bool_] = np.isin(references, unread(snapshot).reference)
+    return found
+
+
+def has_unread(snapshot: Snapshot) -> bool:
+    """Whether there are any."""
+    return len(snapshot.objects.unread) > 0
+
+
+def _unread(snapshot: Snapshot) -> Unread:
+    rows, stored, texts = snapshot.objects.unread, snapshot.references, len(snapshot.strings.end)
+    if not len(rows):
+        return Unread(rows, np.empty(0, np.int64), np.empty(0, np.int64))
+    for field, below in (("object", len(snapshot.objects.type)), ("name", texts), ("function", texts)):
+        if int(rows[field].max()) >= below:
+            raise InconsistentError("The number of an object or a text is out of range")
+    contexts, of_row = np.unique(rows["object"].astype(np.int64), return_inverse=True)
+    begin, end = (stored.start[contexts + after].astype(np.int64) for after in (0, 1))
+    count = end - begin
+    at = np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
+    of = np.repeat(np.arange(len(contexts)), count)
+    is_variable = kinds_where(snapshot, lambda kind: kind.name == _KIND)[stored.kind[at]]
+    at, of = at[is_variable], of[is_variable]
+    wanted = of_row.reshape(-1) << 32 | rows["name"]
+    order = np.argsort(wanted, kind="stable")
+    own = of << 32 | stored.name[at]
+    places = np.minimum(np.searchsorted(wanted[order], own), len(order) - 1)
+    known = wanted[order][places] == own
+    return Unread(rows[order[places[known]]], at[known], stored.target[at[known]].astype(np.int64))
