@@ -344,6 +344,17 @@ export interface CompareFlameSvgParams {
   theme: 'dark' | 'light';
 }
 
+/**
+ * The findings of two heap dumps, beside each other. `other_first`: `other` is "before".
+ *
+ * Those of a large dump may take seconds the first time, as for `memlens/findings`.
+ */
+export interface CompareHeapFindingsParams {
+  snapshot: string;
+  other: string;
+  other_first: boolean;
+}
+
 /** The objects of a type that only `snapshot` has; all of them if ids aren't stable. */
 export interface CompareHeapObjectsParams {
   snapshot: string;
@@ -467,6 +478,25 @@ export interface CompareStacksParams {
 /** Numbers of stacks of `snapshot`. */
 export interface CompareStacksResult {
   stacks: number[];
+}
+
+/**
+ * A finding of one dump or of both, with what its figure is in each; None where a dump doesn't have it.
+ *
+ * `rule`, `title` and `subject` are those by which it was found in both, and the figures are of these: where a
+ * dump has several findings of the same bytes as one, not always those that its sentence begins with. One of the two
+ * may be too little to be a finding of its dump alone. `difference` counts what a dump doesn't have as 0.
+ */
+export interface ComparedFinding {
+  rule: string;
+  title: string;
+  subject: string;
+  change: 'gone' | 'grown' | 'new' | 'same' | 'shrunk';
+  before: SnapshotFinding | null;
+  after: SnapshotFinding | null;
+  before_figure: Figure | null;
+  after_figure: Figure | null;
+  difference: number;
 }
 
 /**
@@ -804,15 +834,26 @@ export interface FindingMarkdownParams {
   device?: number | null;
 }
 
-/** A rule that found something, and its name for people in English, which is a template without values. */
+/**
+ * A rule that found something, and its name for people in English, which is a template without values.
+ *
+ * `subject` and `figure` are those of what it found.
+ */
 export interface FindingName {
   rule: string;
   title: string;
+  subject: string;
+  figure: Figure;
 }
 
 /** The most important first. */
 export interface FindingsAnswer {
   findings: SnapshotFinding[];
+}
+
+/** The largest difference first; of equals, the later dump's order. */
+export interface FindingsComparison {
+  rows: ComparedFinding[];
 }
 
 /** Likewise. At most `limit` findings, the most important first. */
@@ -2932,7 +2973,8 @@ export interface SizesParams {
  * `inferred` says that it rests on something that the file doesn't say but was inferred. `line` is the line to
  * look at, where there is one. The evidence of a heap dump's findings is their `objects`, and that of other models'
  * an `evidence`; the other of the two is None. `evidence_from` names the findings about the same bytes, whose
- * sentences follow its own.
+ * sentences follow its own. `subject` says, of a rule that finds several things in a heap dump, which of them this
+ * is, in words that are the same in another dump of the program; it is empty for other rules.
  */
 export interface SnapshotFinding {
   rule: string;
@@ -2945,6 +2987,7 @@ export interface SnapshotFinding {
   inferred: boolean;
   objects: ObjectsLink | null;
   evidence_from: FindingName[];
+  subject: string;
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
@@ -3449,6 +3492,7 @@ export interface Requests {
   'memlens/compareHeaps': { params: CompareHeapsParams; result: CompareHeapsResult };
   'memlens/compareHeapTypes': { params: CompareHeapTypesParams; result: ComparedTypes };
   'memlens/compareHeapObjects': { params: CompareHeapObjectsParams; result: ObjectsAnswer };
+  'memlens/compareHeapFindings': { params: CompareHeapFindingsParams; result: FindingsComparison };
   'memlens/heapSeries': { params: HeapSeriesParams; result: HeapSeries };
   'memlens/seriesSql': { params: SeriesSqlParams; result: SqlAnswer };
   'memlens/flame': { params: FlameParams; result: FlameResult };
@@ -3570,6 +3614,7 @@ export const VIEW_METHODS = [
   'memlens/compareHeaps',
   'memlens/compareHeapTypes',
   'memlens/compareHeapObjects',
+  'memlens/compareHeapFindings',
   'memlens/heapSeries',
   'memlens/seriesSql',
   'memlens/flame',

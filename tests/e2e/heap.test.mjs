@@ -267,6 +267,13 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
     .first()
     .waitFor();
   await vscode.screenshot('heap-compare-paths');
+  await view.locator('.choice button', { hasText: 'Findings' }).click();
+  const grown = view.locator('.heap-compared-findings li', { hasText: 'Large retained size' }).first();
+  assert.match(await grown.innerText(), /MiB → [\d.]+ MiB ▲ \+[\d.]+ MiB[^]*4,000 Session/);
+  await vscode.screenshot('heap-compare-findings');
+  await grown.locator('button.link', { hasText: '4,000 Session' }).click();
+  await view.locator('.heap-details h2', { hasText: 'Group' }).waitFor();
+  await view.pane('Compare');
   await view.pane('SQL');
   await view.runQuery("SELECT type, count(*) AS n FROM objects WHERE type = 'Session' GROUP BY 1");
   await view.locator('.sql-both input').click();

@@ -256,6 +256,25 @@ def test_what_a_finding_leads_to_is_answered(client: McpClient, file: str) -> No
         assert client.call(finding["see"]["tool"], path=file, **finding["see"]["arguments"])
 
 
+def test_what_is_wasted_in_a_part_is_that_of_memlens_findings(client: McpClient, folder: Path) -> None:
+    java = folder / "waste.hprof"
+    java.write_bytes(java_heap(has=True))
+    for of in ('type:"Object[]"', "type:Session"):
+        found = client.call("memlens_summary", path=str(java), of=of, values=True)
+        expected = printed(folder, "findings", java, "--of", of, "--top", 100)
+        for name in ("objects", "retained_objects", "retained_bytes"):
+            assert found[name] == expected[name]
+        assert expected["findings"]
+        assert [(each["rule"], each["text"], each["figure"]["amount"]) for each in found["findings"]] == [
+            (each["rule"], each["text"], each["figure"]["amount"]) for each in expected["findings"]
+        ]
+        # what strings contain is sent only when asked for
+        assert "one user" in str(found)
+        assert "one user" not in str(client.call("memlens_summary", path=str(java), of=of))
+    assert "No object matches" in client.failure("memlens_summary", path=str(java), of="type:Nothing")
+    assert "needed for `of`" in client.failure("memlens_summary", path=TRACE, of="type:Session")
+
+
 def test_lines_have_the_figures_of_memlens_lines(client: McpClient, folder: Path) -> None:
     charged = {
         (row["file"], row["line"]): row["self_live_at_peak_bytes"]
@@ -397,6 +416,22 @@ def test_comparisons_are_those_of_memlens_compare(client: McpClient, folder: Pat
         assert_has(found[name], expected[name], name)
     for name in ("holders", "paths"):
         assert_has(found[name], expected[name][:20], name)
+    by = {"before": str(before), "after": str(after), "by": "finding"}
+    expected = printed(folder, "compare", before, after, "--by", "finding", "--top", 100)
+    found = client.call("memlens_compare", **by, values=True, limit=100)
+    assert len(found["rows"]) == len(expected["rows"]) > 1
+    assert found["rows_left_out"] == 0
+    for mine, theirs in zip(found["rows"], expected["rows"], strict=True):
+        shown = theirs["after"] or theirs["before"]
+        assert (mine["rule"], mine["change"], mine["difference"], mine["text"]) == (
+            theirs["rule"], theirs["change"], theirs["difference"], shown["text"],
+        )  # fmt: skip
+        for side in ("before", "after"):
+            figure = theirs[f"{side}_figure"]
+            assert mine.get(side, {}).get("amount") == (figure and figure["amount"])
+        assert "see" not in mine or client.call(mine["see"]["tool"], **mine["see"]["arguments"])
+    assert any("see" in mine for mine in found["rows"])
+    assert client.call("memlens_compare", **by, limit=1)["rows_left_out"] == len(expected["rows"]) - 1
     trace = snapshot_of(400)
     small, large = folder / "small.pickle", folder / "large.pickle"
     small.write_bytes(pickle.dumps(trace, protocol=4))
@@ -409,7 +444,8 @@ def test_comparisons_are_those_of_memlens_compare(client: McpClient, folder: Pat
         client.call("memlens_compare", before=PROFILE, after=PROFILE, by="function", inclusive=True),
         printed(folder, "compare", PROFILE, PROFILE, "--by", "function", "--inclusive", "--top", 20),
     )
-    assert "heap dump" in client.failure("memlens_compare", before=TRACE, after=TRACE, by="type")
+    for rows in ("type", "finding"):
+        assert "heap dump" in client.failure("memlens_compare", before=TRACE, after=TRACE, by=rows)
 
 
 def test_sql_describes_its_tables_and_answers(client: McpClient, folder: Path) -> None:

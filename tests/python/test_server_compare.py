@@ -222,9 +222,26 @@ def test_two_heap_dumps_and_a_series(server: LspClient, tmp_path: Path) -> None:
     # compared with itself
     itself = server.request("memlens/compareHeaps", {**sides, "other": names[2]})
     assert itself["after"]["only_objects"] == 0
+    pair = {"snapshot": names[2], "other": names[0]}
+    later, earlier = (
+        [each["text"] for each in server.request("memlens/findings", {"snapshot": name})["findings"]]
+        for name in (names[2], names[0])
+    )
+    grown, shrunk = (
+        server.request("memlens/compareHeapFindings", {**pair, "other_first": first})["rows"]
+        for first in (True, False)
+    )
+    for rows, before, after in ((grown, earlier, later), (shrunk, later, earlier)):
+        assert {row["before"]["text"] for row in rows if row["before"]} >= set(before)
+        assert {row["after"]["text"] for row in rows if row["after"]} >= set(after)
+    assert [row["difference"] for row in shrunk] == [-row["difference"] for row in grown]
     series = {"snapshot": names[2], "dumps": names, "filter": "", "search": "", "limit": 10}
     rows = {row["type"]: row for row in server.request("memlens/heapSeries", series)["types"]}
     assert (rows["Session"]["counts"], rows["Session"]["grows"]) == ([5, 9, 30], True)
     trace = open_view(server, write_snapshot(tmp_path / "one.pickle", 400), "v9")
     with pytest.raises(RpcError, match="is not a heap dump"):
         server.request("memlens/compareHeaps", {**sides, "other": trace["snapshot"]})
+    with pytest.raises(RpcError, match="is not a heap dump"):
+        server.request(
+            "memlens/compareHeapFindings", {**pair, "other": trace["snapshot"], "other_first": True}
+        )

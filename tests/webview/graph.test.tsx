@@ -9,6 +9,7 @@ import { afterEach, test } from 'node:test';
 import { render } from 'preact';
 import type { GraphState, HeapSelection } from '../../extension/shared/messages';
 import type {
+  ComparedFinding,
   ComparedType,
   ComponentAnswer,
   GraphInfo,
@@ -20,6 +21,7 @@ import type {
   ObjectRow,
   PathsAnswer,
   ReferenceRow,
+  SnapshotFinding,
   TypeRow,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
@@ -643,6 +645,7 @@ test('what is wasted in what something retains is looked for at a press, and by 
           figure: { amount: 4096, unit: 'bytes', kind: 'shallow', sql: '' },
           inferred: false,
           evidence_from: [],
+          subject: '',
         },
       },
     ],
@@ -853,6 +856,67 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
   assert.ok(host.querySelector('.series-line.marked'));
   pane.dispose();
   render(null, document.body);
+});
+
+test('findings compared: those of the own dump lead to its objects, the other’s are words', async () => {
+  const part = { figure: null, line: null, evidence: null, objects: null, values: {} };
+  const finding = (name: string, amount: number): SnapshotFinding => {
+    const objects = { kind: 'object', number: amount, sql: '' } as const;
+    const size = { ...part, text: `${amount} B`, template: `${amount} B`, objects };
+    return {
+      ...{ rule: name, title: name, text: `${name} <i> ${amount} B`, subject: '', inferred: false },
+      ...{ evidence: null, line: null, objects, evidence_from: [] },
+      sentence: {
+        ...part,
+        ...{ text: `${name} <i> ${amount} B`, template: `${name} <i> {size}`, values: { size } },
+      },
+      figure: { amount, unit: 'bytes', kind: 'retained', sql: '' },
+    };
+  };
+  const compared = (before: SnapshotFinding | null, after: SnapshotFinding | null): ComparedFinding => {
+    const [first, second] = [before?.figure.amount ?? 0, after?.figure.amount ?? 0];
+    return {
+      ...{ rule: 'σ', title: 'σ', subject: '', before, after, difference: second - first },
+      change: !before ? 'new' : !after ? 'gone' : first < second ? 'grown' : 'shrunk',
+      ...{ before_figure: before?.figure ?? null, after_figure: after?.figure ?? null },
+    };
+  };
+  const rows = [
+    compared(finding('λ', 5), finding('σ', 9)),
+    compared(null, finding('σ', 3)),
+    compared(finding('σ', 2), null),
+  ];
+  const side = { objects: 1, shallow_bytes: 4, reachable_bytes: 4, only_objects: 1, only_bytes: 4 };
+  for (const otherFirst of [true, false]) {
+    const context = contextWith({
+      'memlens/compareHeaps': { before: side, after: side, matched: 'id', holders: [], paths: [] },
+      'memlens/compareHeapTypes': { rows: [], total: 0 },
+      'memlens/compareHeapFindings': { rows },
+    });
+    Object.assign(context, { showObjects: ({ number }: { number: number }) => context.did.push(number) });
+    const pane = new ComparePane(context, {
+      ...{ ownName: 'α', unlike: null, settings: { otherFirst }, open: null },
+      other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },
+    } as unknown as Compare);
+    const host = await shown(pane);
+    const choice = [...host.querySelectorAll<HTMLElement>('.choice button')].find(
+      ({ textContent }) => textContent === t('Findings'),
+    );
+    choice?.click();
+    await drawnUntil(() => host.querySelector('.heap-compared-findings') !== null);
+    assertTranslated(host, 'findings');
+    const items = [...host.querySelectorAll<HTMLElement>('.heap-compared-findings li')];
+    const figures = items.map((item) => item.querySelector('.heap-compared-figures')?.textContent ?? '');
+    assert.match(figures[0] ?? '', /^5 B → 9 B ▲ \+4 B.*σ/);
+    assert.match(figures[1] ?? '', /▲ \+3 B$/);
+    assert.match(figures[2] ?? '', /▼ −2 B$/);
+    assert.equal(host.querySelectorAll('i').length, 0, 'names are text');
+    for (const item of items) item.querySelector<HTMLElement>('button.link')?.click();
+    assert.deepEqual(context.did, otherFirst ? [9, 3] : [5, 2]);
+    assert.equal(items.filter(({ textContent }) => textContent.includes(t('only in {0}', 'β'))).length, 1);
+    pane.dispose();
+    render(null, document.body);
+  }
 });
 
 test('dumps are called without the extension that all of them have', () => {

@@ -249,7 +249,7 @@ const finding = (title: string): SnapshotFinding => ({
   ...{ rule: 'dominates', title, text: 'model.py:39 holds 2 GiB.', evidence: EVIDENCE },
   sentence: sentence('{line} holds {size}.', HELD),
   ...{ figure: { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' }, line: LINE, inferred: true },
-  ...{ objects: null, evidence_from: [] },
+  ...{ objects: null, evidence_from: [], subject: '' },
 });
 const HEADLINE: HeadlineAnswer = {
   rule: 'peak',
@@ -440,7 +440,7 @@ test('a finding whose first sentence is the headline is one click away', async (
   const joined = {
     ...finding('Large retained size'),
     ...{ text: 'A table retains 6 MiB. The same bytes: 5 closures keep it.', line: null },
-    evidence_from: [{ rule: 'contexts', title: 'Kept by closures' }],
+    evidence_from: [{ rule: 'contexts', title: 'Kept by closures', subject: '', figure: finding('').figure }],
   };
   const headline = { ...HEADLINE, rule: 'heap', sentences: [part('9 MiB in 5 objects.'), holds] };
   const summary = new Summary(server(false, headline, [joined]), [], never);

@@ -296,8 +296,9 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     )
     compare.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     compare.add_argument(
-        "--by", choices=("line", "function", "file", "stack", "type"),
-        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those that allocated)",
+        "--by", choices=("line", "function", "file", "stack", "type", "finding"),
+        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those that allocated); "
+        "of two heap dumps also findings",
     )  # fmt: skip
     compare.add_argument(
         "--inclusive",
@@ -433,6 +434,10 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
         )
         each.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     report.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
+    report.add_argument(
+        "--before", type=Path, metavar="FILE",
+        help="of a heap dump: also compare its findings with those of this earlier dump",
+    )  # fmt: skip
     picture.add_argument("--of", choices=("timeline", "flame", "dominators", "sunburst"),
                          help="what to draw (default: a trace's timeline, a profile's flame graph, a heap dump's "
                               "dominators)")  # fmt: skip

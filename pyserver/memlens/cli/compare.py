@@ -26,12 +26,14 @@ def run(options: argparse.Namespace) -> int:
         return compare_queries.run(options)
     if options.key is not None or options.csv:
         raise BadRequestError(phrase("--key and --csv are for --sql"))
-    if options.by in (None, "type"):
+    if options.by in (None, "type", "finding"):
         models = {ask(options, _model, path) for path in (options.before, options.after, *options.more)}
         if models == {"graph"}:
             return compare_heaps.run(options)
         if options.by == "type":
             raise BadRequestError(phrase("Only heap dumps can be compared by type"))
+        if options.by == "finding":
+            raise BadRequestError(phrase("Only findings of heap dumps can be compared"))
     if options.more:
         raise BadRequestError(
             phrase("Only heap dumps can be compared as a series: compare other files two at a time")

@@ -5,20 +5,35 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from memlens.cli.ask import ask
 from memlens.cli.object import place, words
 from memlens.cli.output import json_line, say
+from memlens.errors import BadRequestError
+from memlens.export.markdown import place_of
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import counted, format_bytes
 from memlens.views.compare.heaps import HeapComparison, HeapSeries, compare_heaps, series
+from memlens.views.findings.ahead import MOST_FINDINGS, findings
+from memlens.views.findings.answers import Figure, SnapshotFinding
+from memlens.views.findings.compared import FindingChange, FindingsComparison, compared, lacking
+from memlens.views.findings.table import compared_with
 
 T = TypeVar("T")
 
 _MOST_HOLDERS = 10
+_CHANGES: dict[FindingChange, str] = {
+    "new": " (new)", "gone": " (gone)", "grown": "", "shrunk": "", "same": "",
+}  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare the dumps of the arguments, and return the exit status."""
+    if options.by == "finding":
+        return _run_findings(options)
 
     def answer(opened: list[Snapshot]) -> tuple[str, HeapComparison | HeapSeries]:
         kind = opened[0].info.kind
@@ -34,6 +49,48 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(found, kind)
     return 0
+
+
+def _run_findings(options: argparse.Namespace) -> int:
+    """Compare the findings of two dumps."""
+    if options.more:
+        raise BadRequestError(phrase("The findings of two heap dumps are compared, not of more"))
+
+    answer = compare_findings(options, options.before, options.after)
+    rows = [row for row in answer.rows if row.has(options.search)][: options.top]
+    if options.json:
+        json_line(replace(answer, rows=rows))
+        return 0
+    say(f"{'before':>10} {'after':>10} {'difference':>11}  finding")
+    for row in rows:
+        say(
+            f"{_figure(row.before_figure):>10} {_figure(row.after_figure):>10} "
+            f"{_signed_bytes(row.difference):>11}  {row.title}{_CHANGES[row.change]}: {row.shown.text}"
+        )
+        if row.shown.line is not None:
+            say(f"{'':35}{place_of(row.shown.line)}")
+    if not rows:
+        say("neither dump has such findings" if options.search else "neither dump has findings")
+    return 0
+
+
+def compare_findings(options: argparse.Namespace, before_path: Path, after_path: Path) -> FindingsComparison:
+    """The findings of two dumps, with what either has too little of for a finding that the other has."""
+
+    def found(snapshot: Snapshot) -> tuple[int, list[SnapshotFinding]]:
+        return graph_of(snapshot.info).reachable_bytes, findings(snapshot, None, MOST_FINDINGS).findings
+
+    (before_bytes, before), (after_bytes, after) = (
+        ask(options, found, path) for path in (before_path, after_path)
+    )
+    new, gone = lacking(compared(before, after))
+    little_before = ask(options, lambda snapshot: compared_with(snapshot, new, after_bytes), before_path)
+    little_after = ask(options, lambda snapshot: compared_with(snapshot, gone, before_bytes), after_path)
+    return compared(before, after, little_before, little_after)
+
+
+def _figure(figure: Figure | None) -> str:
+    return "-" if figure is None else str(figure)
 
 
 def _ask_all(

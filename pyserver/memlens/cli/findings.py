@@ -8,16 +8,14 @@ from msgspec.structs import replace
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.errors import BadRequestError
 from memlens.export.markdown import finding_markdown, findings_markdown, place_of
-from memlens.store.models import graph_of, timeline_of
+from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import as_text, phrase
+from memlens.texts import as_text
 from memlens.units import counted, format_bytes
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
-from memlens.views.findings.component import ComponentAnswer, component_findings
-from memlens.views.graph.listing import fitting
+from memlens.views.findings.component import filtered_findings
 
 
 class Report(Struct, frozen=True):
@@ -51,15 +49,7 @@ def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
 
 def _run_of(options: argparse.Namespace) -> int:
     """Print the findings about what some objects retain."""
-
-    def question(snapshot: Snapshot) -> ComponentAnswer:
-        graph_of(snapshot.info)
-        chosen = fitting(snapshot, options.filter, None, None)
-        if not len(chosen):
-            raise BadRequestError(phrase("No object matches {filter}", filter=options.filter))
-        return component_findings(snapshot, chosen)
-
-    found = ask(options, question)
+    found = ask(options, lambda snapshot: filtered_findings(snapshot, options.filter))
     found = replace(found, findings=found.findings[: options.top])
     if options.json:
         json_line(found)

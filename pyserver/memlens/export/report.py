@@ -45,9 +45,12 @@ _SHEET = (
 )
 
 
-def report(snapshot: Snapshot, device: int | None = None) -> str:
-    """The whole page. Raises :class:`memlens.errors.BadRequestError` for a device that the snapshot doesn't have."""
-    page = summary(snapshot, device)
+def report(snapshot: Snapshot, device: int | None = None, compared: Table | None = None) -> str:
+    """The whole page, with a table of what is compared with another snapshot.
+
+    Raises :class:`memlens.errors.BadRequestError` for a device that the snapshot doesn't have.
+    """
+    page = summary(snapshot, device, compared=compared)
     pictures = list(_pictures(snapshot, device))
     colours = {colour for picture in pictures for colour in picture.colours}
     sheet = _SHEET + style(colours, "both")

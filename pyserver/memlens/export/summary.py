@@ -13,6 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_date, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
+from memlens.views.findings.compared import ComparedFinding, FindingsComparison
 from memlens.views.graph.bookmarks import HeapBookmark, heap_bookmark_name, heap_bookmarks
 from memlens.views.graph.types import types
 from memlens.views.selection.sets import AllocationSet
@@ -54,16 +55,20 @@ class Summary(Struct, frozen=True):
     tables: list[Table]
 
 
-def summary(snapshot: Snapshot, device: int | None = None, most_findings: int = 20) -> Summary:
+def summary(
+    snapshot: Snapshot, device: int | None = None, most_findings: int = 20, compared: Table | None = None
+) -> Summary:
     """The summary of a snapshot; for a trace it is about one device, None for the one that is shown first.
 
-    Raises :class:`memlens.errors.BadRequestError`.
+    ``compared`` is a table that comes first. Raises :class:`memlens.errors.BadRequestError`.
     """
     info = snapshot.info
     if device is not None:
         timeline_of(info, "devices")
     first, found = _findings(snapshot, device, most_findings)
     facts, tables = _facts(info, device), _tables(snapshot, device)
+    if compared is not None:
+        tables.insert(0, compared)
     return Summary(Path(info.path).name, info.kind, facts, first, found, tables)
 
 
@@ -77,6 +82,29 @@ def _findings(
         (first, text), *rest = _facts(snapshot.info, device)
         sentence = f"{first}: {text}. " + " ".join(f"{name}: {each}." for name, each in rest)
         return HeadlineAnswer("figures", [TextPart(sentence)], sentence, snapshot.info.warnings), []
+
+
+def findings_table(comparison: FindingsComparison, before: str) -> Table:
+    """The findings of a heap dump beside those of an earlier one, whose file is called ``before``."""
+
+    def row(each: ComparedFinding) -> Row:
+        figures = [each.before_figure, each.after_figure]
+        sign = "+" if each.difference > 0 else ""
+        unit = next(figure.unit for figure in figures if figure is not None)
+        change = each.change if each.change in ("new", "gone") else ""
+        return Row(
+            [
+                f"{each.title}: {each.subject}" if each.subject else each.title,
+                *("" if figure is None else str(figure) for figure in figures),
+                f"{sign}{format_value(each.difference, unit)}", change,
+            ],
+            0,
+            each.shown.text,
+        )  # fmt: skip
+
+    columns = ["Finding", "Before", "After", "Difference", "Change"]
+    more = "" if comparison.rows else "Neither dump has findings"
+    return Table(f"Findings since {before}", columns, 0, [row(each) for each in comparison.rows], more)
 
 
 def set_of(info: SnapshotInfo, device: int | None) -> AllocationSet | None:

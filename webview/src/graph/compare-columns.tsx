@@ -24,6 +24,7 @@ import {
 } from './columns';
 import { bytesCell, countCell, EMPTY, objectCell, shortType, typeCell, type Cell } from './words';
 
+/** What the tree shows. */
 export type CompareForm = 'types' | 'holders' | 'paths' | 'series';
 type Order = CompareHeapTypesParams['order'];
 export interface CompareSort {

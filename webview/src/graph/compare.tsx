@@ -24,6 +24,7 @@ import {
   type CompareNode,
   type CompareSort,
 } from './compare-columns';
+import { FindingsPart } from './compared-findings';
 import { sameSelection, type GraphContext } from './context';
 import { selectionMenu } from './menu';
 import { SeriesPart } from './series';
@@ -38,7 +39,8 @@ export class ComparePane implements Pane {
   readonly usesSet = false;
   readonly series: SeriesPart;
   private readonly tree: HeapTree<CompareNode>;
-  private readonly form = signal<CompareForm>('types');
+  private readonly findings: FindingsPart;
+  private readonly form = signal<CompareForm | 'findings'>('types');
   private readonly found = signal<CompareHeapsResult | null>(null);
   /** Counts up when what is compared with what is another. */
   private readonly version = signal(0);
@@ -58,6 +60,7 @@ export class ComparePane implements Pane {
       if (this.series.count > 0) this.form.value = 'series';
       this.renew();
     });
+    this.findings = new FindingsPart(context, compare);
     this.tree = this.makeTree();
   }
 
@@ -68,7 +71,7 @@ export class ComparePane implements Pane {
   }
 
   dispose(): void {
-    this.asking.cancel();
+    this.cancel();
     this.searchSoon.cancel();
     this.tree.dispose();
   }
@@ -87,6 +90,11 @@ export class ComparePane implements Pane {
     return { other_first: this.compare.settings.otherFirst, filter: this.context.filter };
   }
 
+  /** What the tree has: not findings, which are shown in its place. */
+  private get listed(): CompareForm {
+    return this.form.value === 'findings' ? 'types' : this.form.value;
+  }
+
   /** Whether which objects are new is known. */
   private get known(): Known {
     const found = this.found.value;
@@ -96,16 +104,21 @@ export class ComparePane implements Pane {
   readonly Bar = (room: BarRoom): VNode => {
     const { form, version, tree, owner } = this;
     const isSeries = form.value === 'series';
+    const areFindings = form.value === 'findings';
     const hidden = this.notice !== null;
     return (
       <Bar class="compare-controls heap-compare-controls" label={t('Comparison')} hidden={room.hidden}>
-        <Choices<CompareForm>
+        <Choices<CompareForm | 'findings'>
           label={t('Show')}
           value={form.value}
           options={[
             { value: 'types', text: t('Types'), title: t('What grew and what shrank, by type') },
             { value: 'holders', text: t('Holders'), title: t('Objects of both dumps that hold new ones') },
             { value: 'paths', text: t('Paths'), title: t('Where in the dominator tree it grew') },
+            {
+              ...{ value: 'findings', text: t('Findings') },
+              title: t('Which findings are new or gone, and which are about more or less'),
+            },
             {
               ...{ value: 'series', text: t('Over time') },
               title: t('Two dumps or more in the order in which they were written'),
@@ -129,53 +142,65 @@ export class ComparePane implements Pane {
           </button>
         )}
         <SearchBox
-          placeholder={t('Type')}
+          placeholder={areFindings ? t('Words') : t('Type')}
           hidden={hidden}
           search={(words) => {
             this.search = words;
+            this.findings.search.value = words;
             this.searchSoon();
           }}
         />
-        <tree.CopyButton hidden={hidden} />
+        <tree.CopyButton hidden={hidden || areFindings} />
       </Bar>
     );
   };
 
   readonly View = (room: PaneRoom): VNode => {
-    const { form, version, found, series, tree, notice } = this;
+    const { form, version, series, tree, notice, findings } = this;
     const isSeries = form.value === 'series';
-    const waiting = this.asking.asking ? t('Comparing…') : t('Not compared.');
-    const summary = isSeries ? series.words : found.value ? summaryOf(found.value) : waiting;
+    const areFindings = form.value === 'findings';
+    const isAsking = areFindings ? findings.isAsking : this.asking.asking;
+    const words = areFindings ? findings.words : isSeries ? series.words : this.words;
     return (
       <section {...room} class="compare heap-compare pane">
         {notice ? (
           <Notice {...notice} />
         ) : (
           <p class="heap-note muted" role="status" data-version={version.value}>
-            {summary}{' '}
-            {!isSeries && found.value === null && (
+            {words ?? (isAsking ? t('Comparing…') : t('Not compared.'))}{' '}
+            {words === null && (
               <button
                 type="button"
                 class="link"
                 onClick={() => {
-                  if (!this.asking.asking) this.renew();
-                  else {
-                    this.asking.cancel();
-                    this.of = '';
-                  }
+                  if (isAsking) this.cancel();
+                  else this.renew();
                 }}
               >
-                {this.asking.asking ? t('Cancel') : t('Try Again')}
+                {isAsking ? t('Cancel') : t('Try Again')}
               </button>
             )}
           </p>
         )}
         {isSeries && !notice && <series.Chart />}
         {/* rows of another form are none of this one */}
-        <tree.View hidden={notice !== null || (!isSeries && found.value === null)} />
+        <tree.View hidden={notice !== null || areFindings || words === null} />
+        {areFindings && !notice && words !== null && <findings.View />}
       </section>
     );
   };
+
+  /** What the comparison comes to in a sentence; null until it is known. */
+  private get words(): string | null {
+    return this.found.value && summaryOf(this.found.value);
+  }
+
+  /** Gives up what is asked. */
+  private cancel(): void {
+    if (this.asking.asking) this.of = '';
+    this.asking.cancel();
+    this.findings.cancel();
+  }
 
   /** Something else is to be shown. */
   private renew(): void {
@@ -183,7 +208,11 @@ export class ComparePane implements Pane {
     const { compare, context, found } = this;
     if (this.notice !== null) {
       this.of = '';
-      this.asking.cancel();
+      this.cancel();
+      return;
+    }
+    if (this.form.value === 'findings') {
+      this.findings.renew();
       return;
     }
     if (this.form.value === 'series') {
@@ -211,8 +240,9 @@ export class ComparePane implements Pane {
   }
 
   private show(): void {
-    const { form, sort, series, tree, known } = this;
-    tree.show(t('Comparison'), compareColumns(form.value, known, sort, series.count));
+    if (this.form.value === 'findings') return;
+    const { listed, sort, series, tree, known } = this;
+    tree.show(t('Comparison'), compareColumns(listed, known, sort, series.count));
   }
 
   private makeTree(): HeapTree<CompareNode> {
@@ -248,12 +278,12 @@ export class ComparePane implements Pane {
       },
       copied: copiedOf,
       sort: (column) => {
-        const order = sortOf(this.form.value, this.known, column);
+        const order = sortOf(this.listed, this.known, column);
         if (order === null) return;
         this.sort = { order, reverse: order === this.sort.order && !this.sort.reverse };
         this.show();
       },
-      empty: () => emptyWords(this.form.value, this.known.ids),
+      empty: () => emptyWords(this.listed, this.known.ids),
     });
     return tree;
   }
@@ -280,7 +310,7 @@ export class ComparePane implements Pane {
   }
 
   private ask(node: CompareNode | null, offset: number, limit: number): Pending<LazyAnswer<CompareNode>> {
-    const { context, params, form, found, search, series, sort } = this;
+    const { context, params, listed, found, search, series, sort } = this;
     const { api } = context;
     if (node?.is === 'type') {
       const { type } = node.row;
@@ -291,7 +321,7 @@ export class ComparePane implements Pane {
         }),
       );
     }
-    switch (form.value) {
+    switch (listed) {
       case 'series':
         return turned(series.ask(search, offset + limit), ({ types, types_total: children }) => ({
           ...{ rows: types.slice(offset).map((row) => ({ is: 'series', row })), offset, children },
@@ -309,7 +339,7 @@ export class ComparePane implements Pane {
         const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
         const { holders = [], paths = [] } = found.value ?? {};
         const all: readonly CompareNode[] =
-          form.value === 'holders'
+          listed === 'holders'
             ? holders
                 .filter(({ object }) => has(`${object.type} ${object.name}`))
                 .map((row) => ({ is: 'holder', row }))

@@ -6,7 +6,7 @@ import type { HeapSelection } from '../../../extension/shared/messages';
 import type { ComponentAnswer } from '../../../extension/shared/protocol.gen';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
-import { Finding } from '../shell/headline';
+import { Finding, type HeadlineActions } from '../shell/headline';
 import { useAsked } from './asked';
 import { sameSelection, type GraphContext } from './context';
 import { Section } from './details-parts';
@@ -44,6 +44,20 @@ export function Waste({ selection, context }: WasteProps): VNode {
   );
 }
 
+/** What the links of a finding of this heap dump do. */
+export function findingActions(context: GraphContext): HeadlineActions {
+  return {
+    open: ({ file, line }, beside) => {
+      context.openPlace(file, line, beside);
+    },
+    show: () => undefined,
+    showObjects: context.showObjects,
+    copy: (text) => {
+      context.copy(text);
+    },
+  };
+}
+
 function Found({
   found,
   context,
@@ -54,16 +68,7 @@ function Found({
   if (found.retained_objects === 0)
     return <p class="hint">{t('No root holds any of them: they may be freed anyway.')}</p>;
   const retained = t('{0} in {1} retained', bytes(found.retained_bytes), objectsText(found.retained_objects));
-  const actions = {
-    open: ({ file, line }: { readonly file: string; readonly line: number }, beside: boolean) => {
-      context.openPlace(file, line, beside);
-    },
-    show: () => undefined,
-    showObjects: context.showObjects,
-    copy: (text: string) => {
-      context.copy(text);
-    },
-  };
+  const actions = findingActions(context);
   return (
     <Section title={t('Waste')}>
       <p class="muted" role="status">

@@ -21,7 +21,7 @@ import { Phrase } from '../widgets/phrase';
 import { Said } from '../widgets/said';
 import type { Looking, Summary } from './summary';
 
-interface HeadlineActions {
+export interface HeadlineActions {
   open(line: LineLink, beside: boolean): void;
   show(evidence: Evidence): void;
   /** Shows objects of a heap dump; null for a model without. */

@@ -29,5 +29,6 @@ def register(server: LanguageServer, registry: Registry) -> None:
     answer(server, "memlens/compareHeaps", heaps.compare)
     answer(server, "memlens/compareHeapTypes", heaps.types)
     answer(server, "memlens/compareHeapObjects", heaps.objects)
+    answer(server, "memlens/compareHeapFindings", heaps.findings)
     answer(server, "memlens/heapSeries", heaps.series)
     answer(server, "memlens/seriesSql", queries.of_series)

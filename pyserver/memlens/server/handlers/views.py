@@ -21,6 +21,7 @@ from memlens.server.handlers import (
     steps,
     timeline,
 )
+from memlens.server.sessions.findings import prepare
 from memlens.server.sessions.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.models import heap_dump_of
@@ -66,7 +67,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
                 await opened.ask_aside(shortest.prepare)
                 takes_long = not await opened.ask(shortest.take) or takes_long
             if method in findings.NEED_FINDINGS:
-                takes_long = await findings.prepare(opened, params)
+                takes_long = await prepare(opened, params.device)
             chosen = opened.ask_aside if takes_long else opened.ask
             return await chosen(lambda snapshot: ask(snapshot, params))
 

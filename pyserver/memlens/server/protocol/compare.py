@@ -20,6 +20,7 @@ from memlens.views.compare.heaps import (
     HeapSide,
 )
 from memlens.views.compare.rows import CompareAnswer, CompareBy, CompareOrder, Measure
+from memlens.views.findings.compared import FindingsComparison
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
 from memlens.views.graph.listing import ObjectsAnswer
@@ -240,6 +241,17 @@ class CompareHeapObjectsParams(OfComparedHeaps, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000)]
 
 
+class CompareHeapFindingsParams(Struct, frozen=True, kw_only=True):
+    """The findings of two heap dumps, beside each other. ``other_first``: ``other`` is "before".
+
+    Those of a large dump may take seconds the first time, as for ``memlens/findings``.
+    """
+
+    snapshot: str
+    other: str
+    other_first: bool
+
+
 class HeapSeriesParams(Struct, frozen=True, kw_only=True):
     """Several heap dumps in the order of ``dumps``, which the host adds; ``snapshot`` is one of them."""
 
@@ -279,6 +291,7 @@ REQUESTS: Requests = {
     "memlens/compareHeaps": (CompareHeapsParams, CompareHeapsResult),
     "memlens/compareHeapTypes": (CompareHeapTypesParams, ComparedTypes),
     "memlens/compareHeapObjects": (CompareHeapObjectsParams, ObjectsAnswer),
+    "memlens/compareHeapFindings": (CompareHeapFindingsParams, FindingsComparison),
     "memlens/heapSeries": (HeapSeriesParams, HeapSeries),
     "memlens/seriesSql": (SeriesSqlParams, SqlAnswer),
 }

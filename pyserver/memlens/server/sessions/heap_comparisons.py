@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from memlens.errors import BadRequestError
 from memlens.server.protocol.compare import (
+    CompareHeapFindingsParams,
     CompareHeapObjectsParams,
     CompareHeapsParams,
     CompareHeapsResult,
@@ -18,9 +19,10 @@ from memlens.server.protocol.compare import (
     OfComparedHeaps,
 )
 from memlens.server.sessions.comparisons import Shared
+from memlens.server.sessions.findings import findings_of
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
-from memlens.store.models import heap_dump_of
+from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.compare.heaps import (
@@ -33,6 +35,9 @@ from memlens.views.compare.heaps import (
     series_of,
     side_of_series,
 )
+from memlens.views.findings.answers import SnapshotFinding
+from memlens.views.findings.compared import FindingsComparison, compared, lacking
+from memlens.views.findings.table import compared_with
 from memlens.views.graph.listing import ObjectsAnswer
 
 T = TypeVar("T")
@@ -78,6 +83,16 @@ class HeapComparisons:
             lambda snapshot: only_here(snapshot, only, params.type, params.offset, params.limit)
         )
 
+    async def findings(self, params: CompareHeapFindingsParams) -> FindingsComparison:
+        """The findings of both, and what either has too little of for a finding that the other has."""
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        before, after = (other, mine) if params.other_first else (mine, other)
+        for each in (before, after):
+            check_dump(each)
+        first, second = await findings_of(before), await findings_of(after)
+        new, gone = lacking(compared(first, second))
+        return compared(first, second, await _little(before, new, after), await _little(after, gone, before))
+
     async def series(self, params: HeapSeriesParams) -> HeapSeries:
         """Several dumps, type by type."""
         dumps = [self._registry.get(name) for name in params.dumps]
@@ -102,6 +117,14 @@ class HeapComparisons:
                 )
 
         return await self._shared.get((first.name, second.name), ("heaps", params.filter), make)
+
+
+async def _little(opened: OpenSnapshot, rules: frozenset[str], other: OpenSnapshot) -> list[SnapshotFinding]:
+    """What some rules find in a dump that is compared with another."""
+    if not rules:
+        return []
+    other_bytes = graph_of(other.info).reachable_bytes
+    return await opened.ask_aside(lambda snapshot: compared_with(snapshot, rules, other_bytes))
 
 
 def check_dump(opened: OpenSnapshot) -> None:

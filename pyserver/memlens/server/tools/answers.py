@@ -7,7 +7,12 @@ from msgspec import structs
 
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.server.protocol.compare import CompareHeapsParams, CompareHeapTypesParams, CompareParams
+from memlens.server.protocol.compare import (
+    CompareHeapFindingsParams,
+    CompareHeapsParams,
+    CompareHeapTypesParams,
+    CompareParams,
+)
 from memlens.server.sessions.comparisons import Comparisons
 from memlens.server.sessions.heap_comparisons import HeapComparisons
 from memlens.server.sessions.opened import OpenSnapshot
@@ -25,11 +30,13 @@ from memlens.server.tools.parameters import (
     given,
 )
 from memlens.server.tools.reading import readable
-from memlens.server.tools.summaries import summary_of
+from memlens.server.tools.summaries import figure_of, finding_of, summary_of, waste_of
 from memlens.store.models import graph_of, heap_dump_of, profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
+from memlens.views.findings.ahead import MOST_FINDINGS, findings
+from memlens.views.findings.compared import ComparedFinding
 from memlens.views.findings.filtering import complete_filters
 from memlens.views.graph.merged_paths import largest_branches
 from memlens.views.graph.objects import describe, number_of
@@ -54,9 +61,11 @@ complete_filters()
 
 
 async def summary(opened: OpenSnapshot, arguments: SummaryArguments) -> Any:
-    """The figures of a file, its headline and its findings, and what it can't say."""
-    device = given(arguments.device)
-    return await opened.ask_aside(lambda snapshot: summary_of(snapshot, device, values=arguments.values))
+    """The figures of a file, its headline and its findings, and what it can't say; or what a part of it wastes."""
+    device, values, of = given(arguments.device), arguments.values, arguments.of
+    if of.strip():
+        return await opened.ask_aside(lambda snapshot: waste_of(snapshot, of, values=values))
+    return await opened.ask_aside(lambda snapshot: summary_of(snapshot, device, values=values))
 
 
 async def top(opened: OpenSnapshot, arguments: TopArguments) -> Any:
@@ -162,6 +171,32 @@ async def sql(opened: OpenSnapshot, arguments: SqlArguments) -> Any:
     return readable(answer)
 
 
+async def _compared(opened: OpenSnapshot, row: ComparedFinding, *, values: bool) -> dict[str, Any]:
+    """A finding of two dumps, as the one of them that is ``opened`` has it."""
+    link = row.shown.objects
+
+    def question(snapshot: Snapshot) -> dict[str, Any]:
+        said = findings(snapshot, None, MOST_FINDINGS).findings
+        found = finding_of(snapshot, row.shown, values=values)
+        if link is not None and link.kind in ("query", "images") and row.shown not in said:
+            # the filter for findings has only those of the dump alone
+            found.pop("see")
+        return found
+
+    shown = await opened.ask_aside(question)
+    if "see" in shown:
+        shown["see"]["arguments"]["path"] = opened.path
+    figures = {"before": row.before_figure, "after": row.after_figure}
+    return {
+        "rule": row.rule,
+        "title": row.title,
+        "change": row.change,
+        **{name: figure_of(figure) for name, figure in figures.items() if figure is not None},
+        "difference": row.difference,
+        **{name: each for name, each in shown.items() if name not in ("rule", "title", "figure")},
+    }
+
+
 Compare = Callable[[OpenSnapshot, OpenSnapshot, CompareArguments], Awaitable[Any]]
 
 
@@ -171,9 +206,11 @@ def comparing(comparisons: Comparisons, heaps: HeapComparisons) -> Compare:
     async def compare(before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments) -> Any:
         """The differences between two files, the largest first."""
         are_dumps = heap_dump_of(before.info) is not None and heap_dump_of(after.info) is not None
-        by: CompareBy | Literal["type"] = given(arguments.by) or ("type" if are_dumps else "line")
+        by: CompareBy | Literal["type", "finding"] = given(arguments.by) or ("type" if are_dumps else "line")
         if by == "type":
             return await compare_heaps(before, after, arguments)
+        if by == "finding":
+            return await compare_findings(before, after, arguments)
         if arguments.filter.strip():
             raise BadRequestError(phrase("Only heap dumps can be compared by type with a filter"))
         device, value = given(arguments.device), given(arguments.value)
@@ -201,6 +238,19 @@ def comparing(comparisons: Comparisons, heaps: HeapComparisons) -> Compare:
                 return attribution | tops.in_unit(answer, values[number])
             case _:
                 assert_never(before.info)
+
+    async def compare_findings(before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments) -> Any:
+        answer = await heaps.findings(
+            CompareHeapFindingsParams(snapshot=before.name, other=after.name, other_first=False)
+        )
+        rows = [row for row in answer.rows if row.has(arguments.search)]
+        found = [
+            await _compared(before if row.after is None else after, row, values=arguments.values)
+            for row in rows[: arguments.limit]
+        ]
+        return readable(
+            {"rows": found, "rows_left_out": max(0, len(rows) - len(found))}, values=arguments.values
+        )
 
     async def compare_heaps(before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments) -> Any:
         totals_of = await heaps.compare(

@@ -84,6 +84,14 @@ class SummaryArguments(Asked, frozen=True, kw_only=True):
     """Arguments of ``memlens_summary``."""
 
     device: Device | UnsetType = UNSET
+    of: Annotated[
+        str,
+        Meta(
+            max_length=4096,
+            description="Heap dumps only: instead of the whole dump, what is wasted in what the objects of this filter "
+            "retain together, such as package:org.acme or @5143: copies, empty and sparse collections, boxes.",
+        ),
+    ] = ""
     values: Values = False
 
 
@@ -232,8 +240,11 @@ class CompareArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     after: Path | UnsetType = UNSET
     by: (
         Annotated[
-            Literal[CompareBy, "type"],
-            Meta(description="What rows are. If left out, type for heap dumps, else line."),
+            Literal[CompareBy, "type", "finding"],
+            Meta(
+                description="What rows are. If left out, type for heap dumps, else line. Of two heap dumps finding "
+                "says which findings are new or gone, and how much each grew."
+            ),
         ]
         | UnsetType
     ) = UNSET

@@ -7,10 +7,12 @@ from msgspec.structs import replace
 from memlens.json_text import in_english
 from memlens.model.info import SnapshotInfo
 from memlens.server.tools.reading import Longer, readable
-from memlens.store.models import devices_of, heap_dump_of, profile_of, timeline_of
+from memlens.store.models import devices_of, graph_of, heap_dump_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import as_text
 from memlens.views.findings.ahead import MOST_FINDINGS, findings, headline
-from memlens.views.findings.answers import Evidence, ObjectsLink, SnapshotFinding, TextPart
+from memlens.views.findings.answers import Evidence, Figure, ObjectsLink, SnapshotFinding, TextPart
+from memlens.views.findings.component import filtered_findings
 from memlens.views.findings.graph.duplicates import QUOTED
 from memlens.views.graph.overview import spaces
 from memlens.views.graph.realms import realms
@@ -29,7 +31,7 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
     said, every = headline(snapshot, device), findings(snapshot, device, MOST_FINDINGS).findings
     found: dict[str, Any] = {
         "headline": _said(said.sentences, values=values),
-        "findings": [_finding(snapshot, each, values=values) for each in every[:_MOST_SHOWN]],
+        "findings": [finding_of(snapshot, each, values=values) for each in every[:_MOST_SHOWN]],
         "more_findings": max(0, len(every) - _MOST_SHOWN),
         "not_in_the_file": [Longer(notice.message) for notice in said.warnings],
         "file": {key: value for key, value in in_english(snapshot.info).items() if key != "warnings"},
@@ -41,17 +43,41 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
     return dict(readable(found, values=values))
 
 
-def _finding(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) -> dict[str, Any]:
+def waste_of(snapshot: Snapshot, filter_text: str, *, values: bool) -> dict[str, Any]:
+    """What is wasted in what the objects of a filter retain. Raises :class:`BadRequestError`."""
+    graph_of(snapshot.info, "objects", as_text("`of`"))
+    answer = filtered_findings(snapshot, filter_text)
+    every = [
+        # by the filter for findings those of the whole dump would be shown
+        replace(each, objects=None) if each.objects and each.objects.kind in ("query", "images") else each
+        for each in answer.findings
+    ]
+    found = {
+        "objects": answer.objects,
+        "retained_objects": answer.retained_objects,
+        "retained_bytes": answer.retained_bytes,
+        "findings": [finding_of(snapshot, each, values=values) for each in every],
+    }
+    return dict(readable(found, values=values))
+
+
+def figure_of(figure: Figure) -> dict[str, Any]:
+    """An amount, also in words, and its query."""
+    return {
+        "amount": figure.amount, "unit": figure.unit, "of": figure.kind,
+        "words": str(figure), "sql": Longer(figure.sql),
+    }  # fmt: skip
+
+
+def finding_of(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) -> dict[str, Any]:
+    """A finding, with the question that shows its evidence."""
     found: dict[str, Any] = {
         "rule": finding.rule,
         "title": finding.title,
         "text": _said([finding.sentence], values=values),
-        "figure": {
-            "amount": finding.figure.amount, "unit": finding.figure.unit, "of": finding.figure.kind,
-            "words": str(finding.figure), "sql": Longer(finding.figure.sql),
-        },
+        "figure": figure_of(finding.figure),
         "inferred": finding.inferred,
-    }  # fmt: skip
+    }
     if finding.line is not None:
         line = finding.line
         found |= {"file": line.file, "line": line.line or None, "function": line.function}

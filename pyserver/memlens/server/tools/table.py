@@ -79,8 +79,8 @@ TOOLS: dict[str, Tool] = {
     "memlens_compare": Tool(
         "Difference of two snapshots",
         "What differs between two snapshots of the same kind, the largest difference first: by line, function, file "
-        "or stack, and for heap dumps by type, with the objects that hold what is new and the paths that grew. Lines "
-        "that moved are paired.",
+        "or stack, and for heap dumps by type, with the objects that hold what is new and the paths that grew, or by "
+        "finding. Lines that moved are paired.",
         arguments.CompareArguments,
     ),
     "memlens_sql": Tool(

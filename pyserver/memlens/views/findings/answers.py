@@ -140,10 +140,15 @@ class HeadlineAnswer(Struct, frozen=True):
 
 
 class FindingName(Struct, frozen=True):
-    """A rule that found something, and its name for people in English, which is a template without values."""
+    """A rule that found something, and its name for people in English, which is a template without values.
+
+    ``subject`` and ``figure`` are those of what it found.
+    """
 
     rule: str
     title: str
+    subject: str
+    figure: Figure
 
 
 class SnapshotFinding(Struct, frozen=True):
@@ -153,7 +158,8 @@ class SnapshotFinding(Struct, frozen=True):
     ``inferred`` says that it rests on something that the file doesn't say but was inferred. ``line`` is the line to
     look at, where there is one. The evidence of a heap dump's findings is their ``objects``, and that of other models'
     an ``evidence``; the other of the two is None. ``evidence_from`` names the findings about the same bytes, whose
-    sentences follow its own.
+    sentences follow its own. ``subject`` says, of a rule that finds several things in a heap dump, which of them this
+    is, in words that are the same in another dump of the program; it is empty for other rules.
     """
 
     rule: str
@@ -166,11 +172,17 @@ class SnapshotFinding(Struct, frozen=True):
     inferred: bool = False
     objects: ObjectsLink | None = None
     evidence_from: list[FindingName] = []
+    subject: str = ""
+
+    @property
+    def name(self) -> FindingName:
+        """Its own name."""
+        return FindingName(self.rule, self.title, self.subject, self.figure)
 
     @property
     def names(self) -> list[FindingName]:
         """Its own name, and those of the findings whose sentences follow."""
-        return [FindingName(self.rule, self.title), *self.evidence_from]
+        return [self.name, *self.evidence_from]
 
 
 def inferred_mark(finding: SnapshotFinding) -> str:

@@ -4,14 +4,17 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memlens.errors import BadRequestError
 from memlens.model.distinct import distinct
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink, SnapshotFinding, TextPart
 from memlens.views.findings.graph import buckets, collections, duplicates, slots
 from memlens.views.findings.graph.case import Component, GraphCase
 from memlens.views.findings.graph.joined import joined
 from memlens.views.findings.writing import Ranked
+from memlens.views.graph.listing import fitting
 from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers
 
@@ -54,6 +57,18 @@ def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
     found = joined(case, [each for rule in _RULES for each in rule(case)])
     found.sort(key=lambda each: -each.weight)
     return ComponentAnswer(len(chosen), int(has.sum()), total, [_within(snapshot, each) for each in found])
+
+
+def filtered_findings(snapshot: Snapshot, filter_text: str) -> ComponentAnswer:
+    """The findings about what the objects of a filter retain.
+
+    Raises :class:`BadRequestError` for a wrong filter and where no object fits, and :class:`LackingError`.
+    """
+    graph_of(snapshot.info)
+    chosen = fitting(snapshot, filter_text, None, None)
+    if not len(chosen):
+        raise BadRequestError(phrase("No object matches {filter}", filter=filter_text))
+    return component_findings(snapshot, chosen)
 
 
 def _within(snapshot: Snapshot, ranked: Ranked) -> SnapshotFinding:

@@ -6,7 +6,7 @@ from typing import assert_never
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings.answers import FindingsAnswer
+from memlens.views.findings.answers import FindingsAnswer, SnapshotFinding
 from memlens.views.findings.graph import (
     buckets,
     bundles,
@@ -130,6 +130,21 @@ def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
         for rule, names in GRAPH_RULES.items()
         if not set(names).isdisjoint(rules)
         for each in _of_graph(rule)(snapshot)
+        if each.finding.rule in rules
+    ]
+
+
+def compared_with(snapshot: Snapshot, rules: Collection[str], other_bytes: int) -> list[SnapshotFinding]:
+    """What some rules find in a heap dump that is compared with another, of which roots reach ``other_bytes``.
+
+    That is also what is too little for a finding of this dump alone. Raises :class:`LackingError`.
+    """
+    case = GraphCase(snapshot, graph_of(snapshot.info), compared_with=other_bytes)
+    return [
+        each.finding
+        for rule, names in GRAPH_RULES.items()
+        if not set(names).isdisjoint(rules)
+        for each in rule(case)
         if each.finding.rule in rules
     ]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from memlens.texts import Text, Value, as_text, phrase
-from memlens.units import shortened
+from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import (
     Evidence,
     Figure,
@@ -18,6 +18,8 @@ from memlens.views.findings.answers import (
 
 _MOST_FUNCTION = 40
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_CHANGING = re.compile(r"\s?@(?:0x[0-9a-f]+|\d+)\b|(?<=\[)\d+(?=\])|:\d+\b")
+"""What is another in each dump: ids of objects, places in arrays, and lines, which move when a file is edited."""
 _IMPLEMENTED = re.compile(r"^<(?P<type>.+?) as .+>(?=::)")
 """How Rust writes a method of a trait: ``<svc::Node as core::clone::Clone>::clone``."""
 
@@ -74,15 +76,18 @@ def made(
     *,
     inferred: bool = False,
     objects: ObjectsLink | None = None,
+    subject: tuple[str, ...] = (),
 ) -> SnapshotFinding:
     """A finding with its text; the title is a phrase without values.
 
-    The sentence is a phrase with parts that lead somewhere (:func:`linked`, :func:`amount`) among its values.
+    The sentence is a phrase with parts that lead somewhere (:func:`linked`, :func:`amount`) among its values. Rules
+    that find several things say by the parts of the ``subject`` which of them it is.
     """
     known = inferred or (line is not None and line.source == "inferred")
     return SnapshotFinding(
-        rule, title.text, as_part(sentence), sentence.text, figure, evidence, line, known, objects
-    )
+        rule, title.text, as_part(sentence), sentence.text, figure, evidence, line, known, objects,
+        subject=", ".join(plain_name(_CHANGING.sub("", part)) for part in subject if part),
+    )  # fmt: skip
 
 
 def percent(part: int, whole: int) -> Text:

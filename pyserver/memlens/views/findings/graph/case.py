@@ -29,6 +29,7 @@ from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _LEAST_OF_COMPONENT = 1 << 10
+_MOST_COMPARED = 50
 _MOST_NAME = 60
 
 NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key"), "perfetto": ("next", "key")}
@@ -59,6 +60,9 @@ class GraphCase:
     snapshot: Snapshot
     info: GraphInfo
     component: Component | None = None
+    compared_with: int | None = None
+    """What roots reach of another dump, in bytes, whose findings are looked for in this one: then what is too little to
+    be said of this one alone is found as well."""
 
     @property
     def whole(self) -> int:
@@ -70,7 +74,22 @@ class GraphCase:
         """Bytes from which a rule says something: 1% of the reachable heap, and 32 KiB; of a component 1 KiB."""
         if self.component is not None:
             return max(_LEAST_OF_COMPONENT, int(LEAST_SHARE * self.component.bytes))
-        return max(LEAST_BYTES, int(LEAST_SHARE * self.whole))
+        return self.at_least(LEAST_SHARE, LEAST_BYTES)
+
+    def at_least(self, share: float, least: int, whole: int | None = None) -> int:
+        """Bytes from which a rule says something: a share of the reachable heap, or of another whole, and a number."""
+        if self.compared_with is not None:
+            return 1
+        return max(least, int(share * (self.whole if whole is None else whole)))
+
+    @property
+    def shared(self) -> int:
+        """Bytes of the smaller of two dumps that are compared, in both of which the same is large; else the whole."""
+        return self.whole if self.compared_with is None else min(self.whole, self.compared_with)
+
+    def most(self, number: int) -> int:
+        """So many findings of one rule, at most."""
+        return number if self.compared_with is None else _MOST_COMPARED
 
     def type_names(self) -> list[str]:
         """The name of each type as SQL has it, without its module."""

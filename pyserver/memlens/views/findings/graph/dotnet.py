@@ -77,7 +77,7 @@ def free_blocks(case: GraphCase) -> Iterator[Ranked]:
     is_free = np.isin(case.snapshot.objects.type, kinds)
     total = int(case.snapshot.objects.shallow[is_free].sum()) if kinds else 0
     whole = case.info.shallow_bytes
-    if total < max(LEAST_FREE_BYTES, LEAST_FREE_SHARE * whole):
+    if total < case.at_least(LEAST_FREE_SHARE, LEAST_FREE_BYTES, whole):
         return
     where = of_types([_FREE])
     shown = figure(total, f"SELECT sum(shallow_bytes) FROM objects WHERE {where}", "shallow")

@@ -67,7 +67,7 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     children of one type that retain a tenth together, and none of them alone. What retains 80% of everything is named
     only if half of it is in one group or in itself.
     """
-    least = max(1, int(BIG_SHARE * case.whole))
+    least = max(1, int(BIG_SHARE * case.shared))
     objects = case.snapshot.objects
     found: list[tuple[int, int | None, list[_Group], _Group | None]] = []
     for holder in [None, *_points(case, least)]:
@@ -82,7 +82,7 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
                 for group in groups
                 if group.retained >= least and len(group.members) > 1 and _is_a_group(case, group)
             ]
-    for _, holder, groups, group in sorted(found, key=lambda each: -each[0])[:MOST_FOUND]:
+    for _, holder, groups, group in sorted(found, key=lambda each: -each[0])[: case.most(MOST_FOUND)]:
         if group is not None:
             yield _of_group(case, holder, group)
         elif holder is not None:
@@ -229,7 +229,8 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         advice=_advice(case, holder, groups) if _is_mostly(groups, total) else "",
     )  # fmt: skip
     title = phrase("Large retained size")
-    finding = made("retains_most", title, sentence, shown, None, line, objects=link)
+    subject = (_type_of(case, holder), held.text if held else "")
+    finding = made("retains_most", title, sentence, shown, None, line, objects=link, subject=subject)
     return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
 
 
@@ -350,15 +351,17 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     total = case.retained(group.members)
     shown = figure(total, query if len(names) == 1 else "")
     link = _link(case, holder, group)
+    held = None if holder is None or _is_made_up(case, np.array([holder]))[0] else holder
+    how = held_by(case, held) if held is not None else None
     sentence = phrase(
         "{objects} retain {size}, {share} of the reachable heap{through}{holder}",
         objects=_contents(case, holder, group), size=measured(shown, link),
         share=percent(total, case.whole), through=mostly_through(case, group.members),
         holder=phrase("; no single object holds them all.")
-        if holder is None or _is_made_up(case, np.array([holder]))[0]
+        if held is None
         else phrase(
             ". Their nearest common holder is {object}{held}.",
-            object=object_part(case, holder), held=and_held(held_by(case, holder)),
+            object=object_part(case, held), held=and_held(how),
         ),
     )  # fmt: skip
     member = int(group.members[0])
@@ -370,5 +373,10 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
         None,
         case.line(member) or case.allocated_at(group.members),
         objects=link,
+        subject=(
+            case.type_names()[group.type],
+            "" if held is None else _type_of(case, held),
+            how.text if how else "",
+        ),
     )
     return Ranked(total / max(case.whole, 1), finding, group.members)

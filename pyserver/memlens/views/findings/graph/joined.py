@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import in_a_row, phrase
-from memlens.views.findings.answers import FindingName
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.writing import Ranked, as_part
 from memlens.views.graph.rows import Numbers
@@ -77,7 +76,7 @@ def _together(same: list[Ranked]) -> Ranked:
         text=sentence.text,
         line=line,
         inferred=any(each.finding.inferred for each in same),
-        evidence_from=[FindingName(each.finding.rule, each.finding.title) for each in others],
+        evidence_from=[each.finding.name for each in others],
     )
     return Ranked(max(each.weight for each in same), joined_finding, lead.objects, alone=finding)
 

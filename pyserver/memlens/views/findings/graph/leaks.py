@@ -42,7 +42,7 @@ def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
     bit = 1 << flags.index("detached")
     members = case.reached(np.flatnonzero(case.snapshot.objects.flags & bit))
     total = case.retained(members)
-    if total < LEAST_DETACHED_BYTES:
+    if total < case.at_least(0, LEAST_DETACHED_BYTES):
         return
     objects = case.snapshot.objects
     listed = ", ".join(map(str, members.tolist())) if len(members) <= 1_000 else ""
@@ -81,7 +81,7 @@ def listeners(case: GraphCase) -> Iterator[Ranked]:
         found = list(_of_delegates(case))
     else:
         found = list(_of_fields(case))
-    yield from sorted(found, key=lambda each: -each.weight)[:MOST_FOUND]
+    yield from sorted(found, key=lambda each: -each.weight)[: case.most(MOST_FOUND)]
 
 
 def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
@@ -136,6 +136,8 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
     references = references[np.isin(numbers, wanted)]
     targets = stored.target[references]
     references = references[objects.retained[targets] >= case.least]
+    retained = objects.retained[stored.target[references]].astype(np.int64)
+    references = references[np.argsort(-retained, kind="stable")[: case.most(len(references))]]
     seen: set[int] = set()
     for reference in references.tolist():
         target = int(stored.target[reference])
@@ -156,7 +158,17 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
         title, line = phrase("Listeners"), case.line(owner)
         yield Ranked(
             total / case.whole,
-            made("listeners", title, sentence, shown, None, line, objects=link, inferred=True),
+            made(
+                "listeners",
+                title,
+                sentence,
+                shown,
+                None,
+                line,
+                objects=link,
+                inferred=True,
+                subject=(case.type_names()[int(objects.type[owner])], name, held.text if held else ""),
+            ),
             np.array([target]),
         )
 
@@ -183,7 +195,10 @@ def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, e
         object=object_part(case, emitter), n=len(members), event=event, place=place,
         size=measured(shown, link), share=percent(total, case.whole),
     )  # fmt: skip
-    finding = made("listeners", phrase("Listeners"), sentence, shown, None, line, objects=link)
+    subject = (case.type_names()[int(case.snapshot.objects.type[emitter])], str(event))
+    finding = made(
+        "listeners", phrase("Listeners"), sentence, shown, None, line, objects=link, subject=subject
+    )
     return Ranked(1.5 * total / case.whole + 0.05, finding, distinct(members))
 
 
@@ -218,7 +233,7 @@ def contexts(case: GraphCase) -> Iterator[Ranked]:
         return
     found: list[Ranked] = []
     for tried, keepers in enumerate(_keepers(case)):
-        if len(found) == MOST_FOUND or tried == _MOST_TRIED:
+        if len(found) == case.most(MOST_FOUND) or tried == _MOST_TRIED:
             break
         total = case.retained(keepers.contexts)
         if total >= case.least:
@@ -250,7 +265,9 @@ def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
         size=measured(shown, link), share=percent(total, case.whole),
         variables=phrase(", as {names}", names=", ".join(variables)) if variables else "",
     )  # fmt: skip
-    finding = made("contexts", phrase("Kept by closures"), sentence, shown, None, first, objects=link)
+    subject = (first.file, first.function or str(first.line))
+    title = phrase("Kept by closures")
+    finding = made("contexts", title, sentence, shown, None, first, objects=link, subject=subject)
     return Ranked(0.9 * total / case.whole, finding, members)
 
 

@@ -76,7 +76,9 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
         )  # fmt: skip
         yield Ranked(
             2 * total / case.whole,
-            made("class_loaders", phrase("Class loaders"), sentence, shown, None, objects=link),
+            made(
+                "class_loaders", phrase("Class loaders"), sentence, shown, None, objects=link, subject=(name,)
+            ),
             own,
         )
 

@@ -45,12 +45,16 @@ def subscribers(case: GraphCase) -> Iterator[Ranked]:
     found: list[Ranked] = []
     kept = _only_subscribed(case)
     kinds = case.snapshot.objects.type[kept]
-    for kind in np.flatnonzero(np.bincount(kinds) >= LEAST_SUBSCRIBERS).tolist() if len(kept) else []:
+    several = np.flatnonzero(np.bincount(kinds, minlength=1) >= LEAST_SUBSCRIBERS)
+    sums = np.bincount(kinds, weights=case.snapshot.objects.retained[kept], minlength=1)
+    # by a bound of what each retains
+    several = several[np.argsort(-sums[several], kind="stable")]
+    for kind in several[: case.most(len(several))].tolist():
         members = kept[kinds == kind]
         total = case.retained(members)
-        if total >= max(LEAST_SUBSCRIBED_BYTES, int(LEAST_SUBSCRIBED_SHARE * case.whole)):
+        if total >= case.at_least(LEAST_SUBSCRIBED_SHARE, LEAST_SUBSCRIBED_BYTES):
             found.append(_of_type(case, members, total))
-    yield from sorted(found, key=lambda each: -each.weight)[:MOST_FOUND]
+    yield from sorted(found, key=lambda each: -each.weight)[: case.most(MOST_FOUND)]
 
 
 def _only_subscribed(case: GraphCase) -> Numbers:
@@ -93,7 +97,16 @@ def _of_type(case: GraphCase, members: Numbers, total: int) -> Ranked:
     title = phrase("Kept by events")
     return Ranked(
         2 * total / case.whole + 0.1,
-        made("subscribers", title, sentence, shown, None, case.line(largest), objects=link),
+        made(
+            "subscribers",
+            title,
+            sentence,
+            shown,
+            None,
+            case.line(largest),
+            objects=link,
+            subject=(case.type_names()[kind],),
+        ),
         members,
     )
 

@@ -34,13 +34,18 @@ def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
         size = figure(int(freed_by_thread(case.snapshot)[thread]), query)
         frame = failed_in(case.snapshot, thread)
         line = None if frame is None else case.line_of(frame)
+        name = thread_name(case.snapshot, thread)
         sentence = phrase(
             "{failed}; it alone holds {size} ({share} of the reachable heap).",
-            failed=_failed(linked(thread_name(case.snapshot, thread) or f"#{thread}", objects=link), line),
+            failed=_failed(linked(name or f"#{thread}", objects=link), line),
             size=measured(size, link), share=percent(size.amount, case.whole),
         )  # fmt: skip
         title = phrase("Out of memory")
-        yield Ranked(100.0 - place, made(OUT_OF_MEMORY, title, sentence, size, None, line, objects=link))
+        subject = (line.function if line else name,)
+        yield Ranked(
+            100.0 - place,
+            made(OUT_OF_MEMORY, title, sentence, size, None, line, objects=link, subject=subject),
+        )
 
 
 def _of_allocation(case: GraphCase, failed: int) -> Ranked:

@@ -41,7 +41,7 @@ def unread_variables(case: GraphCase) -> Iterator[Ranked]:
         return
     found: list[Ranked] = []
     for tried, scope in enumerate(_scopes(case)):
-        if len(found) == MOST_FOUND or tried == _MOST_TRIED:
+        if len(found) == case.most(MOST_FOUND) or tried == _MOST_TRIED:
             break
         total = case.retained(scope.values)
         if total >= case.least:
@@ -96,7 +96,9 @@ def _of_scope(case: GraphCase, scope: _Scope, total: int) -> Ranked:
         ),
     )  # fmt: skip
     title = phrase("Variables that nothing reads")
-    finding = made("unread_variables", title, sentence, shown, None, line, objects=link)
+    called = case.snapshot.strings.head(int(rows["function"][0]), _MOST_NAME)
+    where = (line.file, called or str(line.line)) if line is not None else (called,)
+    finding = made("unread_variables", title, sentence, shown, None, line, objects=link, subject=where)
     return Ranked(1.5 * total / case.whole, finding, scope.values)
 
 

@@ -1,0 +1,148 @@
+"""The findings of two heap dumps: which are new, which are gone, and which are about more or less than before."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from memlens.views.findings.answers import Figure, FindingName, SnapshotFinding
+
+FindingChange = Literal["new", "gone", "grown", "shrunk", "same"]
+
+
+class ComparedFinding(Struct, frozen=True):
+    """A finding of one dump or of both, with what its figure is in each; None where a dump doesn't have it.
+
+    ``rule``, ``title`` and ``subject`` are those by which it was found in both, and the figures are of these: where a
+    dump has several findings of the same bytes as one, not always those that its sentence begins with. One of the two
+    may be too little to be a finding of its dump alone. ``difference`` counts what a dump doesn't have as 0.
+    """
+
+    rule: str
+    title: str
+    subject: str
+    change: FindingChange
+    before: SnapshotFinding | None
+    after: SnapshotFinding | None
+    before_figure: Figure | None
+    after_figure: Figure | None
+    difference: int
+
+    @property
+    def shown(self) -> SnapshotFinding:
+        """The later dump's finding, else the earlier one's: one of them there is."""
+        found = self.after or self.before
+        if found is None:
+            raise ValueError("a compared finding of neither dump")
+        return found
+
+    def has(self, search: str) -> bool:
+        """Whether its title and its sentence together have all words of a search."""
+        said = f"{self.title} {self.shown.text}".lower()
+        return all(word in said for word in search.lower().split())
+
+
+class FindingsComparison(Struct, frozen=True):
+    """The largest difference first; of equals, the later dump's order."""
+
+    rows: list[ComparedFinding]
+
+
+Key = tuple[str, str, int]
+"""A rule, a subject, and a place among all of a dump that have both, the largest first."""
+
+
+class _Named(NamedTuple):
+    """A finding, by its number, and one of its names: its own, or that of one about the same bytes."""
+
+    number: int
+    finding: SnapshotFinding
+    name: FindingName
+
+
+def _by_key(findings: Sequence[SnapshotFinding]) -> dict[Key, _Named]:
+    """A dump's findings by all their names; a finding's own name stands before those about the same bytes."""
+    named = [
+        _Named(number, finding, name) for number, finding in enumerate(findings) for name in finding.names
+    ]
+    alike: Counter[tuple[str, str]] = Counter()
+    place: dict[int, Key] = {}
+    for at in sorted(range(len(named)), key=lambda at: -named[at].name.figure.amount):
+        name = named[at].name
+        place[at] = (name.rule, name.subject, alike[name.rule, name.subject])
+        alike[name.rule, name.subject] += 1
+    return {place[at]: each for at, each in enumerate(named)}
+
+
+def compared(
+    before: Sequence[SnapshotFinding],
+    after: Sequence[SnapshotFinding],
+    little_before: Sequence[SnapshotFinding] = (),
+    little_after: Sequence[SnapshotFinding] = (),
+) -> FindingsComparison:
+    """Pair the findings of two dumps by rule and subject.
+
+    A finding whose own name the other dump doesn't have is found by the names of the others about the same bytes; else
+    among what the other dump has too little of (:func:`memlens.views.findings.table.compared_with`).
+    """
+    earlier, later, little_earlier, little_later = map(_by_key, (before, after, little_before, little_after))
+    rows: list[ComparedFinding] = []
+    paired: set[int] = set()
+    for names in _of_each(later):
+        mine, found, is_said = _match(names, earlier, little_earlier)
+        if found is not None and is_said:
+            paired.add(found.number)
+        rows.append(_row(mine.name, found, mine))
+    for names in _of_each(earlier):
+        if names[0][1].number not in paired:
+            mine, found, _ = _match(names, later, little_later)
+            rows.append(_row(mine.name, mine, found))
+    # sorting keeps the order of equals
+    return FindingsComparison(sorted(rows, key=lambda row: -abs(row.difference)))
+
+
+def lacking(comparison: FindingsComparison) -> tuple[frozenset[str], frozenset[str]]:
+    """The rules of what is new and of what is gone: what to look for in the earlier dump, and in the later one."""
+    new, gone = (
+        frozenset(row.rule for row in comparison.rows if row.change == change) for change in ("new", "gone")
+    )
+    return new, gone
+
+
+def _of_each(keys: dict[Key, _Named]) -> list[list[tuple[Key, _Named]]]:
+    """The names of each finding, in the order of the findings."""
+    found: dict[int, list[tuple[Key, _Named]]] = defaultdict(list)
+    for key, named in keys.items():
+        found[named.number].append((key, named))
+    return list(found.values())
+
+
+def _match(
+    names: list[tuple[Key, _Named]], said: dict[Key, _Named], little: dict[Key, _Named]
+) -> tuple[_Named, _Named | None, bool]:
+    """The first of a finding's names that the other dump has, what has it there, and whether it is said there."""
+    for key, mine in names:
+        if key in said:
+            return mine, said[key], True
+    key, own = names[0]
+    return own, little.get(key), False
+
+
+def _row(name: FindingName, before: _Named | None, after: _Named | None) -> ComparedFinding:
+    first = 0 if before is None else before.name.figure.amount
+    second = 0 if after is None else after.name.figure.amount
+    change: FindingChange
+    if before is None:
+        change = "new"
+    elif after is None:
+        change = "gone"
+    elif first == second:
+        change = "same"
+    else:
+        change = "grown" if first < second else "shrunk"
+    return ComparedFinding(
+        name.rule, name.title, name.subject, change,
+        before and before.finding, after and after.finding,
+        before and before.name.figure, after and after.name.figure, second - first,
+    )  # fmt: skip
