@@ -158,11 +158,14 @@ export interface FlamePlace {
 
 type HeapTypes = Requests['memlens/heapTypes']['params'];
 
-/** What is looked at in a heap dump: an object, a type, or a group of the dominator tree. */
+/** What is looked at in a heap dump: an object, a type, or a group of one of its trees. */
 export type HeapSelection =
   | { readonly is: 'object'; readonly object: number }
   | { readonly is: 'type'; readonly kind: number }
   | { readonly is: 'group'; readonly group: number };
+
+/** What an object is below: its dominator, or the object from which a root reaches it first. */
+export type HeapTree = NonNullable<Requests['memlens/heapPicture']['params']['tree']>;
 
 /** The state of a heap dump's view. `fileBytes` shows whether the numbers in it are still those of the file. */
 export interface GraphState {
@@ -175,9 +178,11 @@ export interface GraphState {
   through: Requests['memlens/heapPaths']['params']['through'];
   /** References that paths leave out, to see what else keeps something alive. */
   without: Requests['memlens/heapPaths']['params']['without'];
-  /** What the boxes of the dominator tree are grouped by. */
+  /** What boxes and the table of objects are a tree of. */
+  tree: HeapTree;
+  /** What the boxes of the tree are grouped by. */
   grouped: Requests['memlens/heapPicture']['params']['by'];
-  /** Whether rings stand beside the boxes of the dominator tree. */
+  /** Whether rings stand beside these boxes. */
   sunburst: boolean;
   /** The order of the gallery of images. */
   images: Requests['memlens/heapImages']['params']['order'];

@@ -254,22 +254,6 @@ export interface CloseParams {
 }
 
 /**
- * Objects of one type, package or module whose dominators are of one node. `node` is its number as a group.
- *
- * A root that is no object has the type `(roots)`, the node that unreachable objects are below `(unreachable)`.
- */
-export interface CompactNode {
-  node: number;
-  type: Text;
-  objects: number;
-  shallow_bytes: number;
-  retained_bytes: number;
-  children: number;
-  native_bytes: number | null;
-  native_retained_bytes: number | null;
-}
-
-/**
  * Rows `offset … offset + len(rows)` of the `found` ones that contain the search words.
  *
  * `total` is over everything; `grown`, `shrunk`, `same` and `only_before`, `only_after` (nothing on the
@@ -1278,11 +1262,27 @@ export interface Group {
 
 /** A group of a tree, those from the root down to it, and the largest of its objects. */
 export interface GroupAnswer {
-  node: CompactNode;
+  node: GroupNode;
   name: FlameName | null;
-  path: CompactNode[];
+  path: GroupNode[];
   largest: ObjectRow[];
   fitting: number | null;
+}
+
+/**
+ * Objects of one type, package or module that are below one node of a tree. `node` is its number as a group.
+ *
+ * A root that is no object has the type `(roots)`, the node that unreachable objects are below `(unreachable)`.
+ */
+export interface GroupNode {
+  node: number;
+  type: Text;
+  objects: number;
+  shallow_bytes: number;
+  total_bytes: number;
+  children: number;
+  native_bytes: number | null;
+  native_total_bytes: number | null;
 }
 
 /** A group of the dominator tree of a heap dump, by its number. */
@@ -1440,7 +1440,7 @@ export interface HeapBookmark {
   name: Text;
   objects: number;
   shallow_bytes: number;
-  retained_bytes: number;
+  retained_bytes: number | null;
 }
 
 /** All bookmarks of a heap dump, in the order in which they were added. */
@@ -1456,21 +1456,27 @@ export interface HeapCutParams {
   without: (OneObject | OneType | OneName)[];
 }
 
-/** What an object dominates, the largest first; None for what no object does. */
+/** What is below an object in a tree, the largest first; None for what is below none. */
 export interface HeapDominatedParams {
   snapshot: string;
   object: number | null;
   filter: string;
   offset: number;
   limit: number;
+  tree?: 'dominators' | 'paths';
 }
 
-/** Objects `offset` and on of `total`; `contained` says which fit the filter, None without one. */
+/**
+ * Objects `offset` and on of `total`; `contained` says which fit the filter, None without one.
+ *
+ * `total_bytes` are those of each and of everything below it; None for dominators, where that is what it retains.
+ */
 export interface HeapDominatedResult {
   rows: ObjectRow[];
   offset: number;
   total: number;
   contained: boolean[] | null;
+  total_bytes: number[] | null;
 }
 
 /** What is wasted in what an object retains, or all objects of a type or a group. */
@@ -1482,10 +1488,11 @@ export interface HeapFindingsParams {
 }
 
 /**
- * A group of the dominator tree by its number; `group` is the same wherever else it is asked about.
+ * A group of a tree by its number; `group` is the same wherever else it is asked about.
  *
- * A number has the tree and the node in it: that of node `n` of the trees by type, package and module is `n`,
- * `2**32 + n` and `2 * 2**32 + n`. Node 0 is the root.
+ * A number has the tree and the node in it: that of node `n` of the trees of dominators by type, package and module
+ * is `n`, `2**32 + n` and `2 * 2**32 + n`; those of the trees of shortest paths follow, from `3 * 2**32`.
+ * Node 0 is the root.
  */
 export interface HeapGroupParams {
   snapshot: string;
@@ -1531,11 +1538,12 @@ export interface HeapMomentsParams {
   filter: string;
 }
 
-/** An object by its number; the answer has its group of the tree grouped `by`. */
+/** An object by its number; the answer has its group of the `tree` grouped `by`. */
 export interface HeapObjectParams {
   snapshot: string;
   object: number;
   by: 'module' | 'package' | 'type';
+  tree?: 'dominators' | 'paths';
 }
 
 /** The objects that fit a filter; of the type `kind` and in the `group` of the compact tree that are given. */
@@ -1544,7 +1552,7 @@ export interface HeapObjectsParams {
   filter: string;
   kind: number | null;
   group: number | null;
-  order: 'distance' | 'native' | 'native_retained' | 'object' | 'retained' | 'shallow';
+  order: 'distance' | 'native' | 'native_retained' | 'object' | 'retained' | 'shallow' | 'total';
   reverse: boolean;
   offset: number;
   limit: number;
@@ -1595,7 +1603,7 @@ export interface HeapPathsParams {
 }
 
 /**
- * A part of the dominator tree by type, package or module, as `memlens/flame` has it; `search` is a filter.
+ * A part of a tree by type, package or module, as `memlens/flame` has it; `search` is a filter.
  *
  * Marked are the groups with objects that fit it, and are of the type `kind` where that is given.
  */
@@ -1609,6 +1617,7 @@ export interface HeapPictureParams {
   snapshot: string;
   by: 'module' | 'package' | 'type';
   kind: number | null;
+  tree?: 'dominators' | 'paths';
 }
 
 /** More of what an object refers to, of what refers to it, or of what it contains as a collection. */
@@ -1670,7 +1679,7 @@ export interface HeapStackParams {
   limit: number;
 }
 
-/** A part of the dominator tree of a heap dump, `[x0, x1]` in shares of the whole. */
+/** A part of a tree of a heap dump, `[x0, x1]` in shares of the whole. */
 export interface HeapSvgParams {
   snapshot: string;
   form: 'icicle' | 'sunburst';
@@ -1678,6 +1687,7 @@ export interface HeapSvgParams {
   x0: number;
   x1: number;
   theme: 'dark' | 'light';
+  tree?: 'dominators' | 'paths';
 }
 
 /** The threads, those first that retain most; with a filter those that hold objects which fit it. */
@@ -2248,6 +2258,7 @@ export interface ObjectsAnswer {
   offset: number;
   total: number;
   shallow_bytes: number;
+  total_bytes: number[] | null;
 }
 
 /**

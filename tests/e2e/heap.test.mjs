@@ -401,26 +401,48 @@ test('a dump is saved without its values and names, and opens with the names tha
   await vscode.runCommand('View: Close All Editors');
 });
 
-test('the dominators of a Java dump are grouped by package as well', async () => {
+/** The widest box of a name is as wide as the largest group that the command line prints in the same tree. */
+async function isAsWide(name, ...options) {
+  const { groups } = await vscode.memlens('flame', 'sessions.hprof.zst', '--group', 'package', ...options);
+  const size = (each) => each.retained_bytes ?? each.total_bytes;
+  const largest = Math.max(...groups.filter(({ type }) => type === name).map(size));
+  await drawn();
+  const surface = await view.locator('.flame-surface').boundingBox();
+  const widest = Math.max(...(await boxes()).filter((box) => box.name === name).map(({ width }) => width));
+  assert.ok(Math.abs(widest - (surface.width * largest) / size(groups[0])) < 3, `${widest}`);
+  return largest;
+}
+
+test('the trees of a Java dump, of dominators and of shortest paths, are grouped by package as well', async () => {
   await vscode.openFile('sessions.hprof.zst');
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
   await drawn();
   await view.more('Group by package');
-  const { groups } = await vscode.memlens('flame', 'sessions.hprof.zst', '--group', 'package');
-  const retained = Math.max(
-    ...groups.filter(({ type }) => type === 'shop').map((each) => each.retained_bytes),
-  );
   await until(async () => (await boxes()).some(({ name }) => name === 'shop'), 'packages are drawn');
-  await drawn();
-  const surface = await view.locator('.flame-surface').boundingBox();
-  const widest = Math.max(...(await boxes()).filter(({ name }) => name === 'shop').map(({ width }) => width));
-  assert.ok(Math.abs(widest - (surface.width * retained) / groups[0].retained_bytes) < 3, `${widest}`);
+  await isAsWide('shop');
   await clickBox('shop');
   await view.locator('.heap-details .panel-name', { hasText: /^shop$/ }).waitFor();
   assert.match(await view.text('.heap-details'), /Session/);
   await vscode.screenshot('heap-by-package');
-  await view.locator('.heap-icicle select').selectOption('type');
+  // the class is a root, and what its map holds is below it; the icicle and the table show the same tree
+  const pictures = await view.locator('.heap-icicle').getAttribute('data-pictures');
+  await view.more('Shortest paths');
+  await until(
+    async () => (await view.locator('.heap-icicle').getAttribute('data-pictures')) !== pictures,
+    'shortest paths are drawn',
+  );
+  const total = await isAsWide('java.util', '--tree', 'paths');
+  await clickBox('java.util');
+  await view.locator('.heap-details', { hasText: 'Reached through' }).waitFor();
+  assert.match(await view.text('.heap-details'), new RegExp(`Total\\s+${(total / 2 ** 20).toFixed(2)} MiB`));
+  await view.pane('Dominators');
+  await view.locator('[id=pane-dominators] .grid-head', { hasText: 'Total' }).waitFor();
+  await vscode.screenshot('heap-shortest-paths');
+  assert.equal(await view.locator('.heap-bar select[aria-label="Tree"]').inputValue(), 'paths');
+  await view.locator('.heap-icicle select[aria-label="Tree"]').selectOption('dominators');
+  await view.locator('[id=pane-dominators] .grid-head', { hasText: 'Total' }).waitFor({ state: 'detached' });
+  await view.locator('.heap-icicle select[aria-label="Group the tree"]').selectOption('type');
   await until(
     async () => (await boxes()).some(({ name }) => /Sessions\$Session$/.test(name)),
     'types are drawn',

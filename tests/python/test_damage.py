@@ -45,6 +45,7 @@ from memlens.views.ahead import artefacts_of
 from memlens.views.findings.ahead import headline
 from memlens.views.flame.graph import FIRST_FLAME
 from memlens.views.graph.reach import HELD_DISTANCES
+from memlens.views.graph.shortest import SHORTEST_PATHS
 from memlens.views.graph.together import TOGETHER
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -67,6 +68,7 @@ def made(request: pytest.FixtureRequest, cache: Cache) -> Path:
             snapshot.ask(first_flame)
         else:
             TOGETHER.write(snapshot)
+            SHORTEST_PATHS.write(snapshot)
         snapshot.ask(lambda asked: headline(asked, None))
         snapshot.ask(Snapshot.work_in_background)
         snapshot.ask(lambda asked: tables.fill(asked, quiet))

@@ -2,6 +2,7 @@
 
 import itertools
 import mmap
+import random
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from tests.python.graphs import (
 )
 
 from memlens.kernels.base.work import Work
-from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, together, tree
+from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, shortest, together, tree
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.graph.paths import PathSearch
@@ -261,6 +262,35 @@ def test_distances() -> None:
         assert found == _distances(graph)
 
 
+def test_the_tree_of_shortest_paths() -> None:
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        roots = random.Random(seed).sample(graph.roots, len(graph.roots))
+        order, parent = np.empty((2, len(graph.edges)), np.uint32)
+        asked = (*graph.columns(), RETAINS, np.array(roots, np.uint32), order, parent)
+        reached = shortest.first_found(*asked, Work())
+        above: dict[int, int | None] = dict.fromkeys(roots)
+        for item in (expected := list(above)):
+            for target in graph.strong(item):
+                if target not in above:
+                    above[target] = item
+                    expected.append(target)
+        assert order[:reached].tolist() == expected
+        assert [None if item == kernel.NONE else item for item in parent.tolist()] == [
+            above.get(item) for item in graph.objects
+        ]
+        total = np.empty(len(graph.edges), np.uint64)
+        shortest.sum_below(order[:reached], parent, np.array(graph.shallow, np.uint64), total)
+        sums = list(graph.shallow)
+        for item in reversed(expected):
+            if (holder := above[item]) is not None:
+                sums[holder] += sums[item]
+        assert total.tolist() == sums
+    work = Work()
+    work.stop()
+    assert shortest.first_found(*asked, work) is None
+
+
 def test_distances_through_more_kinds_of_references() -> None:
     shortened = 0
     for seed in SEEDS[:500]:
@@ -376,15 +406,16 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             reached = np.array(chosen, np.uint32)[distance[chosen] != kernel.NONE]
             # if unreachable objects count as holders, less is dominated
             begin, member = _dominated(above, len(graph.edges), seed % 3)
-            work = Work()
+            work, marks = Work(), np.zeros(len(graph.shallow), np.uint8)
             found = freed.retained_by(
                 start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
-                np.array(graph.shallow, np.uint64), native, reached, work,
+                np.array(graph.shallow, np.uint64), native, reached, marks, work,
             )  # fmt: skip
             assert found is not None
             count, total, outside = found
             expected = graph.reached(graph.roots) - graph.reached(graph.roots, frozenset(chosen))
             assert count == len(expected), (seed, every)
+            assert set(np.flatnonzero(marks).tolist()) == expected, (seed, every)
             assert total == sum(graph.shallow[item] for item in expected), (seed, every)
             assert outside == (sum(native[list(expected)].tolist()) if len(native) else 0), (seed, every)
             more.add(count - len(reached))
@@ -401,7 +432,7 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
     begin = np.append(start, objects - 1).astype(np.uint32)
     columns = (
         start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, target,
-        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32),
+        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32), np.empty(0, np.uint8),
     )  # fmt: skip
     work = Work()
     assert freed.retained_by(*columns, work) == (objects, objects, 0)

@@ -105,6 +105,28 @@ def test_flame_is_the_dominator_tree(path: Path, capfd: pytest.CaptureFixture[st
     assert "(synthetic);Window;Array;Order 2000" in stacks
 
 
+def test_flame_is_the_tree_of_shortest_paths_on_demand(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    cache = ("--cache-dir", path.parent / "cache")
+    groups = json.loads(printed(capfd, "flame", path, "--tree", "paths", "--json", *cache))["groups"]
+    whole = sum(node["self_size"] for node in shop().nodes)
+    assert (groups[0]["type"], groups[0]["total_bytes"]) == ("(synthetic)", whole)
+    assert all("retained_bytes" not in row for row in groups)
+    text = printed(capfd, "flame", path, "--tree", "paths", *cache).splitlines()
+    assert text[0].split() == ["total", "shallow", "objects", "share"]
+    assert len(text) == len(groups) + 1
+    stacks = printed(capfd, "flame", path, "--tree", "paths", "--folded", *cache).splitlines()
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in stacks) == whole
+    for of in ("dominators", "sunburst"):
+        picture = printed(capfd, "picture", path, "--of", of, "--tree", "paths", *cache)
+        assert "shortest paths from roots by type" in picture
+    for option, said in [
+        (("--bottom-up",), "--bottom-up is for allocations"),
+        (("--filter", "x"), "--filter is"),
+    ]:
+        assert main(["flame", str(path), "--tree", "paths", *option, *map(str, cache)]) == 1
+        assert said in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("option", [("--value", "live"), ("--bottom-up",), ("--filter", "x")])
 def test_options_for_allocations_are_refused(
     option: tuple[str, ...], path: Path, capfd: pytest.CaptureFixture[str]

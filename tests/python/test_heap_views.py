@@ -4,7 +4,9 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Collection, Iterable
+from contextlib import closing
 from pathlib import Path
+from typing import cast
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -16,21 +18,26 @@ from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 
 from memlens.cli import dominators as printed
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, CancelledError
 from memlens.export.pictures.sunburst import sunburst
+from memlens.kernels.base.work import Work
 from memlens.kernels.graph import largest
 from memlens.model.frames import USER
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
+from memlens.store.artefacts import write_columns
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import filters, halves, listing, together
+from memlens.views.graph import filters, halves, listing, shortest, together
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
-from memlens.views.graph.dominators import GroupNames, dominator_tree, fitting_by_group, group
+from memlens.views.graph.dominators import GroupNames, drawn_tree, fitting_by_group, group
 from memlens.views.graph.groupings import (
+    DOMINATORS,
+    Form,
     Grouping,
+    HeapTree,
     group_of,
     grouped_tree,
     is_in,
@@ -47,7 +54,8 @@ from memlens.views.graph.path_tree import merged_tree
 from memlens.views.graph.paths import paths
 from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
-from memlens.views.graph.rows import type_names
+from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.graph.shortest import SHORTEST_PATHS
 from memlens.views.graph.together import TOGETHER, is_known, retained_by_type
 from memlens.views.graph.types import figures_of, instances_of
 from memlens.views.graph.types import types as types_listed
@@ -313,7 +321,8 @@ def test_invalid_filters_are_refused(small: Snapshot, text: str, message: str) -
 
 
 def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small: Snapshot) -> None:
-    tree = dominator_tree(small)
+    tree = drawn_tree(small)
+    assert tree.form == DOMINATORS
     assert tree.inclusive[0].tolist() == small.compact.retained.tolist()
     assert tree.ends[0].tolist() == small.compact.shallow.tolist()
     found = tree.search("detached")
@@ -338,28 +347,34 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
 
 
 _FIXTURES = Path(__file__).parent.parent / "fixtures" / "heap"
-GROUPED_DUMPS = (_FIXTURES / "sessions.hprof.zst", _FIXTURES / "sessions.gcdump", JAVA)
+CHROME = DATA / "heap" / "v8" / "cdmcp_heap-1.heapsnapshot.zst"
+GROUPED_DUMPS = (_FIXTURES / "sessions.hprof.zst", _FIXTURES / "sessions.gcdump", JAVA, CHROME)
 
 
 @pytest.mark.parametrize("path", [pytest.param(each, id=each.name) for each in GROUPED_DUMPS])
 @pytest.mark.parametrize("by", ["type", "package", "module"])
-def test_every_level_is_grouped_by_what_was_asked_for(path: Path, by: Grouping, opened: Opened) -> None:
+@pytest.mark.parametrize("tree_of", ["dominators", "paths"])
+def test_every_level_is_grouped_by_what_was_asked_for(
+    path: Path, by: Grouping, tree_of: HeapTree, opened: Opened
+) -> None:
     if not path.is_file():
         pytest.skip("needs a real heap dump")
-    snapshot = opened(path)
+    snapshot, form = opened(path), Form(by, tree_of)
     if by == "module" and not graph_of(snapshot.info).has_modules:
         with pytest.raises(BadRequestError, match="modules"):
-            grouped_tree(snapshot, by)
+            grouped_tree(snapshot, form)
         return
-    stored, tree = snapshot.objects, grouped_tree(snapshot, by)
+    stored, tree = snapshot.objects, grouped_tree(snapshot, form)
     keys, names = keys_of_types(snapshot, by)
-    key_of, dominator_of = keys[stored.type].tolist(), stored.dominator.tolist()
+    key_of, dominator_of, totals = keys[stored.type].tolist(), stored.dominator.tolist(), stored.retained
+    if tree_of == "paths":
+        dominator_of, totals = _first_found(snapshot)
     has_root = int(snapshot.compact.type[0]) != NEVER
     is_lost = (stored.distance == NEVER).tolist()
     paths_of: dict[int, tuple[int, ...]] = {}
 
     def path_of(number: int) -> tuple[int, ...]:
-        """The keys of an object's dominators, outermost first, and its own."""
+        """The keys of what an object is below, outermost first, and its own."""
         chain = []
         while number not in paths_of and dominator_of[number] != NEVER:
             chain.append(number)
@@ -375,15 +390,15 @@ def test_every_level_is_grouped_by_what_was_asked_for(path: Path, by: Grouping, 
     members: dict[tuple[int, ...], list[int]] = {}
     for number in range(len(key_of)):
         members.setdefault(path_of(number), []).append(number)
-    groups = {group_of(snapshot, each[0], by): (chain, each) for chain, each in members.items()}
+    groups = {group_of(snapshot, each[0], form): (chain, each) for chain, each in members.items()}
     assert len(groups) == len(members) == np.count_nonzero(tree.objects)
     for number, (chain, each) in groups.items():
         found, node = located(snapshot, number)
-        assert (found, tree.name(node)) == (by, names[chain[-1]])
+        assert (found, tree.name(node)) == (form, names[chain[-1]])
         assert int(tree.objects[node]) == len(each)
         assert int(tree.shallow[node]) == int(stored.shallow[each].sum())
-        assert int(tree.retained[node]) == int(stored.retained[each].sum())
-    drawn = dominator_tree(snapshot, by)
+        assert int(tree.total[node]) == int(totals[each].sum())
+    drawn = drawn_tree(snapshot, form)
     largest = sorted(groups, key=lambda each: len(groups[each][1]))[-20:]
     for number in largest:
         assert np.flatnonzero(is_in(snapshot, number)).tolist() == groups[number][1]
@@ -395,16 +410,73 @@ def test_every_level_is_grouped_by_what_was_asked_for(path: Path, by: Grouping, 
         assert answer.node.node == number
         assert not answer.path or answer.path[-1].node == number
         assert len(answer.path) == len(drawn.path(located(snapshot, number)[1]))
-    assert drawn.inclusive[0].tolist() == tree.retained.tolist()
+    assert drawn.inclusive[0].tolist() == tree.total.tolist()
     assert drawn.ends[0].tolist() == tree.shallow.tolist()
     kind = int(stored.type[groups[largest[-1]][1][0]])
     marked = drawn.marked("", kind)
     having = {
-        located(snapshot, group_of(snapshot, each, by))[1] for each in instances_of(snapshot, kind).tolist()
+        located(snapshot, group_of(snapshot, each, form))[1] for each in instances_of(snapshot, kind).tolist()
     }
-    assert set(marked.nodes.tolist()) == {node for node in having if tree.retained[node] > 0}
+    assert set(marked.nodes.tolist()) == {node for node in having if tree.total[node] > 0}
     with pytest.raises(BadRequestError, match="no group"):
-        group(snapshot, number_of(by, len(tree.key)), "")
+        group(snapshot, number_of(form, len(tree.key)), "")
+
+
+def test_the_tree_of_a_large_dump_is_kept_in_its_archive(
+    small: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortest, "KEPT_FROM", 0)
+    assert not shortest.take(small)
+    small.work.stop()
+    with pytest.raises(CancelledError):
+        shortest.prepare(small)
+    path = SHORTEST_PATHS.path(small.archive)
+    assert not path.exists()
+    small.work = Work()
+    shortest.prepare(small)
+    assert 0.3 < small.work.fraction <= 1
+    assert not shortest.is_ready(small), "another thread asks"
+    assert shortest.take(small)
+    mapped = shortest.shortest_paths(small)
+    assert not mapped.total.flags.owndata
+    with closing(Snapshot.open(small.archive)) as again:
+        monkeypatch.setattr(shortest, "KEPT_FROM", 1000)
+        SHORTEST_PATHS.drop(small.archive)
+        for column, made in zip(mapped, shortest.shortest_paths(again), strict=True):
+            assert column.tolist() == made.tolist()
+        SHORTEST_PATHS._replace(make=lambda _, to, __: write_columns(to, {}, [])).write(again)
+    monkeypatch.setattr(shortest, "KEPT_FROM", 0)
+    with closing(Snapshot.open(small.archive)) as other:
+        assert not shortest.take(other), "its columns are others"
+        assert not path.exists()
+
+
+def _first_found(snapshot: Snapshot) -> tuple[list[int], Numbers]:
+    """By object: what it is below in the tree of shortest paths, and the bytes of it and of everything below it."""
+    stored, follows, root = snapshot.references, followed(snapshot), snapshot.graph_names.root
+    start, target = stored.start.tolist(), stored.target.tolist()
+    is_followed = follows[stored.kind].tolist()
+    above: dict[int, int] = dict.fromkeys(entries(snapshot).tolist(), NEVER)
+    # a root that stands for everything has all other roots below it, and what is unreachable
+    stands_for_all = int(snapshot.compact.type[0]) != NEVER
+    if root is not None:
+        others = dict.fromkeys(above.keys() - {root}, root if stands_for_all else NEVER)
+        above = {root: NEVER, **dict(sorted(others.items()))}
+    for item in (order := list(above)):
+        for at in range(start[item], start[item + 1]):
+            if is_followed[at] and target[at] not in above:
+                above[target[at]] = item
+                order.append(target[at])
+    totals = snapshot.objects.shallow.astype(np.int64)
+    assert set(order) == set(np.flatnonzero(snapshot.objects.distance != NEVER).tolist())
+    for item in range(len(totals)):
+        if item not in above:
+            above[item] = root if stands_for_all and root is not None else NEVER
+            order.append(item)
+    for item in reversed(order):
+        if above[item] != NEVER:
+            totals[above[item]] += totals[item]
+    return [above[item] for item in range(len(totals))], totals
 
 
 def _without(graph: SmallGraph, sources: Collection[int], targets: Collection[int]) -> int:
@@ -423,7 +495,7 @@ def test_rings_in_a_file_have_their_names_along_them(opened: Opened, tmp_path: P
         heap.edge(3, "property", f"large{number}", large)
     path = tmp_path / "rings.heapsnapshot"
     path.write_bytes(heap.data())
-    picture = ET.fromstring(sunburst(dominator_tree(opened(path)), "Rings").document("light"))
+    picture = ET.fromstring(sunburst(drawn_tree(opened(path)), "Rings").document("light"))
     lines = {each.get("id"): each.get("d", "") for each in picture.iter(f"{SVG}path") if each.get("id")}
     named = {each.text: lines[each.get("href", "")[1:]] for each in picture.iter(f"{SVG}textPath")}
     assert {"Map<a & b>", "Value"} <= set(named)
@@ -713,6 +785,16 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     assert answers["heapCut"]["freed_bytes"] >= 0
     with pytest.raises(RpcError, match="no object number"):
         server.request("memlens/heapObject", {**about, "object": 10**6, "by": "type"})
+    of_paths = {**about, "tree": "paths"}
+    assert server.request("memlens/heapPicture", {**of_paths, **questions["heapPicture"]})["geometry"]
+    top = server.request("memlens/heapDominated", {**of_paths, **questions["heapDominated"]})
+    assert top["total_bytes"] == [sum(node["self_size"] for node in small_heap().nodes)]
+    found = server.request("memlens/heapObject", {**of_paths, "object": 3, "by": "type"})["group"]
+    assert found >= 3 * 2**32
+    listed = {**about, "filter": "", "kind": None, "group": found, "order": "total", "reverse": False, **page}
+    answer = server.request("memlens/heapObjects", listed)
+    assert 3 in [row["object"] for row in answer["rows"]]
+    assert answer["total_bytes"] == sorted(answer["total_bytes"], reverse=True)
 
 
 def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
@@ -730,7 +812,7 @@ def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
     assert objects.dominator.tolist() == [NEVER, 0, 1, NEVER, 3]
     assert int(compact.retained[0]) == 190
     below = [group(snapshot, number, "") for number in range(1, int(compact.last[0]))]
-    assert [(each.node.type.text, each.node.retained_bytes) for each in below] == [
+    assert [(each.node.type.text, each.node.total_bytes) for each in below] == [
         ("[.NET Roots]", 130),
         ("(unreachable)", 60),
     ]
@@ -739,7 +821,7 @@ def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
 @has_java
 def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     snapshot = opened(JAVA)
-    found, tree, compact = overview(snapshot), dominator_tree(snapshot), snapshot.compact
+    found, tree, compact = overview(snapshot), drawn_tree(snapshot), snapshot.compact
     last = int(compact.last[0]) - 1
     assert found.unreachable_bytes > 0
     assert int(compact.retained[last]) == found.unreachable_bytes
@@ -768,7 +850,7 @@ def test_a_package_is_the_programs_if_half_of_its_bytes_are(opened: Opened) -> N
 @has_java
 def test_unreachable_objects_are_a_group_of_the_printed_tree(opened: Opened) -> None:
     snapshot = opened(JAVA)
-    root, *groups = printed.dominator_tree(snapshot).groups
+    root, *groups = cast("list[printed.DominatorGroup]", printed.printed_tree(snapshot).groups)
     lost = overview(snapshot).unreachable_bytes
     assert (root.type, root.retained_bytes) == ("(roots)", overview(snapshot).shallow_bytes)
     assert [(row.type, row.retained_bytes) for row in groups if row.type[0] == "("] == [

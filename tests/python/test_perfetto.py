@@ -19,6 +19,7 @@ from memlens.model.graph import Graph
 from memlens.store.snapshot import Snapshot
 from memlens.units import dimensions
 from memlens.views.findings.ahead import findings, headline
+from memlens.views.graph.groupings import Form, grouped_tree
 from memlens.views.graph.threads import threads
 
 NORMAL, ARRAY, CLASS, WEAK, PHANTOM = 1, 4, 5, 9, 11
@@ -358,3 +359,71 @@ def test_traces_are_told_from_profiles_which_are_protocol_buffers_too(tmp_path: 
     profile = Builder(("space", "bytes"))
     with plain_source(tmp_path / "x", encode(profile.message), tmp_path) as source:
         assert recognised(source) == "pprof"
+
+
+FLAMEGRAPHS: dict[str, tuple[dict[str, Any], list[tuple[str, str, int, int, int, int]]]] = {
+    # heap_graph_for_aggregation.textproto: of a class below itself Perfetto makes one node
+    "aggregation": (
+        {
+            "roots": [{"objects": [1, 4], "kind": 2}],
+            "types": [kind(1, "A", size=100), kind(2, "B", size=1000), kind(3, "java.lang.String")],
+            "objects": [
+                {"id": 1, "type": 1, "targets": [2, 3]}, {"id": 2, "type": 1, "targets": [5]},
+                {"id": 3, "type": 2}, {"id": 4, "type": 3, "size": 666}, {"id": 5, "type": 3, "size": 10000},
+            ],
+        },
+        [
+            ("", "A", 2, 200, 4, 11200), ("A", "java.lang.String", 1, 10000, 1, 10000),
+            ("A", "B", 1, 1000, 1, 1000), ("", "java.lang.String", 1, 666, 1, 666),
+        ],
+    ),
+    # heap_graph_branching.textproto; of its two branches heap_graph_flamegraph_focused.out has the left one
+    "branching": (
+        {
+            "roots": [{"objects": [1], "kind": 5}],
+            "types": [
+                kind(number, name)
+                for number, name in enumerate(
+                    ("RootNode", "LeftChild0", "LeftChild1", "RightChild0", "RightChild1"), 1
+                )
+            ],
+            "objects": [
+                {"id": 1, "type": 1, "size": 100, "targets": [2, 4]},
+                {"id": 2, "type": 2, "size": 200, "targets": [3]}, {"id": 3, "type": 3, "size": 400},
+                {"id": 4, "type": 4, "size": 800, "targets": [5]}, {"id": 5, "type": 5, "size": 1600},
+            ],
+        },
+        [("RootNode", "LeftChild0", 1, 200, 2, 600), ("LeftChild0", "LeftChild1", 1, 400, 1, 400)],
+    ),
+}  # fmt: skip
+"""Graphs of Perfetto's own tests, and rows of the flame graphs that it expects of them: parent, name, objects and bytes
+of the node, and of it with everything below it.
+"""
+
+
+@pytest.mark.parametrize("name", FLAMEGRAPHS)
+def test_shortest_paths_are_perfettos_flame_graph(
+    name: str, tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    graph, expected = FLAMEGRAPHS[name]
+    path = tmp_path / "flame.perfetto-trace"
+    objects = [{**each, "fields": [1] * len(each.get("targets", []))} for each in graph["objects"]]
+    path.write_bytes(trace([graph_packet(**{**graph, "objects": objects}, field_names=names("Node.next"))]))
+    tree = grouped_tree(opened(path), Form("type", "paths"))
+    called = ["", *(tree.name(node).text for node in range(1, len(tree.key)))]
+    parents = tree.parent.tolist()
+    # the node that a node is a part of, if those of a class below itself are one
+    part_of = list(range(len(called)))
+    for node in range(1, len(called)):
+        if called[parents[node]] == called[node]:
+            part_of[node] = part_of[parents[node]]
+    below = tree.objects.astype(int).tolist()
+    for node in range(len(called) - 1, 0, -1):
+        below[parents[node]] += below[node]
+    found = []
+    for node in sorted(set(part_of) - {0}):
+        parts = [each for each, whole in enumerate(part_of) if whole == node]
+        own = [int(column[parts].sum()) for column in (tree.objects, tree.shallow)]
+        found.append((called[parents[node]], called[node], *own, below[node], int(tree.total[node])))
+    assert set(expected) <= set(found)
+    assert len(found) == {"aggregation": 4, "branching": 5}[name]

@@ -272,7 +272,7 @@ def test_every_example_runs_and_every_column_is_described(
                 "OSGi",
                 "Eclipse",
                 "nothing reads",
-                "frame of the page",
+                "the frame of the page",
             )
         ):
             assert answer.rows, example.title

@@ -31,7 +31,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.graph import paths as path_search
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths
-from memlens.views.graph.retained import compact_nodes, retained_by
+from memlens.views.graph.retained import group_nodes, retained_by
 from memlens.views.graph.types import instances, types
 
 HEAP = DATA / "heap"
@@ -445,7 +445,7 @@ def test_a_chain_of_a_million_objects(tmp_path: Path, opened: Callable[[Path], S
     assert answer.paths[0].length == count - 2
     assert answer.paths[0].left_out == count - 2 - 1_000
     assert len(answer.paths[0].steps) == 1_000
-    assert compact_nodes(snapshot, np.array([0]))[0].retained_bytes == 8 * count
+    assert group_nodes(snapshot, np.array([0]))[0].total_bytes == 8 * count
 
 
 def test_answers_agree_with_brute_force(
@@ -515,11 +515,11 @@ def test_answers_agree_with_brute_force(
             assert [each.object for each in listed] == sorted(each.object for each in listed)
             assert len(listed) == row.count
             assert sum(each.shallow_bytes for each in listed) == row.shallow_bytes
-        groups = compact_nodes(snapshot, np.arange(len(snapshot.compact.objects)))
+        groups = group_nodes(snapshot, np.arange(len(snapshot.compact.objects)))
         for group in groups[1:]:
             members = np.flatnonzero(snapshot.objects.group == group.node)
             assert len(members) == group.objects
-            assert int(snapshot.objects.retained[members].sum()) == group.retained_bytes
+            assert int(snapshot.objects.retained[members].sum()) == group.total_bytes
     assert compared > 200
     assert nearest > 20
 

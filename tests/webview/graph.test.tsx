@@ -86,6 +86,7 @@ function contextWith(
     ...{ api, info, filter: '', did, state },
     keep: (part: Partial<GraphState>) => Object.assign(state, part),
     wasteOf: signal(null),
+    tree: signal('dominators'),
     bookmarks: { of: () => undefined, list: signal([]) },
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
@@ -253,6 +254,24 @@ test('rows of the dominator tree that fit the filter, too, are marked', async ()
     (each) => each.querySelectorAll('.badge').length,
   );
   assert.deepEqual(marked, [1, 0]);
+});
+
+test('the table shows the tree of shortest paths with totals, and asks for the other one', async () => {
+  const total = { rows: [row(1, {})], total: 1, contained: null, total_bytes: [3 * MIB] };
+  const context = contextWith({ 'memlens/heapDominated': total });
+  const chosen: unknown[] = [];
+  Object.assign(context, { tree: signal('paths'), showTree: (tree: unknown) => chosen.push(tree) });
+  const pane = dominatorsPane(context);
+  const host = await shown(pane);
+  host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  const lines = String(context.did.pop()).split('\n');
+  // distance, shallow, total, share, retained
+  assert.deepEqual(lines[1]?.split('\t').slice(1, 6), ['3', '40 B', '3 MiB', '75.0%', '1.00 MiB']);
+  const select = host.querySelector('select');
+  assert.equal(select?.value, 'paths');
+  select.value = 'dominators';
+  select.dispatchEvent(new Event('change', { bubbles: true }));
+  assert.deepEqual(chosen, ['dominators']);
 });
 
 test('a table that takes long says so, can be given up and be asked for again', async () => {
@@ -687,6 +706,15 @@ test('what is wasted in what something retains is looked for at a press, and by 
   item.querySelector<HTMLElement>('.finding-copy')?.click();
   assert.equal(context.did.pop(), '**σ <b>:** 2 λ, 4 KiB.');
   inspector.dispose();
+});
+
+test('a type leads to what refers to its instances, whatever it is called', () => {
+  const context = contextWith({});
+  Object.assign(context, { showObjects: (shown: unknown) => context.did.push(shown) });
+  const entries = selectionMenu(context, { is: 'type', kind: 1 }, "Σ'); DROP");
+  entries.find((entry) => entry?.text === t('Show Referrers'))?.run();
+  const sql = "SELECT *\nFROM referrers_by_type('Σ''); DROP')\nLIMIT 100;";
+  assert.deepEqual(context.did, [{ kind: 'query', number: 0, sql }]);
 });
 
 test('bookmarks: rows lead to what they keep, and what is selected has its note in the details', async () => {

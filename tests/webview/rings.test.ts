@@ -116,23 +116,35 @@ test('a saved state is believed as far as it fits the dump', () => {
 });
 
 test('a group is of one tree, and believed where the dump has that tree and so many nodes', () => {
-  for (const by of ['type', 'package', 'module'] as const)
-    for (const node of [0, 7, 2 ** 32 - 2]) assert.deepEqual(located(groupOf(by, node)), { by, node });
-  assert.equal(groupOf('type', 7), 7);
-  assert.equal(located(3 * 2 ** 32).by, undefined);
-  const info = { file_bytes: 10, compact_nodes: 3, has_modules: false } as Parameters<typeof restoreGraph>[0];
-  const restored = (group: number, dump = info): boolean => {
-    const kept = { ...restoreGraph(dump, null), selection: { is: 'group', group } as const };
+  for (const tree of ['dominators', 'paths'] as const)
+    for (const by of ['type', 'package', 'module'] as const)
+      for (const node of [0, 7, 2 ** 32 - 2])
+        assert.deepEqual(located(groupOf({ tree, by }, node)), { tree, by, node });
+  const group = (by: 'type' | 'package' | 'module', node: number): number =>
+    groupOf({ tree: 'dominators', by }, node);
+  const ofPaths = (node: number): number => groupOf({ tree: 'paths', by: 'type' }, node);
+  assert.deepEqual([group('type', 7), ofPaths(7)], [7, 3 * 2 ** 32 + 7]);
+  assert.equal(located(6 * 2 ** 32).by, undefined);
+  const info = { file_bytes: 10, objects: 5, compact_nodes: 3, has_modules: false } as Parameters<
+    typeof restoreGraph
+  >[0];
+  const restored = (number: number, dump = info): boolean => {
+    const kept = { ...restoreGraph(dump, null), selection: { is: 'group', group: number } as const };
     return restoreGraph(dump, kept).selection !== null;
   };
   assert.deepEqual(
-    [groupOf('type', 2), groupOf('package', 2), groupOf('package', 3), groupOf('module', 2), 0.5, -1].map(
-      (group) => restored(group),
+    [group('type', 2), group('package', 2), group('package', 3), group('module', 2), 0.5, -1].map((each) =>
+      restored(each),
     ),
     [true, true, false, false, false, false],
   );
+  assert.deepEqual(
+    [ofPaths(3), ofPaths(6), ofPaths(7)].map((each) => restored(each)),
+    [true, true, false],
+    'there are no more than objects, roots and what they don’t reach',
+  );
   const withModules = { ...info, has_modules: true };
-  assert.ok(restored(groupOf('module', 2), withModules));
+  assert.ok(restored(group('module', 2), withModules));
   const grouped = (dump: typeof info): string =>
     restoreGraph(dump, { ...restoreGraph(dump, null), grouped: 'module' }).grouped;
   assert.deepEqual([grouped(withModules), grouped(info)], ['module', 'type']);

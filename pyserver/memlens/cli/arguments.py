@@ -75,6 +75,10 @@ _PROFILE_VALUE = (
 )
 _DEVICE = "the device (default: the one that the view shows first)"
 _FILTER = "use only the allocations that match this filter, as in the view"
+_TREE = (
+    "for a heap dump: print the tree of its dominators (the default without stacks) or that of the shortest paths from "
+    "roots"
+)
 
 
 def _long_work(command: argparse.ArgumentParser) -> None:
@@ -337,7 +341,7 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     flame = command(
         "flame",
         "Print where memory was allocated as a call tree, or as folded stacks; for a heap dump "
-        "without stacks, the dominator tree in groups.",
+        "without stacks, the dominator tree in groups; with --tree paths the shortest paths from roots.",
     )
     flame.add_argument("file", type=Path)
     flame.add_argument("--device", type=int, metavar="N", help=_DEVICE)
@@ -356,8 +360,9 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     flame.add_argument(
         "--group",
         choices=("type", "package", "module"),
-        help="for a heap dump without stacks: what to group by (default type)",
+        help="for a tree of a heap dump's objects: what to group by (default type)",
     )
+    flame.add_argument("--tree", choices=("dominators", "paths"), help=_TREE)
     add_any_code(flame)
     flame.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     flame.add_argument(
@@ -431,6 +436,8 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     picture.add_argument("--of", choices=("timeline", "flame", "dominators", "sunburst"),
                          help="what to draw (default: a trace's timeline, a profile's flame graph, a heap dump's "
                               "dominators)")  # fmt: skip
+    picture.add_argument("--tree", choices=("dominators", "paths"), default="dominators",
+                         help="for dominators and sunburst: the tree to draw (default dominators)")  # fmt: skip
     picture.add_argument("--by", choices=("line", "function", "module", "category", "file", "size"), default="line",
                          help="what the timeline's areas show (default line)")  # fmt: skip
     picture.add_argument("--value", metavar="V", help="for a flame graph: as in `memlens flame`")

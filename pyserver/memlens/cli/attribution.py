@@ -30,10 +30,16 @@ def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]
 
 def without_stacks(options: argparse.Namespace, *names: str) -> None:
     """Raise :class:`LackingError` if one of some options is given, which a heap dump without stacks can't answer."""
-    for name in names:
-        given = getattr(options, name.removeprefix("--").replace("-", "_"))
-        if given is not None and given is not False and given != "":
-            raise LackingError("graph", "allocation stacks", as_text(name))
+    for name in given(options, *names):
+        raise LackingError("graph", "allocation stacks", as_text(name))
+
+
+def given(options: argparse.Namespace, *names: str) -> list[str]:
+    """Return those of some options that are given."""
+    values = {name: getattr(options, name.removeprefix("--").replace("-", "_")) for name in names}
+    return [
+        name for name, value in values.items() if value is not None and value is not False and value != ""
+    ]
 
 
 def add_any_code(command: argparse.ArgumentParser) -> None:

@@ -56,4 +56,5 @@ def _live(one: PlacedBookmark) -> str:
 
 
 def _sizes(one: HeapBookmark) -> str:
-    return f"{format_bytes(one.retained_bytes)} retained, {format_bytes(one.shallow_bytes)} shallow"
+    retained = "" if one.retained_bytes is None else f"{format_bytes(one.retained_bytes)} retained, "
+    return f"{retained}{format_bytes(one.shallow_bytes)} shallow"

@@ -1,4 +1,7 @@
-"""A heap dump's dominator tree in groups, which ``memlens flame`` prints for dumps without allocation stacks."""
+"""A heap dump's dominators or shortest paths in groups, which ``memlens flame`` prints.
+
+Dominators are printed of dumps without allocation stacks, and either tree where it is asked for.
+"""
 
 from collections.abc import Iterator
 
@@ -8,28 +11,40 @@ from msgspec import Struct
 from memlens.model.info import GraphInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
-from memlens.views.graph.groupings import Grouping, grouped_tree
+from memlens.views.graph.groupings import DOMINATORS, Form, grouped_tree
 
 LEAST_SHARE = 0.01
+_FIGURE = {"dominators": "retained", "paths": "total"}
 
 
-class DominatorGroup(Struct, frozen=True):
-    """Objects of one type, package or module that objects of the same group dominate; ``type`` is what it is called.
+class TreeGroup(Struct, frozen=True):
+    """Objects of one type, package or module below objects of one group; ``type`` is what it is called.
 
-    ``depth`` 0 is the group that holds all others.
+    ``depth`` 0 is the group that all others are below.
     """
 
     type: str
     depth: int
     objects: int
     shallow_bytes: int
+
+
+class DominatorGroup(TreeGroup, frozen=True):
+    """A group of the dominator tree, with what its objects retain."""
+
     retained_bytes: int
 
 
-class DominatorTree(Struct, frozen=True):
-    """The groups that retain at least a hundredth of the total, each before those that it dominates."""
+class PathGroup(TreeGroup, frozen=True):
+    """A group of the tree of shortest paths, with the bytes of its objects and of everything below them."""
 
-    groups: list[DominatorGroup]
+    total_bytes: int
+
+
+class PrintedTree(Struct, frozen=True):
+    """The groups with at least a hundredth of the whole, each before those below it."""
+
+    groups: list[DominatorGroup] | list[PathGroup]
 
 
 def is_without_stacks(info: SnapshotInfo) -> bool:
@@ -37,43 +52,46 @@ def is_without_stacks(info: SnapshotInfo) -> bool:
     return isinstance(info, GraphInfo) and info.allocations is None
 
 
-def dominator_tree(snapshot: Snapshot, by: Grouping = "type") -> DominatorTree:
+def printed_tree(snapshot: Snapshot, form: Form = DOMINATORS) -> PrintedTree:
     """Return the groups that are large enough for a line. Raises :class:`BadRequestError`."""
-    stored = grouped_tree(snapshot, by)
-    least = LEAST_SHARE * int(stored.retained[0])
-    found, todo = [], [(0, 0)]
+    rows = list(_rows(snapshot, form))
+    if form.tree == "paths":
+        return PrintedTree([PathGroup(*row) for row in rows])
+    return PrintedTree([DominatorGroup(*row) for row in rows])
+
+
+def _rows(snapshot: Snapshot, form: Form) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield name, depth, objects, shallow and total bytes of each group that is large enough, depth first."""
+    stored = grouped_tree(snapshot, form)
+    least = LEAST_SHARE * int(stored.total[0])
+    todo = [(0, 0)]
     while todo:
         node, depth = todo.pop()
-        found.append(
-            DominatorGroup(
-                stored.name(node).text, depth, int(stored.objects[node]),
-                int(stored.shallow[node]), int(stored.retained[node]),
-            )
-        )  # fmt: skip
+        figures = (int(column[node]) for column in (stored.objects, stored.shallow, stored.total))
+        yield stored.name(node).text, depth, *figures
         first, last = int(stored.first[node]), int(stored.last[node])
-        large = np.flatnonzero(stored.retained[first:last] >= least)[::-1]
+        large = np.flatnonzero(stored.total[first:last] >= least)[::-1]
         todo += [(first + child, depth + 1) for child in large.tolist()]
-    return DominatorTree(found)
 
 
-def text(tree: DominatorTree) -> Iterator[str]:
-    """Yield an indented line for each group."""
-    whole = tree.groups[0].retained_bytes
-    yield f"{'retained':>11} {'shallow':>11} {'objects':>11} {'share':>6}"
-    for row in tree.groups:
-        share = row.retained_bytes / whole if whole else 0
+def text(snapshot: Snapshot, form: Form = DOMINATORS) -> Iterator[str]:
+    """Yield an indented line for each group that is large enough. Raises :class:`BadRequestError`."""
+    whole = int(grouped_tree(snapshot, form).total[0])
+    yield f"{_FIGURE[form.tree]:>11} {'shallow':>11} {'objects':>11} {'share':>6}"
+    for name, depth, objects, shallow, total in _rows(snapshot, form):
+        share = total / whole if whole else 0
         yield (
-            f"{format_bytes(row.retained_bytes):>11} {format_bytes(row.shallow_bytes):>11} {row.objects:>11,} "
-            f"{share:>6.1%} {' ' * row.depth}{row.type}"
+            f"{format_bytes(total):>11} {format_bytes(shallow):>11} {objects:>11,} "
+            f"{share:>6.1%} {' ' * depth}{name}"
         )
 
 
-def folded(snapshot: Snapshot, by: Grouping = "type") -> Iterator[str]:
+def folded(snapshot: Snapshot, form: Form = DOMINATORS) -> Iterator[str]:
     """Yield a line for each group with bytes of its own: those down to it, joined by semicolons, and the bytes.
 
     Raises :class:`BadRequestError`.
     """
-    stored = grouped_tree(snapshot, by)
+    stored = grouped_tree(snapshot, form)
     paths: dict[int, str] = {}
     rows = zip(stored.parent.tolist(), stored.shallow.tolist(), strict=True)
     for node, (parent, shallow) in enumerate(rows):

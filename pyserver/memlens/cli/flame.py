@@ -1,6 +1,6 @@
 """``memlens flame``: a call tree of one file or of two, as text, JSON or folded stacks.
 
-For a heap dump without stacks, its dominator tree.
+For a heap dump without stacks, or where a tree of its objects is asked for, that of dominators or of shortest paths.
 """
 
 import argparse
@@ -12,12 +12,13 @@ import numpy as np
 
 from memlens.cli import dominators
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, self_words, with_attribution, without_stacks
-from memlens.cli.dominators import DominatorTree
+from memlens.cli.attribution import attribution_of, given, self_words, with_attribution, without_stacks
+from memlens.cli.dominators import PrintedTree
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import KIND_WORDS, format_value
@@ -27,7 +28,7 @@ from memlens.views.compare.sides import Side, side_of
 from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import FlameValue, tree_of
 from memlens.views.flame.tables import FlameFunctionsAnswer, functions
-from memlens.views.graph.groupings import Grouping
+from memlens.views.graph.groupings import Form
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.profile_sets import At, set_at
 from memlens.views.selection.sets import AllocationSet
@@ -46,18 +47,20 @@ def run(options: argparse.Namespace) -> int:
         return _run_difference(options)
     if options.json:
 
-        def answer(snapshot: Snapshot) -> FlameFunctionsAnswer | DominatorTree:
-            if _of_dominators(snapshot, options):
-                return dominators.dominator_tree(snapshot, options.group or "type")
+        def answer(snapshot: Snapshot) -> FlameFunctionsAnswer | PrintedTree:
+            form = _tree_of_objects(snapshot, options)
+            if form is not None:
+                return dominators.printed_tree(snapshot, form)
             return largest_functions(flame_tree(snapshot, options), attribution_of(options))
 
         json_line(with_attribution(options, ask(options, answer)))
         return 0
 
     def lines(snapshot: Snapshot) -> list[str]:
-        if _of_dominators(snapshot, options):
-            whole = dominators.folded if options.folded else _dominators_in_text
-            return list(whole(snapshot, options.group or "type"))
+        form = _tree_of_objects(snapshot, options)
+        if form is not None:
+            whole = dominators.folded if options.folded else dominators.text
+            return list(whole(snapshot, form))
         tree = flame_tree(snapshot, options)
         return list(folded(tree) if options.folded else text_tree(tree, options))
 
@@ -65,18 +68,29 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _of_dominators(snapshot: Snapshot, options: argparse.Namespace) -> bool:
-    """Return whether only dominators can be drawn. Raises LackingError for an option that is about allocations."""
-    if not dominators.is_without_stacks(snapshot.info):
+def _tree_of_objects(snapshot: Snapshot, options: argparse.Namespace) -> Form | None:
+    """Return which tree of a heap dump's objects is printed; None for a call tree of allocations.
+
+    Raises LackingError for an option that is about allocations.
+    """
+    of_allocations = ("--value", "--filter", "--bottom-up", "--by-line", "--any-code", "--device")
+    if options.tree is not None:
+        graph_of(snapshot.info)
+        for name in given(options, *of_allocations):
+            raise BadRequestError(
+                phrase("--tree prints all objects: {option} is for allocations", option=name)
+            )
+    elif not dominators.is_without_stacks(snapshot.info):
         if options.group is not None:
-            raise BadRequestError(phrase("--group is for heap dumps without allocation stacks"))
-        return False
-    without_stacks(options, "--value", "--filter", "--bottom-up", "--by-line", "--any-code", "--device")
-    return True
-
-
-def _dominators_in_text(snapshot: Snapshot, by: Grouping) -> Iterator[str]:
-    return dominators.text(dominators.dominator_tree(snapshot, by))
+            raise BadRequestError(
+                phrase("--group is for trees of objects"),
+                advice=phrase(
+                    "Use --tree dominators or --tree paths with a heap dump that has allocation stacks."
+                ),
+            )
+        return None
+    without_stacks(options, *of_allocations)
+    return Form(options.group or "type", options.tree or "dominators")
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -16,7 +16,8 @@ from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInf
 from memlens.store.models import graph_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.dominators import dominator_tree
+from memlens.views.graph.dominators import drawn_tree, tree_title
+from memlens.views.graph.groupings import Form
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.trace.picture.areas import GroupedBy
 
@@ -70,7 +71,7 @@ def _default(info: SnapshotInfo, options: argparse.Namespace) -> str:
 
 
 def _dominators(snapshot: Snapshot, options: argparse.Namespace, of: str) -> Svg:
-    """Draw the dominator tree grouped by type. Raises :class:`BadRequestError` and ``LackingError``."""
+    """Draw a tree of a heap dump's objects, grouped by type. Raises :class:`BadRequestError` and ``LackingError``."""
     graph_of(snapshot.info)
     if options.filter or options.value is not None or options.bottom_up or options.by_line:
         raise BadRequestError(
@@ -81,9 +82,8 @@ def _dominators(snapshot: Snapshot, options: argparse.Namespace, of: str) -> Svg
             advice=phrase("Use --of flame to draw the allocations of a heap dump that has stacks."),
         )
     draw = flame if of == "dominators" else sunburst
-    return draw(
-        dominator_tree(snapshot), f"{Path(snapshot.info.path).name}: dominators by type, retained bytes"
-    )
+    form = Form("type", options.tree)
+    return draw(drawn_tree(snapshot, form), f"{Path(snapshot.info.path).name}: {tree_title(form)}")
 
 
 def _value(info: SnapshotInfo, options: argparse.Namespace) -> str:

@@ -13,7 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_date, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
-from memlens.views.graph.bookmarks import heap_bookmark_name, heap_bookmarks
+from memlens.views.graph.bookmarks import HeapBookmark, heap_bookmark_name, heap_bookmarks
 from memlens.views.graph.types import types
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
@@ -219,10 +219,14 @@ def _bookmarks(snapshot: Snapshot, info: TimelineInfo) -> Table:
 
 def _heap_bookmarks(snapshot: Snapshot, info: GraphInfo) -> Table:
     rows = [
-        Row([each.note, heap_bookmark_name(each, info.kind), format_bytes(each.retained_bytes)], 0)
+        Row([each.note, heap_bookmark_name(each, info.kind), _retained(each)], 0)
         for each in heap_bookmarks(snapshot).bookmarks
     ]
     return Table("Bookmarks", ["Note", "Of", "Retained"], 0, rows)
+
+
+def _retained(one: HeapBookmark) -> str:
+    return "" if one.retained_bytes is None else format_bytes(one.retained_bytes)
 
 
 def _types(snapshot: Snapshot) -> Table:

@@ -124,6 +124,10 @@ class Snapshot(Uncounted):
         """
         return self._kept.get(key, make)
 
+    def known(self, key: Hashable) -> Any:
+        """What is kept for ``key``; None if that would have to be made."""
+        return self._kept.find(key)
+
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. Raises :class:`ArchiveError` if the archive fails one of its own checks.
 

@@ -8,6 +8,7 @@ from memlens.store.tables.fill import TABLES
 from memlens.views.findings.ahead import FINDINGS
 from memlens.views.flame.graph import FIRST_FLAME
 from memlens.views.graph.reach import HELD_DISTANCES
+from memlens.views.graph.shortest import SHORTEST_PATHS
 from memlens.views.graph.together import TOGETHER
 from memlens.views.trace.picture.viewport import pictures_of
 
@@ -24,6 +25,6 @@ def _of_model(info: SnapshotInfo) -> list[Artefact]:
         case ProfileInfo():
             return []
         case GraphInfo():
-            return [HELD_DISTANCES, TOGETHER]
+            return [HELD_DISTANCES, TOGETHER, SHORTEST_PATHS]
         case _:
             assert_never(info)

@@ -12,6 +12,7 @@ import { Latest } from '../base/latest';
 import { css, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
 import { Chart } from '../widgets/chart';
+import { Done } from '../widgets/done';
 import { Island } from '../widgets/island';
 import { factsOf, findBox, type BoxFacts, type BoxKey } from './boxes';
 import { bounded, covers, requestFor, WHOLE, type FlameCamera, type FlameRequest } from './camera';
@@ -88,8 +89,9 @@ export class FlamePlot {
     <div class="flame-plot" hidden={hidden} {...(this.stale.value && { 'aria-busy': true })}>
       <Island of={this.surface} />
       {this.stale.value && (
-        <p class="flame-stale" role="status">
-          {t('Updating…')}
+        <p class="flame-stale">
+          <span role="status">{t('Updating…')}</span>{' '}
+          {this.asking.done !== null && <Done text={t('Updating…')} done={this.asking.done} />}
         </p>
       )}
       <p class="flame-empty muted" hidden={!this.isEmpty.value}>
@@ -106,6 +108,10 @@ export class FlamePlot {
   /** How long drawing took, in milliseconds: the latest frames. */
   get frameTimes(): readonly number[] {
     return this.chart.frames.times;
+  }
+
+  setLabel(label: string): void {
+    this.chart.setLabel(label);
   }
 
   dispose(): void {

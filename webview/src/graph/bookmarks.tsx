@@ -67,7 +67,11 @@ export function bookmarksPane(context: GraphContext): PaneTab {
       { title: t('Kind'), cell: ({ place }) => KIND_NAMES[place.is] },
       { title: t('Name'), holds: 'name', cell: (one) => <Name one={one} context={context} /> },
       { title: t('Shallow'), holds: 'number', cell: ({ shallow_bytes: own }) => bytes(own) },
-      { title: t('Retained'), holds: 'number', cell: ({ retained_bytes: retained }) => bytes(retained) },
+      {
+        title: t('Retained'),
+        holds: 'number',
+        cell: ({ retained_bytes: retained }) => (retained === null ? '–' : bytes(retained)),
+      },
     ],
     none: t('No bookmarks. Press K to keep what is selected, with a note.'),
     addTitle: t('Add a bookmark for what is selected (K)'),

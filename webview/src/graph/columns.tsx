@@ -25,6 +25,10 @@ export function shallowTitle(): string {
   return t('Its own bytes, without what it refers to');
 }
 
+export function totalTitle(): string {
+  return t('Its own bytes and those of everything below it, which other references may keep alive as well');
+}
+
 function nativeTitle(): string {
   return t('Memory that it owns outside of the heap: pixels, buffers, mapped files');
 }

@@ -1,7 +1,7 @@
 // What the parts of a heap dump's view know of it, and what they may do to it.
 
-import type { Signal } from '@preact/signals';
-import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
+import type { ReadonlySignal, Signal } from '@preact/signals';
+import type { GraphState, HeapSelection, HeapTree } from '../../../extension/shared/messages';
 import type { GraphInfo, HeapBookmark, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { BookmarkList } from '../shell/bookmark-list';
@@ -19,6 +19,9 @@ export interface GraphContext {
   /** Which objects the tables are about, and which boxes are marked; empty for all. */
   readonly filter: string;
   readonly state: GraphState;
+  /** The tree that boxes and the table show; the same as in the state. */
+  readonly tree: ReadonlySignal<HeapTree>;
+  showTree(tree: HeapTree): void;
   /** Changes the state, which is saved. */
   keep(part: Partial<GraphState>): void;
   /** Shows an object, a type or a group in the details. */

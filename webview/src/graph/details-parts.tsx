@@ -58,13 +58,16 @@ export function Name({
 }
 
 /** Memory outside of the heap, where there is any. */
-export function nativeFigures({
-  native_bytes: own,
-  native_retained_bytes: retained,
-}: Pick<ObjectRow, 'native_bytes' | 'native_retained_bytes'>): readonly FigureRow[] {
-  const row = (term: string, value: number | null): readonly FigureRow[] =>
-    value === null || value === 0 ? [] : [[term, bytes(value), exactBytes(value)]];
-  return [...row(t('Native'), own), ...row(t('Native retained'), retained)];
+export function nativeFigures(
+  {
+    native_bytes: own,
+    native_retained_bytes: retained,
+  }: Pick<ObjectRow, 'native_bytes' | 'native_retained_bytes'>,
+  term = t('Native retained'),
+): readonly FigureRow[] {
+  const row = (of: string, value: number | null): readonly FigureRow[] =>
+    value === null || value === 0 ? [] : [[of, bytes(value), exactBytes(value)]];
+  return [...row(t('Native'), own), ...row(term, retained)];
 }
 
 type FigureRow = readonly [term: string, text: string, title: string];

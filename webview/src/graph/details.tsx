@@ -14,6 +14,7 @@ import { bytes, count, exactBytes, share } from '../base/format';
 import { said, t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import { useAsked } from './asked';
+import { totalTitle } from './columns';
 import type { GraphContext } from './context';
 import { located } from './groups';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
@@ -245,7 +246,8 @@ export function GroupDetails({
 }): VNode {
   const { node, path, largest, fitting } = found;
   const place = largest.find(({ file }) => file !== null) ?? null;
-  const isOfTypes = located(node.node).by === 'type';
+  const { by, tree } = located(node.node);
+  const [isOfTypes, isOfPaths] = [by === 'type', tree === 'paths'];
   return (
     <>
       <Name type={said(node.type)} />
@@ -258,22 +260,27 @@ export function GroupDetails({
         rows={[
           // the roots together, and all that is unreachable, are no objects
           ...(node.objects === 0 ? [] : ([[t('Objects'), count(node.objects), '']] as const)),
-          [t('Retained'), bytes(node.retained_bytes), exactBytes(node.retained_bytes)],
+          isOfPaths
+            ? [t('Total'), bytes(node.total_bytes), totalTitle()]
+            : [t('Retained'), bytes(node.total_bytes), exactBytes(node.total_bytes)],
           ...(node.objects === 0
             ? []
             : ([[t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)]] as const)),
-          ...nativeFigures(node),
+          ...nativeFigures(
+            { ...node, native_retained_bytes: node.native_total_bytes },
+            isOfPaths ? t('Native in total') : undefined,
+          ),
           [
             t('Share of the dump'),
-            share(node.retained_bytes, context.info.shallow_bytes),
-            t('Retained, of all bytes'),
+            share(node.total_bytes, context.info.shallow_bytes),
+            isOfPaths ? t('Total, of all bytes') : t('Retained, of all bytes'),
           ],
           ...(fitting === null ? [] : ([[t('Fit the filter'), count(fitting), '']] as const)),
         ]}
       />
       {node.objects > 0 && <Waste selection={{ is: 'group', group: node.node }} context={context} />}
       {path.length > 1 && (
-        <Section title={t('Held by')}>
+        <Section title={isOfPaths ? t('Reached through') : t('Held by')}>
           <ol class="heap-list">
             {path
               .slice(0, -1)
@@ -289,7 +296,7 @@ export function GroupDetails({
                     <bdi>{visible(isOfTypes ? shortType(said(each.type)) : said(each.type))}</bdi>
                   </button>
                   <span class="heap-figures">
-                    {bytesAndNative(each.retained_bytes, each.native_retained_bytes)}
+                    {bytesAndNative(each.total_bytes, each.native_total_bytes)}
                   </span>
                 </li>
               ))}

@@ -1,5 +1,5 @@
-// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what matches,
-// and matches below it are marked.
+// The tree of dominators as a table: what each object alone keeps alive; or that of shortest paths: what is reached
+// through it first. With a filter its first level is what matches, and matches below it are marked.
 
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
@@ -15,45 +15,63 @@ import {
   retainedTitle,
   shallowTitle,
   shareColumn,
+  totalTitle,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
 import { mayHaveSource, selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
+import { TreeChoice } from './tree-choice';
 import { bytesCell, copiedObject, countCell, noObjects, objectCell, textCell } from './words';
 
-/** Whether an object below the first level matches the filter. */
-interface DominatorRow extends ObjectRow {
+interface TreeRow extends ObjectRow {
+  /** Whether an object below the first level matches the filter. */
   readonly contained: boolean;
+  /** Its bytes and those of everything below it; what it retains in the tree of dominators. */
+  readonly total: number;
+}
+
+/** Objects as rows of the tree; of dominators they come without totals. */
+function rowsOf(
+  rows: readonly ObjectRow[],
+  totals: readonly number[] | null,
+  contained: readonly boolean[] | null,
+): TreeRow[] {
+  return rows.map((row, at) => ({
+    ...{ ...row, contained: contained?.[at] === true, total: totals?.[at] ?? row.retained_bytes },
+  }));
 }
 
 export function dominatorsPane(context: GraphContext): Pane {
   const title = t('Dominators');
-  const tree = new HeapTree<DominatorRow>(title, context, {
+  const isOfPaths = (): boolean => context.tree.peek() === 'paths';
+  const tree = new HeapTree<TreeRow>(title, context, {
     keptFor: 'dominators',
     ask: (node, offset, limit) => {
       const { api, filter } = context;
       if (node === null && filter !== '') {
-        const of = { filter, kind: null, group: null, order: 'retained', reverse: false } as const;
-        return turned(api.request('memlens/heapObjects', { ...of, offset, limit }), ({ rows, total }) => ({
-          ...{ rows: rows.map((row) => ({ ...row, contained: false })), offset, children: total },
+        const order = isOfPaths() ? 'total' : 'retained';
+        const of = { filter, kind: null, group: null, order, reverse: false } as const;
+        const asked = api.request('memlens/heapObjects', { ...of, offset, limit });
+        return turned(asked, ({ rows, total_bytes: totals, total }) => ({
+          ...{ rows: rowsOf(rows, totals, null), offset, children: total },
         }));
       }
       const asked = api.request('memlens/heapDominated', {
-        ...{ object: node?.object ?? null, filter, offset, limit },
+        ...{ object: node?.object ?? null, filter, offset, limit, tree: context.tree.peek() },
       });
-      return turned(asked, ({ rows, total, contained }) => ({
-        rows: rows.map((row, at) => ({ ...row, contained: contained?.[at] === true })),
-        ...{ offset, children: total },
+      return turned(asked, ({ rows, total_bytes: totals, total, contained }) => ({
+        ...{ rows: rowsOf(rows, totals, contained), offset, children: total },
       }));
     },
-    // what it retains besides itself is below it
-    hasChildren: ({ retained_bytes: retained, shallow_bytes: shallow }) => retained > shallow,
+    // what it has besides itself is below it
+    hasChildren: ({ total, shallow_bytes: shallow }) => total > shallow,
     id: ({ object }) => String(object),
     cells: (row) => [
       objectCell(row, row.contained ? t('matches the filter') : ''),
       row.distance === null ? textCell('–') : countCell(row.distance),
       bytesCell(row.shallow_bytes),
-      ...retainedCells(row.retained_bytes, context.info.shallow_bytes),
+      ...retainedCells(row.total, context.info.shallow_bytes),
+      ...(isOfPaths() ? [bytesCell(row.retained_bytes)] : []),
       ...nativeCells(context.info, row),
     ],
     isSelected: ({ object }) => sameSelection(context.state.selection, { is: 'object', object }),
@@ -67,22 +85,37 @@ export function dominatorsPane(context: GraphContext): Pane {
     copied: copiedObject,
     empty: () => noObjects(context),
   });
+  const label = (): string => {
+    if (context.filter === '') return isOfPaths() ? t('Tree of shortest paths') : t('Dominator tree');
+    return isOfPaths()
+      ? t('Objects that match the filter, with what is reached through them')
+      : t('Objects that match the filter, with what they dominate');
+  };
   return treePane(
     {
       ...{ id: 'dominators', title },
       update: (changes) => {
         if (changes.has('filter') || changes.has('device'))
           tree.show(
-            context.filter === ''
-              ? t('Dominator tree')
-              : t('Objects that match the filter, with what they dominate'),
+            label(),
             gridColumns(
               [
-                nameColumn(t('Object'), t('Each below what dominates it'), 110),
+                nameColumn(
+                  t('Object'),
+                  isOfPaths()
+                    ? t('Each below the object from which a root reaches it first')
+                    : t('Each below what dominates it'),
+                  110,
+                ),
                 figureColumn(t('Distance'), t('References from a root'), 84),
                 figureColumn(t('Shallow'), shallowTitle()),
-                figureColumn(t('Retained'), retainedTitle()),
-                shareColumn(),
+                ...(isOfPaths()
+                  ? [
+                      figureColumn(t('Total'), totalTitle()),
+                      shareColumn(t('Total, of all bytes in the dump')),
+                      figureColumn(t('Retained'), retainedTitle()),
+                    ]
+                  : [figureColumn(t('Retained'), retainedTitle()), shareColumn()]),
                 ...nativeColumns(context.info, null),
               ],
               null,
@@ -92,5 +125,6 @@ export function dominatorsPane(context: GraphContext): Pane {
       },
     },
     tree,
+    () => <TreeChoice context={context} />,
   );
 }

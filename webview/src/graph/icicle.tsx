@@ -1,4 +1,5 @@
-// The dominator tree grouped by type, package or module, drawn: a box for each group, below what holds it and as wide as what it retains.
+// A tree of objects grouped by type, package or module, drawn: a box for each group. That of dominators has it below what
+// holds it and as wide as what it retains; that of shortest paths below what reaches it, as wide as all below it.
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -24,8 +25,9 @@ import { turned } from '../base/latest';
 import { shorten } from '../base/text';
 import { Dropdown } from '../widgets/choice';
 import type { GraphContext } from './context';
-import { groupOf, groupingsOf, located, type Grouping } from './groups';
+import { groupOf, groupingsOf, located, TREES, type Grouping, type TreeForm } from './groups';
 import { selectionMenu } from './menu';
+import { TREE_NAMES, TreeChoice, totalText } from './tree-choice';
 import { objectsText } from './words';
 
 const ZOOM_STEP = 1.5;
@@ -59,7 +61,7 @@ export class Icicle {
       {
         ask: (request) =>
           context.api.request('memlens/heapPicture', {
-            ...{ ...request, by: context.state.grouped, search: context.filter, kind: this.marked },
+            ...{ ...request, ...this.form, search: context.filter, kind: this.marked },
           }),
         shown: () => {
           this.crumbs.update();
@@ -73,9 +75,6 @@ export class Icicle {
         failed: (error) => context.failed(error),
       },
       places,
-      t(
-        'Dominators in groups. Arrow keys move through the boxes, Enter zooms; the tables show the same as text.',
-      ),
     );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => this.zoomTo(facts));
     const hoverOf = (over: Hovered): FlameHover =>
@@ -89,7 +88,12 @@ export class Icicle {
             detail: objects > 0 ? objectsText(objects) : '',
           }));
         },
-        ({ value }, total) => ({ large: bytes(value), small: t('retained · {0}', share(value, total)) }),
+        ({ value }, total) => ({
+          large: bytes(value),
+          small: this.isOfPaths
+            ? t('in total · {0}', share(value, total))
+            : t('retained · {0}', share(value, total)),
+        }),
         places,
         true,
       );
@@ -158,10 +162,11 @@ export class Icicle {
         </div>
       </div>
       <div class="heap-icicle-bar">
-        {/* by type is what everybody begins with, and needs no control */}
+        {/* dominators by type are what everybody begins with, and need no control */}
+        {this.context.tree.value !== 'dominators' && <TreeChoice context={this.context} />}
         {this.grouped.value !== 'type' && (
           <Dropdown<Grouping>
-            label={t('Group dominators')}
+            label={t('Group the tree')}
             value={this.grouped.value}
             options={groupingsOf(this.context.info).map((by) => ({ value: by, text: GROUPED[by]() }))}
             change={(by) => this.group(by)}
@@ -184,6 +189,24 @@ export class Icicle {
   begin(): void {
     const { x0, x1, top, grouped } = this.context.state;
     this.grouped.value = grouped;
+    this.hover.forget();
+    this.ringHover.forget();
+    const of = this.isOfPaths
+      ? t(
+          'Shortest paths from roots, in groups. Arrow keys move through the boxes, Enter zooms; the tables show the same as text.',
+        )
+      : t(
+          'Dominators in groups. Arrow keys move through the boxes, Enter zooms; the tables show the same as text.',
+        );
+    const ofRings = this.isOfPaths
+      ? t(
+          'Shortest paths from roots as rings, each around what reaches it. Arrow keys move, Enter zooms; the tables show the same as text.',
+        )
+      : t(
+          'Dominators as rings, each around what holds it. Arrow keys move, Enter zooms; the tables show the same as text.',
+        );
+    this.plot.setLabel(of);
+    this.sunburst.setLabel(ofRings);
     // each tree numbers its names
     this.plot.names.clear();
     this.marked = this.selectedType;
@@ -213,7 +236,8 @@ export class Icicle {
   /** Outlines the box of a group; it has none where groups are made otherwise. */
   outline(group: number | null): void {
     const at = group === null ? null : located(group);
-    const isDrawn = at !== null && at.by === this.context.state.grouped;
+    const { tree, by } = this.form;
+    const isDrawn = at !== null && at.by === by && at.tree === tree;
     this.plot.select(isDrawn ? { node: at.node, more: false, left: 0 } : null);
   }
 
@@ -242,12 +266,29 @@ export class Icicle {
   svg(form: 'icicle' | 'sunburst'): AskedSvg {
     const { x0, x1 } = this.plot.target;
     return this.context.api.request('memlens/heapSvg', {
-      ...{ form, by: this.context.state.grouped, x0, x1, theme: svgTheme() },
+      ...{ form, ...this.form, x0, x1, theme: svgTheme() },
     });
   }
 
   private groupOf(node: number): number {
-    return groupOf(this.context.state.grouped, node);
+    return groupOf(this.form, node);
+  }
+
+  private get form(): TreeForm {
+    const { tree, grouped } = this.context.state;
+    return { tree, by: grouped };
+  }
+
+  private get isOfPaths(): boolean {
+    return this.context.state.tree === 'paths';
+  }
+
+  /** The trees that boxes can show. */
+  treeEntries(): readonly MenuEntry[] {
+    return TREES.map((tree) => ({
+      ...{ text: TREE_NAMES[tree](), key: '', checked: tree === this.context.state.tree },
+      run: () => this.context.showTree(tree),
+    }));
   }
 
   /** What the boxes can be grouped by. */
@@ -262,8 +303,6 @@ export class Icicle {
   /** Groups the boxes by something else; what was in view is elsewhere then. */
   private group(by: Grouping): void {
     this.context.keep({ grouped: by, ...WHOLE });
-    this.hover.forget();
-    this.ringHover.forget();
     this.begin();
     this.regrouped();
   }
@@ -312,9 +351,9 @@ export class Icicle {
       this.context.say(
         plural(
           name,
-          '{0} box, {1} retained: zoom in to see it',
-          '{0} boxes, {1} retained: zoom in to see them',
-          bytes(value),
+          '{0} box, {1}: zoom in to see it',
+          '{0} boxes, {1}: zoom in to see them',
+          totalText(this.form.tree, value),
         ),
       );
     } else this.context.select(facts && { is: 'group', group: this.groupOf(facts.node) });
@@ -418,7 +457,7 @@ export class Icicle {
     this.plot.reveal(facts);
     const known = facts.more ? undefined : this.plot.names.get(facts.name);
     const name = facts.node === 0 ? t('All') : known ? shorten(nameText(known), 100) : '';
-    if (!facts.more) this.context.say(t('{0}: {1} retained', name, bytes(facts.value)));
+    if (!facts.more) this.context.say(`${name}: ${totalText(this.form.tree, facts.value)}`);
   }
 }
 

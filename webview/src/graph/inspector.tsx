@@ -20,6 +20,7 @@ import { IconButton } from '../widgets/icon-button';
 import type { PanelRoom } from '../shell/frame';
 import { Note } from './bookmarks';
 import type { GraphContext } from './context';
+import { located } from './groups';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
 import { bytesAndNative, idText, objectText } from './words';
 
@@ -36,7 +37,7 @@ export class Inspector {
   private readonly asking = new Latest();
   private of = '';
 
-  /** `located` is called with the group of the dominator tree that an object is of. */
+  /** `located` is called with the group of the tree in view that an object is of. */
   constructor(
     private readonly context: GraphContext,
     private readonly close: () => void,
@@ -59,7 +60,8 @@ export class Inspector {
   };
 
   show(selection: HeapSelection | null): void {
-    const of = JSON.stringify([selection, this.context.filter, this.context.state.grouped]);
+    const { filter, state } = this.context;
+    const of = JSON.stringify([selection, filter, state.grouped, state.tree]);
     if (of === this.of) return;
     this.of = of;
     this.missing.value = null;
@@ -94,7 +96,9 @@ export class Inspector {
     switch (selection.is) {
       case 'object':
         return turned(
-          api.request('memlens/heapObject', { object: selection.object, by: state.grouped }),
+          api.request('memlens/heapObject', {
+            ...{ object: selection.object, by: state.grouped, tree: state.tree },
+          }),
           (found) => ({
             ...{ is: 'object', found },
           }),
@@ -138,16 +142,15 @@ function titleOf({ is, found }: Answer): string {
     case 'type':
       return plural(found.type.count, '{1}: {0} instance', '{1}: {0} instances', found.type.type);
     case 'group': {
-      const { type, objects, retained_bytes: retained, native_retained_bytes: native } = found.node;
+      const { node, type, objects, total_bytes: total, native_total_bytes: native } = found.node;
+      const [name, size] = [said(type), bytesAndNative(total, native)];
+      const isOfPaths = located(node).tree === 'paths';
       // the roots together, and all that is unreachable, are no objects
-      if (objects === 0) return t('{0}: {1} retained', said(type), bytesAndNative(retained, native));
-      return plural(
-        objects,
-        '{1}: {0} object, {2} retained',
-        '{1}: {0} objects, {2} retained',
-        said(type),
-        bytesAndNative(retained, native),
-      );
+      if (objects === 0)
+        return isOfPaths ? t('{0}: {1} in total', name, size) : t('{0}: {1} retained', name, size);
+      return isOfPaths
+        ? plural(objects, '{1}: {0} object, {2} in total', '{1}: {0} objects, {2} in total', name, size)
+        : plural(objects, '{1}: {0} object, {2} retained', '{1}: {0} objects, {2} retained', name, size);
     }
   }
 }

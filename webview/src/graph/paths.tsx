@@ -7,6 +7,7 @@ import { t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import { copyItems } from '../widgets/copy';
+import { Done } from '../widgets/done';
 import { IconButton } from '../widgets/icon-button';
 import { openMenu, openMenuAt, type MenuEntry } from '../widgets/menu';
 import { useAsked } from './asked';
@@ -14,7 +15,6 @@ import type { GraphContext } from './context';
 import { leaveOutItems, type LeaveOut } from './left-out';
 import { mayHaveSource, selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
-import { Done } from './waiting';
 import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords, rootText } from './words';
 
 interface PathsProps {

@@ -2,7 +2,7 @@
 
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import { oneOf } from '../base/one-of';
-import { groupingsOf, located } from './groups';
+import { groupingsOf, located, TREES } from './groups';
 import { showsNative } from './native';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 
@@ -32,6 +32,7 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
     without: same && Array.isArray(same.without) ? same.without.filter((each) => isHolder(info, each)) : [],
     images: oneOf(saved?.images, IMAGE_ORDERS, 'bytes'),
+    tree: oneOf(saved?.tree, TREES, 'dominators'),
     grouped: oneOf(saved?.grouped, groupingsOf(info), 'type'),
     sunburst: saved?.sunburst === true,
     opened: same ? openedRows(same.opened) : {},
@@ -71,11 +72,12 @@ function isBelow(number: unknown, end: number): boolean {
   return typeof number === 'number' && Number.isInteger(number) && number >= 0 && number < end;
 }
 
-/** Other groupings have no more groups than that by type, which is finer. */
+/** Other groupings have no more groups than that by type, which is finer, and that no more than there are objects. */
 function isGroup(info: GraphInfo, group: unknown): boolean {
   if (!isBelow(group, Infinity)) return false;
-  const { by, node } = located(group as number);
-  return by !== undefined && groupingsOf(info).includes(by) && node < info.compact_nodes;
+  const { tree, by, node } = located(group as number);
+  const groups = tree === 'paths' ? info.objects + 2 : info.compact_nodes;
+  return by !== undefined && groupingsOf(info).includes(by) && node < groups;
 }
 
 function isPlace({ x0, x1, top }: GraphState): boolean {

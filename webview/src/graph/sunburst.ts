@@ -1,4 +1,4 @@
-// The dominator tree as rings, beside the boxes: the same part of it, the same colours, the same selection.
+// A tree of objects as rings, beside the boxes: the same part of it, the same colours, the same selection.
 
 import { MORE } from '../../../extension/shared/flame-geometry';
 import type { BoxFacts } from '../flame/boxes';
@@ -44,10 +44,7 @@ declare global {
 
 export class Sunburst {
   private readonly chart = new Chart({
-    ...{ class: 'sunburst-surface', role: 'application' },
-    label: t(
-      'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables show the same as text.',
-    ),
+    ...{ class: 'sunburst-surface', role: 'application', label: '' },
     draw: () => this.paint(),
   });
   private hovered = -1;
@@ -90,6 +87,10 @@ export class Sunburst {
   /** Has the focus and the pointer. */
   get surface(): HTMLElement {
     return this.chart.surface;
+  }
+
+  setLabel(label: string): void {
+    this.chart.setLabel(label);
   }
 
   dispose(): void {

@@ -1,13 +1,20 @@
 // A heap dump's view: what holds the memory as boxes, the tables below, and what is selected beside them.
 
 import { signal } from '@preact/signals';
-import type { GraphState, HeapSelection, ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type {
+  GraphState,
+  HeapSelection,
+  HeapTree,
+  ViewCommand,
+  ViewState,
+} from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, LineLink, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import { visible } from '../base/text';
 import { Compare, restoreCompare } from '../compare/comparison';
+import { WHOLE } from '../flame/camera';
 import { EVERYTHING } from '../shell/context';
 import { savePicture, type AskedSvg } from '../shell/export';
 import { isPlain } from '../shell/keyboard';
@@ -32,6 +39,7 @@ export class GraphView implements PartsOwner {
   readonly reported = null;
   readonly wasteOf = signal<HeapSelection | null>(null);
   readonly bookmarks: HeapBookmarks;
+  readonly tree = signal<HeapTree>('dominators');
   readonly comparedWith = signal<string | null>(null);
   private readonly compare: Compare;
   private readonly parts: GraphParts;
@@ -50,6 +58,7 @@ export class GraphView implements PartsOwner {
     const state = keptState('graph', hostState, saved);
     setIds(info);
     this.state = restoreGraph(info, state?.graph ?? null);
+    this.tree.value = this.state.tree;
     this.compare = new Compare(
       api,
       baseName(info.path),
@@ -145,8 +154,9 @@ export class GraphView implements PartsOwner {
     const { icicle, inspector, frame, dock } = this.parts;
     const before = this.state;
     this.state = { ...restoreGraph(this.info, state.graph), opened: before.opened };
-    const { x0, x1, top, selection } = this.state;
-    if (before.grouped === this.state.grouped) icicle.goTo({ x0, x1, top });
+    const { x0, x1, top, selection, tree } = this.state;
+    this.tree.value = tree;
+    if (before.grouped === this.state.grouped && before.tree === tree) icicle.goTo({ x0, x1, top });
     else icicle.begin();
     if (!sameSelection(before.selection, selection)) {
       inspector.show(selection);
@@ -155,8 +165,8 @@ export class GraphView implements PartsOwner {
     if (selection && !frame.current.panelOpen) frame.set({ panelOpen: true });
     this.panels.restorePane(state.pane);
     this.parts.allocations?.goTo();
-    const sorted = ({ order, reverse, by, images }: GraphState): string =>
-      JSON.stringify([order, reverse, by, images]);
+    const sorted = ({ order, reverse, by, images, tree: of }: GraphState): string =>
+      JSON.stringify([order, reverse, by, images, of]);
     dock.update([sorted(before) === sorted(this.state) ? 'selection' : 'device']);
     this.setFilter(state.filter);
   }
@@ -190,6 +200,18 @@ export class GraphView implements PartsOwner {
     inspector.show(selection);
     icicle.mark();
     dock.update(['selection']);
+  }
+
+  showTree(tree: HeapTree): void {
+    if (tree === this.tree.value) return;
+    const { icicle, inspector, dock } = this.parts;
+    // what was in view is elsewhere then
+    this.keep({ tree, ...WHOLE });
+    this.tree.value = tree;
+    icicle.begin();
+    // an object's group is another one
+    inspector.show(this.state.selection);
+    dock.update(['device']);
   }
 
   explain(selection: HeapSelection): void {
@@ -325,6 +347,8 @@ export class GraphView implements PartsOwner {
         ...{ text: t('Details'), key: 'I', checked: frame.current.panelOpen },
         run: () => this.panels.toggleDetails(),
       },
+      null,
+      ...icicle.treeEntries(),
       null,
       ...icicle.groupEntries(),
       ...shareEntries(this.api, () => summary.text, t('Icicle'), [sunburst]),

@@ -2,6 +2,7 @@
 
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
+import { Done } from '../widgets/done';
 
 interface WaitingProps {
   readonly text: string;
@@ -19,21 +20,6 @@ export function Waiting({ text, done, cancel }: WaitingProps): VNode {
         {t('Cancel')}
       </button>
     </p>
-  );
-}
-
-/** Its changes aren't announced, and can be asked for. */
-export function Done({ text, done }: { readonly text: string; readonly done: number }): VNode {
-  const percent = Math.round(done * 100);
-  return (
-    <span
-      role="progressbar"
-      class="heap-done"
-      aria-label={text}
-      aria-valuemin={0}
-      aria-valuemax={100}
-      aria-valuenow={percent}
-    >{`${percent}%`}</span>
   );
 }
 

@@ -25,7 +25,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.findings.ahead import findings
 from memlens.views.flame.graph import tree_of
-from memlens.views.graph.dominators import dominator_tree
+from memlens.views.graph.dominators import drawn_tree, tree_title
+from memlens.views.graph.groupings import Form
 
 
 def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
@@ -47,10 +48,8 @@ def _flame(snapshot: Snapshot, p: FlameSvgParams) -> SvgResult:
 
 
 def _heap(snapshot: Snapshot, p: HeapSvgParams) -> SvgResult:
-    tree, title = (
-        dominator_tree(snapshot, p.by),
-        f"{Path(snapshot.info.path).name}: dominators by {p.by}, retained bytes",
-    )
+    form = Form(p.by, p.tree)
+    tree, title = drawn_tree(snapshot, form), f"{Path(snapshot.info.path).name}: {tree_title(form)}"
     draw = flame if p.form == "icicle" else sunburst
     return SvgResult(draw(tree, title, p.x0, p.x1).document(p.theme))
 

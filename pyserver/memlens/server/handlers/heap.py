@@ -4,6 +4,7 @@ import base64
 
 import numpy as np
 
+from memlens.server.protocol.bookmarks import BookmarksParams
 from memlens.server.protocol.flame import FlameResult
 from memlens.server.protocol.heap import (
     HeapCutParams,
@@ -33,6 +34,7 @@ from memlens.server.protocol.heap import (
     HeapVariablesParams,
 )
 from memlens.server.wire import Questions
+from memlens.store import bookmarks as kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.component import ComponentAnswer, component_findings
 from memlens.views.findings.filtering import complete_filters
@@ -50,6 +52,7 @@ from memlens.views.graph import (
     paths,
     pixels,
     retained,
+    shortest,
     threads,
     together,
     types,
@@ -57,6 +60,7 @@ from memlens.views.graph import (
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer
+from memlens.views.graph.groupings import FIRST_OF_PATHS, Form
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.moments import MomentsAnswer
@@ -95,7 +99,7 @@ def _type(snapshot: Snapshot, p: HeapTypeParams) -> InstancesAnswer:
 
 
 def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
-    return objects.describe(snapshot, p.object, 50, p.by)
+    return objects.describe(snapshot, p.object, 50, Form(p.by, p.tree))
 
 
 def _image(snapshot: Snapshot, p: HeapImageParams) -> ImageAnswer:
@@ -119,11 +123,15 @@ def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesRe
 
 
 def _dominated(snapshot: Snapshot, p: HeapDominatedParams) -> HeapDominatedResult:
-    rows, total = objects.dominated(snapshot, p.object, p.offset, p.limit)
+    totals: list[int] | None = None
+    if p.tree == "paths":
+        rows, totals, total = shortest.below(snapshot, p.object, p.offset, p.limit)
+    else:
+        rows, total = objects.dominated(snapshot, p.object, p.offset, p.limit)
     chosen = filters.chosen(snapshot, p.filter)
     numbers = np.array([row.object for row in rows], np.int64)
     contained = None if chosen is None else chosen.among(snapshot, numbers).tolist()
-    return HeapDominatedResult(rows, p.offset, total, contained)
+    return HeapDominatedResult(rows, p.offset, total, contained, totals)
 
 
 def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
@@ -131,7 +139,7 @@ def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
 
 
 def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
-    tree = dominators.dominator_tree(snapshot, p.by)
+    tree = dominators.drawn_tree(snapshot, Form(p.by, p.tree))
     text = p.search.strip()
     marked = tree.marked(text, p.kind) if text or p.kind is not None else ""
     made = flame.picture(tree, p.x0, p.x1, p.first_depth, p.rows, p.width_px, marked)
@@ -225,6 +233,31 @@ def takes_long(method: str, params: object) -> bool:
         return True
     texts = [getattr(params, name, "") for name in ("filter", "search")]
     return any("finding:" in text.casefold() for text in texts)
+
+
+def may_need_paths(params: object) -> bool:
+    """Whether a request may be about the tree of shortest paths."""
+    if getattr(params, "tree", None) == "paths" or getattr(params, "order", None) == "total":
+        return True
+    return (
+        _is_of_paths(params)
+        or _is_of_paths(getattr(params, "place", None))
+        or isinstance(params, BookmarksParams)
+    )
+
+
+def needs_paths(snapshot: Snapshot, params: object) -> bool:
+    """Whether such a request has to wait for that tree."""
+    if shortest.is_ready(snapshot):
+        return False
+    return not isinstance(params, BookmarksParams) or any(
+        _is_of_paths(each.place) for each in kept.bookmarks(snapshot)
+    )
+
+
+def _is_of_paths(asked: object) -> bool:
+    group = getattr(asked, "group", None)
+    return group is not None and group >= FIRST_OF_PATHS
 
 
 def is_known(snapshot: Snapshot, params: object) -> bool:

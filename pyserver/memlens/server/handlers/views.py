@@ -25,6 +25,7 @@ from memlens.server.sessions.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph import shortest
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -51,11 +52,19 @@ def register(server: LanguageServer, registry: Registry) -> None:
     def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
         async def handler(params: Any) -> R:
             opened = registry.get(params.snapshot)
+            is_heap_dump = heap_dump_of(opened.info) is not None
             takes_long = (
-                heap_dump_of(opened.info) is not None
+                is_heap_dump
                 and heap.takes_long(method, params)
                 and not await opened.ask(lambda snapshot: heap.is_known(snapshot, params))
             )
+            if (
+                is_heap_dump
+                and heap.may_need_paths(params)
+                and await opened.ask(lambda snapshot: heap.needs_paths(snapshot, params))
+            ):
+                await opened.ask_aside(shortest.prepare)
+                takes_long = not await opened.ask(shortest.take) or takes_long
             if method in findings.NEED_FINDINGS:
                 takes_long = await findings.prepare(opened, params)
             chosen = opened.ask_aside if takes_long else opened.ask

@@ -8,7 +8,7 @@ from memlens.server.protocol.base import Count, Requests
 from memlens.views.answers import Axis
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
-from memlens.views.graph.groupings import Grouping
+from memlens.views.graph.groupings import Grouping, HeapTree
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.picture.areas import GroupedBy
 
@@ -46,7 +46,7 @@ class FlameSvgParams(Struct, frozen=True):
 
 
 class HeapSvgParams(Struct, frozen=True):
-    """A part of the dominator tree of a heap dump, ``[x0, x1]`` in shares of the whole."""
+    """A part of a tree of a heap dump, ``[x0, x1]`` in shares of the whole."""
 
     snapshot: str
     form: Literal["icicle", "sunburst"]
@@ -54,6 +54,7 @@ class HeapSvgParams(Struct, frozen=True):
     x0: float
     x1: float
     theme: Literal["light", "dark"]
+    tree: HeapTree = "dominators"
 
 
 class SvgResult(Struct, frozen=True):

@@ -11,7 +11,7 @@ from memlens.views.findings.component import ComponentAnswer
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer, GalleryOrder
-from memlens.views.graph.groupings import Grouping
+from memlens.views.graph.groupings import Grouping, HeapTree
 from memlens.views.graph.listing import (
     GroupedBy,
     HeapOrder,
@@ -90,11 +90,12 @@ class HeapTypeParams(Struct, frozen=True):
 
 
 class HeapObjectParams(Struct, frozen=True):
-    """An object by its number; the answer has its group of the tree grouped ``by``."""
+    """An object by its number; the answer has its group of the ``tree`` grouped ``by``."""
 
     snapshot: str
     object: Count
     by: Grouping
+    tree: HeapTree = "dominators"
 
 
 class HeapImageParams(Struct, frozen=True):
@@ -147,29 +148,35 @@ class HeapReferencesResult(Struct, frozen=True):
 
 
 class HeapDominatedParams(Struct, frozen=True):
-    """What an object dominates, the largest first; None for what no object does."""
+    """What is below an object in a tree, the largest first; None for what is below none."""
 
     snapshot: str
     object: Count | None
     filter: Filter
     offset: Count
     limit: Page
+    tree: HeapTree = "dominators"
 
 
 class HeapDominatedResult(Struct, frozen=True):
-    """Objects ``offset`` and on of ``total``; ``contained`` says which fit the filter, None without one."""
+    """Objects ``offset`` and on of ``total``; ``contained`` says which fit the filter, None without one.
+
+    ``total_bytes`` are those of each and of everything below it; None for dominators, where that is what it retains.
+    """
 
     rows: list[ObjectRow]
     offset: int
     total: int
     contained: list[bool] | None
+    total_bytes: list[int] | None
 
 
 class HeapGroupParams(Struct, frozen=True):
-    """A group of the dominator tree by its number; ``group`` is the same wherever else it is asked about.
+    """A group of a tree by its number; ``group`` is the same wherever else it is asked about.
 
-    A number has the tree and the node in it: that of node ``n`` of the trees by type, package and module is ``n``,
-    ``2**32 + n`` and ``2 * 2**32 + n``. Node 0 is the root.
+    A number has the tree and the node in it: that of node ``n`` of the trees of dominators by type, package and module
+    is ``n``, ``2**32 + n`` and ``2 * 2**32 + n``; those of the trees of shortest paths follow, from ``3 * 2**32``.
+    Node 0 is the root.
     """
 
     snapshot: str
@@ -178,7 +185,7 @@ class HeapGroupParams(Struct, frozen=True):
 
 
 class HeapPictureParams(FlamePart, frozen=True, kw_only=True):
-    """A part of the dominator tree by type, package or module, as ``memlens/flame`` has it; ``search`` is a filter.
+    """A part of a tree by type, package or module, as ``memlens/flame`` has it; ``search`` is a filter.
 
     Marked are the groups with objects that fit it, and are of the type ``kind`` where that is given.
     """
@@ -186,6 +193,7 @@ class HeapPictureParams(FlamePart, frozen=True, kw_only=True):
     snapshot: str
     by: Grouping
     kind: Count | None
+    tree: HeapTree = "dominators"
 
 
 class HeapPathsParams(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """The compact dominator tree of a heap dump, in columns of its nodes."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,11 +45,13 @@ def compact_tree(
     root: int | None,
     room: Room,
     unreached: U32 = NO_OBJECTS,
+    grouped: Callable[[int], None] = lambda _: None,
 ) -> tuple[dict[str, Rows], U32]:
     """Return the columns of nodes, and the node of each object.
 
     ``types`` is how many types there are. Without a ``root`` the ``unreached`` objects, which no root reaches, are
     below a node of their own, the last child of node 0: what only waits to be collected doesn't hold the memory.
+    ``grouped`` is called now and then with how many objects are in their nodes; what it raises ends this.
     """
     count = len(type_of)
     group, queue = room(count, np.uint32), room(count, np.uint32)
@@ -69,4 +72,5 @@ def compact_tree(
         # neighbours in a level are neighbours in memory, so little of what was read or written is needed again soon
         for column in mapped:
             let_go(column, 0, len(column))
+        grouped(tree.front)
     return {name: column[: tree.nodes] for name, column in columns.items()}, group

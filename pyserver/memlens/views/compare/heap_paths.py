@@ -5,7 +5,7 @@ from msgspec import Struct
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph.groupings import grouped_tree
+from memlens.views.graph.groupings import DOMINATORS, grouped_tree
 from memlens.views.graph.native import has_native, native_of_nodes
 
 LEAST_SHARE = 0.002
@@ -38,7 +38,7 @@ class _Tree:
     """A dump's dominator tree grouped by type, for traversal."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.stored = grouped_tree(snapshot, "type")
+        self.stored = grouped_tree(snapshot, DOMINATORS)
         self._snapshot = snapshot
 
     def children(self, node: int | None, least: int) -> dict[str, int]:
@@ -48,7 +48,7 @@ class _Tree:
             return found
         stored = self.stored
         for child in range(int(stored.first[node]), int(stored.last[node])):
-            if int(stored.retained[child]) >= least:
+            if int(stored.total[child]) >= least:
                 found.setdefault(self.name(child).text, child)
             elif node != 0:
                 # children are sorted by retained size, except for the node of unreachable objects
@@ -68,7 +68,7 @@ class _Tree:
 
     def figures(self, node: int | None) -> tuple[int, int]:
         """The number of a node's objects, and what they retain."""
-        return (0, 0) if node is None else (int(self.stored.objects[node]), int(self.stored.retained[node]))
+        return (0, 0) if node is None else (int(self.stored.objects[node]), int(self.stored.total[node]))
 
     def native(self, node: int | None) -> int:
         """What its objects retain outside of the heap."""

@@ -13,7 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, as_text
 from memlens.units import id_text
 from memlens.views.graph.groupings import located
-from memlens.views.graph.retained import compact_nodes
+from memlens.views.graph.retained import group_nodes
 from memlens.views.graph.rows import ObjectRow, check_object, object_rows
 from memlens.views.graph.types import instances
 
@@ -28,7 +28,8 @@ class HeapBookmark(Struct, frozen=True):
     name: Text
     objects: int
     shallow_bytes: int
-    retained_bytes: int
+    retained_bytes: int | None
+    """None for a group of shortest paths: what is below it isn't all retained by it."""
 
 
 class HeapBookmarksAnswer(Struct, frozen=True):
@@ -58,6 +59,7 @@ def check_place(snapshot: Snapshot, place: HeapPlace) -> None:
 
 def _shown(snapshot: Snapshot, one: Bookmark, place: HeapPlace) -> HeapBookmark:
     """Raises BadRequestError."""
+    figures: tuple[int, int, int | None]
     match place:
         case ObjectPlace():
             (row,) = object_rows(snapshot, [check_object(snapshot, place.object)])
@@ -67,9 +69,10 @@ def _shown(snapshot: Snapshot, one: Bookmark, place: HeapPlace) -> HeapBookmark:
             kind = instances(snapshot, place.kind, limit=1).type
             name, figures = as_text(kind.type), (kind.count, kind.shallow_bytes, kind.retained_bytes)
         case GroupPlace():
-            by, number = located(snapshot, place.group)
-            (node,) = compact_nodes(snapshot, np.array([number]), by)
-            name, figures = node.type, (node.objects, node.shallow_bytes, node.retained_bytes)
+            form, number = located(snapshot, place.group)
+            (node,) = group_nodes(snapshot, np.array([number]), form)
+            retained = node.total_bytes if form.tree == "dominators" else None
+            name, figures = node.type, (node.objects, node.shallow_bytes, retained)
     return HeapBookmark(one.bookmark, place, one.note, None, name, *figures)
 
 

@@ -1,6 +1,6 @@
-"""The dominator tree grouped by type, package or module, as a flame graph draws it.
+"""The trees of dominators and of shortest paths grouped by type, package or module, as a flame graph draws them.
 
-There is a box for each group, as wide as what it retains.
+There is a box for each group, as wide as what it retains, or as the bytes of it and of everything below it.
 
 What fits the filter, and is of the type that is selected, is marked as what a search finds in a flame graph is: groups
 that have such objects, and those above them.
@@ -19,9 +19,12 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search, Shape, build
 from memlens.views.graph import filters, listing
 from memlens.views.graph.groupings import (
+    DOMINATORS,
     UNREACHABLE,
+    Form,
     GroupedTree,
     Grouping,
+    HeapTree,
     grouped_tree,
     is_in,
     keys_of_types,
@@ -29,7 +32,7 @@ from memlens.views.graph.groupings import (
 )
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.places import places_of_types
-from memlens.views.graph.retained import CompactNode, compact_nodes
+from memlens.views.graph.retained import GroupNode, group_nodes
 from memlens.views.graph.rows import ObjectRow, object_rows, type_names
 from memlens.views.naming.frame_names import FlameName, Place
 from memlens.views.selection.stacks import PrefixTree, Retained, ValuedStacks, ValueName
@@ -43,10 +46,10 @@ _MOST_EXAMPLES = 3
 class GroupAnswer(Struct, frozen=True):
     """A group of a tree, those from the root down to it, and the largest of its objects."""
 
-    node: CompactNode
+    node: GroupNode
     name: FlameName | None
     """Its name, as boxes have it; None for a root that is no object."""
-    path: list[CompactNode]
+    path: list[GroupNode]
     largest: list[ObjectRow]
     fitting: int | None
     """How many of its objects fit the filter; None without one."""
@@ -112,19 +115,26 @@ class TypeNames:
         return np.zeros(self.count, np.uint8)
 
 
+def tree_title(form: Form) -> str:
+    """What a picture of a tree is of."""
+    return {
+        "dominators": f"dominators by {form.by}, retained bytes",
+        "paths": f"shortest paths from roots by {form.by}, bytes",
+    }[form.tree]
+
+
 class GroupNames:
     """Packages or modules as the names of boxes, each in a colour of its own, as for types."""
 
     def __init__(self, snapshot: Snapshot, by: Grouping) -> None:
-        tree = grouped_tree(snapshot, by)
-        self._names = [*tree.names, UNREACHABLE]
-        of_type, _ = keys_of_types(snapshot, by)
+        of_type, names = keys_of_types(snapshot, by)
+        self._names = [*names, UNREACHABLE]
         own, shallow = ~packages_of(snapshot).is_platform, snapshot.types.shallow.astype(np.float64)
         # a class without a package doesn't make arrays of numbers, which have none either, the program's
-        is_most = 2 * np.bincount(of_type, own * shallow, len(tree.names)) >= np.bincount(
-            of_type, shallow, len(tree.names)
+        is_most = 2 * np.bincount(of_type, own * shallow, len(names)) >= np.bincount(
+            of_type, shallow, len(names)
         )
-        self._own = is_most & (np.bincount(of_type, own, len(tree.names)) > 0)
+        self._own = is_most & (np.bincount(of_type, own, len(names)) > 0)
 
     @property
     def count(self) -> int:
@@ -163,12 +173,12 @@ class GroupNames:
         return np.zeros(self.count, np.uint8)
 
 
-class DominatorTree(CallTree):
-    """A grouped dominator tree; a search is a filter."""
+class DrawnTree(CallTree):
+    """A grouped tree of objects; a search is a filter."""
 
     snapshot: Snapshot
     grouped: GroupedTree
-    grouping: Grouping
+    form: Form
 
     def search(self, text: str) -> Search:
         """The groups with objects that fit a filter. Raises :class:`BadRequestError`."""
@@ -179,20 +189,18 @@ class DominatorTree(CallTree):
 
         If no object of that type fits, the type is another question, and the filter is answered.
         """
-        return self.snapshot.keep(
-            ("marked groups", self.grouping, text, kind), lambda: self._marked(text, kind)
-        )
+        return self.snapshot.keep(("marked groups", self.form, text, kind), lambda: self._marked(text, kind))
 
     def _marked(self, text: str, kind: int | None) -> Search:
         snapshot, shallow = self.snapshot, self.snapshot.objects.shallow
         chosen = filters.chosen(snapshot, text)
-        fitting = fitting_by_group(snapshot, text)
+        fitting = fitting_by_group(snapshot, text, self.form.tree)
         if kind is not None:
             matched = int(shallow[listing.fitting(snapshot, text, kind, None)].sum())
             # a group's objects are of one type
-            compact = snapshot.compact
-            every = compact.objects.astype(np.int64) if chosen is None else fitting
-            own = np.where(compact.type == kind, every, 0)
+            by_type = grouped_tree(snapshot, Form("type", self.form.tree))
+            every = by_type.objects.astype(np.int64) if chosen is None else fitting
+            own = np.where(by_type.key == kind, every, 0)
             if chosen is not None and not own.any():
                 return self.marked(text, None)
             fitting = own
@@ -210,31 +218,34 @@ class DominatorTree(CallTree):
         return Search(held, nodes, np.array([matched, int(fitting.sum())], np.int64))
 
 
-def fitting_by_group(snapshot: Snapshot, filter_text: str) -> npt.NDArray[np.int64]:
-    """How many objects of each node of the tree by type fit a filter. Raises :class:`BadRequestError`."""
-    groups = len(snapshot.compact.type)
+def fitting_by_group(
+    snapshot: Snapshot, filter_text: str, tree: HeapTree = "dominators"
+) -> npt.NDArray[np.int64]:
+    """How many objects of each node of a tree by type fit a filter. Raises :class:`BadRequestError`."""
+    by_type = grouped_tree(snapshot, Form("type", tree))
+    groups = len(by_type.key)
     chosen = filters.chosen(snapshot, filter_text)
     if chosen is None:
         return np.zeros(groups, np.int64)
     if chosen.objects is None:
         # a group's objects are of one type
-        fits = np.append(chosen.types, False)[np.minimum(snapshot.compact.type, len(chosen.types))]
-        return np.where(fits, snapshot.compact.objects, 0).astype(np.int64)
+        fits = np.append(chosen.types, False)[np.minimum(by_type.key, len(chosen.types))]
+        return np.where(fits, by_type.objects, 0).astype(np.int64)
     return snapshot.keep(
-        ("fitting by group", filter_text),
-        lambda: np.bincount(snapshot.objects.group[chosen.mask(snapshot)], minlength=groups).astype(np.int64),
+        ("fitting by group", filter_text, tree),
+        lambda: np.bincount(by_type.group[chosen.mask(snapshot)], minlength=groups).astype(np.int64),
     )
 
 
-def dominator_tree(snapshot: Snapshot, by: Grouping = "type") -> DominatorTree:
-    """The dominator tree, made when it is first asked for. Raises :class:`BadRequestError` for what a dump lacks."""
+def drawn_tree(snapshot: Snapshot, form: Form = DOMINATORS) -> DrawnTree:
+    """A tree, made when it is first asked for. Raises :class:`BadRequestError` for what a dump lacks."""
 
-    def make() -> DominatorTree:
-        grouped = grouped_tree(snapshot, by)
+    def make() -> DrawnTree:
+        grouped = grouped_tree(snapshot, form)
         nodes = np.arange(len(grouped.key), dtype=np.uint32)
         parents = np.array(grouped.parent, np.uint32)
         parents[0] = 0
-        names = TypeNames(snapshot) if by == "type" else GroupNames(snapshot, by)
+        names = TypeNames(snapshot) if form.by == "type" else GroupNames(snapshot, form.by)
         types = np.minimum(grouped.key, names.unreachable).astype(np.uint32)
         types[0] = NEVER
         values = np.stack((grouped.shallow.astype(np.int64), grouped.objects.astype(np.int64)))
@@ -244,24 +255,24 @@ def dominator_tree(snapshot: Snapshot, by: Grouping = "type") -> DominatorTree:
         kernel.families(parents, child, sibling)
         merged = Merged(Shape(parents, types, child, sibling), nodes, np.arange(names.count, dtype=np.uint32))
         built = build(stacks, merged, names, FlameOptions(), 0)
-        tree = DominatorTree(built.options, names, built.by, built.meaning, built.make)
-        tree.snapshot, tree.grouped, tree.grouping = snapshot, grouped, by
+        tree = DrawnTree(built.options, names, built.by, built.meaning, built.make)
+        tree.snapshot, tree.grouped, tree.form = snapshot, grouped, form
         return tree
 
-    return snapshot.keep(("dominator tree", by), make)
+    return snapshot.keep(("drawn tree", form), make)
 
 
 def group(snapshot: Snapshot, number: int, filter_text: str) -> GroupAnswer:
     """A group by its number. Raises :class:`BadRequestError`."""
-    by, node = located(snapshot, number)
-    tree = dominator_tree(snapshot, by)
+    form, node = located(snapshot, number)
+    tree = drawn_tree(snapshot, form)
     path = tree.path(node)
     key = int(tree.grouped.key[node])
     name = None if key == NEVER and node == 0 else tree.names.names([min(key, tree.names.count - 1)])[0]
-    found = compact_nodes(snapshot, np.array([node, *path], np.int64), by)
+    found = group_nodes(snapshot, np.array([node, *path], np.int64), form)
     members = np.flatnonzero(is_in(snapshot, number))
     retained = snapshot.objects.retained[members].astype(np.int64)
     largest = members[np.argsort(-retained, kind="stable")[:_MOST_EXAMPLES]]
-    fits = fitting_by_group(snapshot, filter_text) if filter_text.strip() else None
+    fits = fitting_by_group(snapshot, filter_text, form.tree) if filter_text.strip() else None
     fitting = None if fits is None else int(tree.grouped.summed(fits)[node])
     return GroupAnswer(found[0], name, found[1:], object_rows(snapshot, largest), fitting)

@@ -1,7 +1,8 @@
-"""The dominator tree grouped by package or by module at each level, instead of by type.
+"""The trees of a heap dump's objects, grouped at each level: by type, by package or by module.
 
-Objects of one type and of one group's dominators are of one package as well, so these trees are made of the compact
-tree, which is grouped by type: of its nodes, each as one object that stands for its group.
+One is that of dominators, the other that of shortest paths. Objects of one type and below one group are of one package
+as well, so trees by package and module are made of the one that is grouped by type: of its nodes, each as one object
+that stands for its group.
 """
 
 import sys
@@ -19,11 +20,19 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.graph.shortest import shortest_paths
 
 Grouping = Literal["type", "package", "module"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+HeapTree = Literal["dominators", "paths"]
+"""What an object is below: its dominator, or the object from which a root reaches it first."""
+TREES: tuple[HeapTree, ...] = get_args(HeapTree)
 NODES_OF_A_TREE = 2**32
-"""Groups of all trees have numbers: node ``n`` of the tree by ``GROUPINGS[i]`` is group ``i * NODES_OF_A_TREE + n``."""
+"""Groups of all trees have numbers: node ``n`` of tree ``TREES[t]`` by ``GROUPINGS[g]`` is group
+``(t * len(GROUPINGS) + g) * NODES_OF_A_TREE + n``.
+"""
+FIRST_OF_PATHS = TREES.index("paths") * len(GROUPINGS) * NODES_OF_A_TREE
+"""The first group of the trees of shortest paths."""
 
 UNREACHABLE = phrase("(unreachable)")
 """The name of the node that unreachable objects are below."""
@@ -34,11 +43,23 @@ U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
 
+class Form(NamedTuple):
+    """Which tree it is, and what it is grouped by."""
+
+    by: Grouping = "type"
+    tree: HeapTree = "dominators"
+
+
+DOMINATORS = Form()
+
+
 class GroupedTree(NamedTuple):
-    """A dominator tree grouped at each level, in columns of its nodes as ``snapshot.compact`` has them.
+    """A tree of objects grouped at each level, in columns of its nodes as ``snapshot.compact`` has them.
 
     ``key`` is each node's type, or a number of its package or module; NEVER as for types. ``names`` are those of keys.
-    ``node_of`` has the node of each node of the tree by type; None for that tree itself.
+    ``total`` is what a node's objects retain, or of shortest paths the bytes of them and of everything below them.
+    ``node_of`` has the node of each node of the tree by type; None for that tree itself. ``group`` has the node of
+    each object in the tree by type.
     """
 
     names: list[Text]
@@ -46,9 +67,10 @@ class GroupedTree(NamedTuple):
     parent: U32
     objects: U32
     shallow: U64
-    retained: U64
+    total: U64
     first: U32
     last: U32
+    group: U32
     node_of: U32 | None
 
     def name(self, node: int) -> Text:
@@ -67,38 +89,47 @@ class GroupedTree(NamedTuple):
         return found
 
 
-def number_of(by: Grouping, node: int) -> int:
+def number_of(form: Form, node: int) -> int:
     """The number of the group that a node is."""
-    return GROUPINGS.index(by) * NODES_OF_A_TREE + node
+    tree = TREES.index(form.tree) * len(GROUPINGS) + GROUPINGS.index(form.by)
+    return tree * NODES_OF_A_TREE + node
 
 
-def located(snapshot: Snapshot, group: int) -> tuple[Grouping, int]:
+def located(snapshot: Snapshot, group: int) -> tuple[Form, int]:
     """The tree and the node of a group. Raises :class:`BadRequestError` if there is no such group."""
     tree, node = divmod(group, NODES_OF_A_TREE)
-    if not 0 <= tree < len(GROUPINGS) or node >= len(grouped_tree(snapshot, GROUPINGS[tree]).key):
-        raise BadRequestError(phrase("The dominator tree has no group {group}", group=str(group)))
-    return GROUPINGS[tree], node
+    if 0 <= tree < len(TREES) * len(GROUPINGS):
+        which, by = divmod(tree, len(GROUPINGS))
+        form = Form(GROUPINGS[by], TREES[which])
+        if node < len(grouped_tree(snapshot, form).key):
+            return form, node
+    raise BadRequestError(phrase("The heap dump has no group {group}", group=str(group)))
 
 
 def is_in(snapshot: Snapshot, group: int, numbers: Numbers | None = None) -> npt.NDArray[np.bool_]:
     """Which of some objects, or of all, are in a group. Raises :class:`BadRequestError`."""
-    by, node = located(snapshot, group)
-    of_type = snapshot.objects.group if numbers is None else snapshot.objects.group[numbers]
-    node_of = grouped_tree(snapshot, by).node_of
-    found: npt.NDArray[np.bool_] = of_type == node if node_of is None else (node_of == node)[of_type]
+    form, node = located(snapshot, group)
+    tree = grouped_tree(snapshot, form)
+    of_type = tree.group if numbers is None else tree.group[numbers]
+    found: npt.NDArray[np.bool_] = (
+        of_type == node if tree.node_of is None else (tree.node_of == node)[of_type]
+    )
     return found
 
 
-def group_of(snapshot: Snapshot, number: int, by: Grouping) -> int:
+def group_of(snapshot: Snapshot, number: int, form: Form) -> int:
     """The group of an object. Raises :class:`BadRequestError` for a grouping that the dump lacks."""
-    node = int(snapshot.objects.group[number])
-    node_of = grouped_tree(snapshot, by).node_of
-    return number_of(by, node if node_of is None else int(node_of[node]))
+    tree = grouped_tree(snapshot, form)
+    node = int(tree.group[number])
+    return number_of(form, node if tree.node_of is None else int(tree.node_of[node]))
 
 
-def grouped_tree(snapshot: Snapshot, by: Grouping) -> GroupedTree:
-    """The dominator tree, grouped. Raises :class:`BadRequestError` for modules where the dump has none."""
-    return snapshot.keep(("grouped tree", by), lambda: _made(snapshot, by))
+def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
+    """A tree, grouped. Raises :class:`BadRequestError` for modules where the dump has none."""
+    return snapshot.keep(
+        ("grouped tree", form),
+        lambda: _by_type(snapshot, form.tree) if form.by == "type" else _regrouped(snapshot, form),
+    )
 
 
 def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]]:
@@ -122,34 +153,48 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
             assert_never(by)
 
 
-def _made(snapshot: Snapshot, by: Grouping) -> GroupedTree:
-    compact = snapshot.compact
-    of_type, names = keys_of_types(snapshot, by)
-    if by == "type":
-        return GroupedTree(
-            names, compact.type, compact.parent, compact.objects, compact.shallow, compact.retained, compact.first,
-            compact.last, None,
-        )  # fmt: skip
-    nodes = len(compact.type)
+def _by_type(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
+    _, names = keys_of_types(snapshot, "type")
+    match tree:
+        case "dominators":
+            compact = snapshot.compact
+            return GroupedTree(
+                names, compact.type, compact.parent, compact.objects, compact.shallow, compact.retained,
+                compact.first, compact.last, snapshot.objects.group, None,
+            )  # fmt: skip
+        case "paths":
+            paths = shortest_paths(snapshot)
+            return GroupedTree(
+                names, paths.type, paths.parent, paths.objects, paths.shallow, paths.below, paths.first,
+                paths.last, paths.group, None,
+            )  # fmt: skip
+        case _:
+            assert_never(tree)
+
+
+def _regrouped(snapshot: Snapshot, form: Form) -> GroupedTree:
+    of_type, names = keys_of_types(snapshot, form.by)
+    whole = grouped_tree(snapshot, Form("type", form.tree))
+    nodes = len(whole.key)
     # what is no object stays by itself: the roots together, and the unreachable objects
     roots, unreachable = len(names), len(names) + 1
-    of_node = np.append(of_type, np.uint32(unreachable))[np.minimum(compact.type, len(of_type))].astype(
+    of_node = np.append(of_type, np.uint32(unreachable))[np.minimum(whole.key, len(of_type))].astype(
         np.uint32
     )
-    if compact.type[0] == NEVER:
+    if whole.key[0] == NEVER:
         of_node[0] = roots
     # the children of a node are adjacent, and so are those of nodes that follow each other
     begin = np.zeros(nodes + 1, np.uint32)
-    np.cumsum(compact.last - compact.first, out=begin[1:])
+    np.cumsum(whole.last - whole.first, out=begin[1:])
     below = Dominated(begin, np.arange(1, nodes, dtype=np.uint32))
     columns, node_of = compact_tree(
-        below, len(names) + 2, of_node, np.array(compact.shallow), np.array(compact.retained), 0,
+        below, len(names) + 2, of_node, np.array(whole.shallow), np.array(whole.total), 0,
         Room(Path(), sys.maxsize),
     )  # fmt: skip
     key = columns["type"]
     key[key >= roots] = NEVER
-    objects = np.bincount(node_of, compact.objects, len(key)).astype(np.uint32)
+    objects = np.bincount(node_of, whole.objects, len(key)).astype(np.uint32)
     return GroupedTree(
         names, key, columns["parent"], objects, columns["shallow"], columns["retained"], columns["first"],
-        columns["last"], node_of,
+        columns["last"], whole.group, node_of,
     )  # fmt: skip

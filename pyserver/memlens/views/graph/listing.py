@@ -17,6 +17,7 @@ from memlens.views.graph.halves import in_halves
 from memlens.views.graph.native import has_native, native_bytes, native_columns
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
+from memlens.views.graph.shortest import shortest_paths
 from memlens.views.graph.types import (
     NATIVE_FIGURES,
     TypeRow,
@@ -27,7 +28,8 @@ from memlens.views.graph.types import (
     with_groups_of_roots_last,
 )
 
-ObjectOrder = Literal["retained", "shallow", "distance", "object", "native", "native_retained"]
+ObjectOrder = Literal["retained", "shallow", "distance", "object", "native", "native_retained", "total"]
+"""``total`` is by the bytes of objects and everything below them in the tree of shortest paths."""
 HeapOrder = Literal["retained", "shallow", "count", "name", "native", "native_retained"]
 GroupedBy = Literal["package", "kind"]
 GroupedByAny = Literal["type", "package", "kind"]
@@ -49,6 +51,8 @@ class ObjectsAnswer(Struct, frozen=True):
     total: int
     shallow_bytes: int
     """Of all ``total``."""
+    total_bytes: list[int] | None = None
+    """By what they are sorted, where that is ``total``."""
 
 
 class HeapTypesAnswer(Struct, frozen=True):
@@ -104,7 +108,9 @@ def objects(
         lambda: _listed(snapshot, filter_text, kind, group, order, is_whole=is_whole),
     )
     shown = numbers[::-1] if reverse else numbers
-    return ObjectsAnswer(object_rows(snapshot, shown[rows]), offset, total, shallow)
+    found = shown[rows]
+    totals = shortest_paths(snapshot).total[found].tolist() if order == "total" else None
+    return ObjectsAnswer(object_rows(snapshot, found), offset, total, shallow, totals)
 
 
 def _listed(
@@ -118,7 +124,7 @@ def _listed(
 ) -> tuple[Numbers, int, int]:
     """Some objects in their order, at least the first of them, how many there are, and their bytes."""
     stored = snapshot.objects
-    sizes = {"retained": stored.retained, "shallow": stored.shallow}.get(order)
+    sizes = _sizes(snapshot, order)
     if kind is None and group is None and sizes is not None and not is_whole:
         figures, fits = figures_by_type(snapshot, filter_text)
         total, shallow = (int(figures[name][fits].sum()) for name in ("count", "shallow"))
@@ -156,18 +162,31 @@ def fitting(snapshot: Snapshot, filter_text: str, kind: int | None, group: int |
     return numbers if chosen is None else numbers[chosen.among(snapshot, numbers)]
 
 
+def _sizes(snapshot: Snapshot, order: ObjectOrder) -> Numbers | None:
+    """The column that an order is by; None if it isn't one of bytes that all objects have."""
+    match order:
+        case "retained":
+            return snapshot.objects.retained
+        case "shallow":
+            return snapshot.objects.shallow
+        case "total":
+            return shortest_paths(snapshot).total
+        case _:
+            return None
+
+
 def _ordered(snapshot: Snapshot, numbers: Numbers, order: ObjectOrder) -> Numbers:
-    stored = snapshot.objects
     if order == "object":
         return np.sort(numbers)
     if order == "distance":
-        return numbers[np.lexsort((numbers, stored.distance[numbers]))]
-    if order in ("native", "native_retained"):
+        return numbers[np.lexsort((numbers, snapshot.objects.distance[numbers]))]
+    column = _sizes(snapshot, order)
+    if column is None:
         own, retained = native_bytes(snapshot, numbers)
-        column = own if order == "native" else retained
-        return numbers[np.lexsort((numbers, -column.astype(np.int64)))]
-    column = stored.retained if order == "retained" else stored.shallow
-    return numbers[np.lexsort((numbers, -column[numbers].astype(np.int64)))]
+        figures = own if order == "native" else retained
+    else:
+        figures = column[numbers]
+    return numbers[np.lexsort((numbers, -figures.astype(np.int64)))]
 
 
 def heap_types(

@@ -12,7 +12,7 @@ from memlens.units import id_text
 from memlens.views.answers import Frame
 from memlens.views.graph.contents import count_of, some_contents
 from memlens.views.graph.fields import number_array, value_of, value_text
-from memlens.views.graph.groupings import Grouping, group_of
+from memlens.views.graph.groupings import DOMINATORS, Form, group_of
 from memlens.views.graph.images import EqualImages, ImageRow, equal_images, image_row
 from memlens.views.graph.rows import (
     MOST_NAME,
@@ -91,8 +91,8 @@ def number_of(snapshot: Snapshot, own_id: int) -> int:
     return int(found[0])
 
 
-def describe(snapshot: Snapshot, number: int, limit: int = 100, by: Grouping = "type") -> ObjectAnswer:
-    """An object by its number, with ``limit`` of its references at most, and its group of the tree grouped ``by``.
+def describe(snapshot: Snapshot, number: int, limit: int = 100, form: Form = DOMINATORS) -> ObjectAnswer:
+    """An object by its number, with ``limit`` of its references at most, and its group of a tree.
 
     Raises :class:`BadRequestError`.
     """
@@ -122,7 +122,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, by: Grouping = "
         dominated=below,
         dominated_total=below_total,
         allocated=[] if stacks is None else stack_frames(snapshot, int(stacks[number])),
-        group=group_of(snapshot, number, by),
+        group=group_of(snapshot, number, form),
         image=image_row(snapshot, number),
         equal_images=equal_images(snapshot, number),
     )

@@ -7,19 +7,21 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph import freed
+from memlens.kernels.graph.reach import reached_from
+from memlens.kernels.tree.calltree import sum_up
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph.groupings import Grouping, grouped_tree, number_of
+from memlens.views.graph.groupings import DOMINATORS, Form, HeapTree, grouped_tree, number_of
 from memlens.views.graph.native import native_of_nodes, native_or_none, own_native
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object
 from memlens.views.graph.stopped import finished
 
 
-class CompactNode(Struct, frozen=True):
-    """Objects of one type, package or module whose dominators are of one node. ``node`` is its number as a group.
+class GroupNode(Struct, frozen=True):
+    """Objects of one type, package or module that are below one node of a tree. ``node`` is its number as a group.
 
     A root that is no object has the type ``(roots)``, the node that unreachable objects are below ``(unreachable)``.
     """
@@ -28,11 +30,13 @@ class CompactNode(Struct, frozen=True):
     type: Text
     objects: int
     shallow_bytes: int
-    retained_bytes: int
+    total_bytes: int
+    """What the objects retain; in the tree of shortest paths the bytes of them and of everything below them."""
     children: int
     native_bytes: int | None
     """Memory outside of the heap that its objects own; None in dumps that say so of no object."""
-    native_retained_bytes: int | None
+    native_total_bytes: int | None
+    """The same of what ``total_bytes`` is about."""
 
 
 class RetainedAnswer(Struct, frozen=True):
@@ -45,29 +49,46 @@ class RetainedAnswer(Struct, frozen=True):
     """Memory outside of the heap that they own; None in dumps that say so of no object."""
 
 
-def compact_nodes(snapshot: Snapshot, numbers: Numbers, by: Grouping = "type") -> list[CompactNode]:
-    """Some nodes of the tree that is grouped so."""
-    tree = grouped_tree(snapshot, by)
-    columns = (tree.objects, tree.shallow, tree.retained, tree.first, tree.last)
+def group_nodes(snapshot: Snapshot, numbers: Numbers, form: Form = DOMINATORS) -> list[GroupNode]:
+    """Some nodes of a tree."""
+    tree = grouped_tree(snapshot, form)
+    columns = (tree.objects, tree.shallow, tree.total, tree.first, tree.last)
     return [
-        CompactNode(
-            number_of(by, number),
+        GroupNode(
+            number_of(form, number),
             tree.name(number),
             objects,
             shallow,
-            retained,
+            total,
             last - first,
             *(native_or_none(snapshot, int(amount)) for amount in outside),
         )
-        for number, (objects, shallow, retained, first, last), outside in zip(
+        for number, (objects, shallow, total, first, last), outside in zip(
             numbers.tolist(),
             zip(*(column[numbers].tolist() for column in columns), strict=True),
             zip(
-                *(tree.summed(column)[numbers].tolist() for column in native_of_nodes(snapshot)), strict=True
+                *(tree.summed(column)[numbers].tolist() for column in _native_of_nodes(snapshot, form.tree)),
+                strict=True,
             ),
             strict=True,
         )
     ]
+
+
+def _native_of_nodes(snapshot: Snapshot, tree: HeapTree) -> tuple[Numbers, Numbers]:
+    """What the objects of each node of a tree by type own outside of the heap, and what ``native_total_bytes`` is."""
+    if tree == "dominators":
+        return native_of_nodes(snapshot)
+
+    def make() -> tuple[Numbers, Numbers]:
+        by_type, owned = grouped_tree(snapshot, Form("type", tree)), snapshot.objects.owned
+        own = np.zeros(len(by_type.key), np.int64)
+        np.add.at(own, by_type.group[owned["object"]], owned["native"].astype(np.int64))
+        below = own[np.newaxis].copy()
+        sum_up(np.array(by_type.parent, np.uint32), below)
+        return own, below[0]
+
+    return snapshot.keep(("native of nodes", tree), make)
 
 
 def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> RetainedAnswer:
@@ -106,3 +127,19 @@ def _retained(
         )
     )  # fmt: skip
     return found
+
+
+def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:
+    """The shallow bytes of some objects and of all that references which retain lead to from them.
+
+    Much of that may be kept alive by others, too. Raises :class:`BadRequestError`.
+    """
+    chosen = distinct(np.asarray(numbers, np.int64))
+    for number in (chosen[0], chosen[-1]) if len(chosen) else ():
+        check_object(snapshot, int(number))
+    stored, shallow = snapshot.references, snapshot.objects.shallow
+    reached = np.empty(len(shallow), np.uint8)
+    reached_from(
+        stored.start, stored.target, stored.kind, followed(snapshot), chosen.astype(np.uint32), reached
+    )
+    return int(shallow.sum(where=reached.view(np.bool_)))

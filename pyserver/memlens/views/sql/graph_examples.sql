@@ -33,11 +33,8 @@ ORDER BY referrers DESC
 LIMIT 100;
 
 -- # What refers to the objects of the largest type, by type and field
-SELECT s.type, r.name, count(*) AS refs, count(DISTINCT r.target) AS objects
-FROM objects AS o JOIN refs AS r ON r.target = o.object JOIN objects AS s ON s.object = r.source
-WHERE o.type = (SELECT type FROM types ORDER BY shallow_bytes DESC LIMIT 1)
-GROUP BY s.type, r.name
-ORDER BY refs DESC
+SELECT object, type, name, kind, refs, referrers, objects, retained_bytes
+FROM referrers_by_type((SELECT type FROM types ORDER BY shallow_bytes DESC LIMIT 1))
 LIMIT 100;
 
 -- # What kinds of roots hold immediately

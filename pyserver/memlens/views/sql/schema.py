@@ -189,7 +189,7 @@ def _described() -> Iterator[SqlTable]:
     for name, function in HEAP_FUNCTIONS.items():
         # where a reference is named, its name and kind stand beside the object
         of_reference = of_tables["refs"] if "kind" in function.columns else {}
-        own = _OWN_COLUMNS | of_tables["objects"] | of_reference
+        own = _OWN_COLUMNS | of_tables["objects"] | of_reference | _COLUMNS_OF.get(name, {})
         columns = [own[column] for column in function.columns]
         yield SqlTable(name, "function", function.about, list(function.arguments), columns)
 
@@ -197,6 +197,9 @@ def _described() -> Iterator[SqlTable]:
 _OWN_COLUMNS = {
     "path": SqlTableColumn("path", "INTEGER", "number of the path, the shortest 0"),
     "step": SqlTableColumn("step", "INTEGER", "references from the root"),
+    "refs": SqlTableColumn("refs", "INTEGER", "how many such references there are"),
+    "referrers": SqlTableColumn("referrers", "INTEGER", "how many objects refer so"),
+    "objects": SqlTableColumn("objects", "INTEGER", "how many objects of the type they refer to"),
     "field": SqlTableColumn("field", "TEXT", "the field's name"),
     "content": SqlTableColumn(
         "content", "ANY", "its value, or the text or value of the object it refers to; NULL if not known"
@@ -205,11 +208,8 @@ _OWN_COLUMNS = {
     "key": SqlTableColumn("key", "INTEGER", "the object that is the key; NULL for lists and sets"),
     "key_type": SqlTableColumn("key_type", "TEXT", "its type's name"),
     "key_name": SqlTableColumn("key_name", "TEXT", "its own name, a string's text or a number's value"),
-    "value": SqlTableColumn(
-        "value", "ANY", "its number, of characters the code; NULL for references, and for what isn't a number"
-    ),
-    "size": SqlTableColumn("size", "INTEGER", "how many elements it says it has"),
-    "slots": SqlTableColumn("slots", "INTEGER", "the length of its array; NULL if it has none"),
+    "size": SqlTableColumn("size", "INTEGER", "how many elements it has; NULL if not known"),
+    "slots": SqlTableColumn("slots", "INTEGER", "the length of its own array; NULL if it has none"),
     "used_slots": SqlTableColumn(
         "used_slots", "INTEGER", "those that aren't null; in hash tables less than size where keys collide"
     ),
@@ -257,7 +257,6 @@ _OWN_COLUMNS = {
     "address": SqlTableColumn(
         "address", "TEXT", "its address, with the script that defines most of its functions"
     ),
-    "objects": SqlTableColumn("objects", "INTEGER", "how many objects belong to it"),
     "context": SqlTableColumn("context", "INTEGER", "the context of closures that has the variable"),
     "variable": SqlTableColumn("variable", "TEXT", "its name"),
     "scope": SqlTableColumn(
@@ -270,6 +269,24 @@ _OWN_COLUMNS = {
     "service": SqlTableColumn("service", "INTEGER", "the service's own object; NULL once it is unregistered"),
 }
 """Columns of functions that no table has."""
+
+_COLUMNS_OF = {
+    "elements_of": {
+        "value": SqlTableColumn(
+            "value",
+            "ANY",
+            "its number, of characters the code; NULL for references, and for what isn't a number",
+        )
+    },
+    "referrers_by_type": {
+        "object": SqlTableColumn("object", "INTEGER", "one of the objects that refer so"),
+        "retained_bytes": SqlTableColumn(
+            "retained_bytes", "INTEGER", "what the objects that they refer to retain together"
+        ),
+    },
+    "realms": {"objects": SqlTableColumn("objects", "INTEGER", "how many objects belong to it")},
+}
+"""Columns that mean something else in one function."""
 
 
 def _columns(body: str) -> list[SqlTableColumn]:
