@@ -113,7 +113,13 @@ async function shown(pane: Pane): Promise<HTMLElement> {
 
 const OVERVIEW: HeapOverviewAnswer = {
   ...{ objects: 9, shallow_bytes: 4 * MIB, unreachable_objects: 1, unreachable_bytes: MIB },
-  ...{ kinds: [{ name: 'κ', objects: 2, shallow_bytes: MIB }], spaces: [], roots: [], flags: [], realms: [] },
+  ...{ kinds: [{ name: 'κ', objects: 2, shallow_bytes: MIB }], spaces: [], roots: [], flags: [] },
+  realms: [
+    {
+      ...{ object: 3, name: { text: 'σ.π', template: '', values: {} }, filter: 'realm:@7' },
+      ...{ objects: 2, shallow_bytes: MIB },
+    },
+  ],
   strengths: ['strong', 'weak', 'ephemeron'],
 };
 
@@ -210,6 +216,20 @@ test('the facts name the format as its makers do, and what is of one kind has no
     await drawn();
     assert.equal(host.querySelectorAll('.heap-parts li').length, names.length === 1 ? 0 : 2);
   }
+});
+
+test('parts of the heap are filters: a kind, and a frame of a page', async () => {
+  const { api } = contextWith({ 'memlens/heapOverview': OVERVIEW });
+  const did: string[] = [];
+  const overview = new Overview(api, { choose: (filter) => did.push(filter), failed: never }, 0);
+  const host = mounted(<overview.View />);
+  await drawn();
+  for (const at of [0, 2]) {
+    host.querySelector<HTMLElement>('[aria-haspopup=menu]')?.click();
+    await drawn();
+    document.querySelectorAll<HTMLElement>('[role=menuitem]')[at]?.click();
+  }
+  assert.deepEqual(did, ['kind:"=κ"', 'realm:@7']);
 });
 
 test('a type’s assembly or class loader is named by its last part', () => {
@@ -443,14 +463,14 @@ test('what is left out is restored where the dump is the same', () => {
 });
 
 test('the overview, and the details of an object', async () => {
-  const reference = (to: number): ReferenceRow => ({
-    ...{ kind: 'κ', name: 'ν', object: row(to), strength: 'strong', is_unread: false },
+  const reference = (to: number, isUnread = false): ReferenceRow => ({
+    ...{ kind: 'κ', name: 'ν', object: row(to), strength: 'strong', is_unread: isUnread },
   });
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [row(2)], dominated_total: 3 },
     ...{ roots: [{ kind: 'ρ', detail: '', file: '/σ/μ.π', line: 2 }], roots_total: 31 },
     ...{ fields: [{ name: 'ν', kind: 'κ', value: 'υ' }], fields_total: 41 },
-    references: [reference(1), reference(2)],
+    references: [reference(1), reference(2, true)],
     ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     ...{ contents: [], contents_total: 0 },
     image: null,
@@ -477,7 +497,7 @@ test('the overview, and the details of an object', async () => {
   assert.equal(located, 7, 'its box is outlined');
   const marked = (): number => details.querySelectorAll('.heap-reference-row .badge').length;
   assert.match(details.textContent, /30.*41.*40/s, 'of many roots and fields the rest is counted');
-  assert.equal(marked(), 1, 'it refers to itself');
+  assert.equal(marked(), 2, 'it refers to itself, and nothing reads a variable');
   const openers = details.querySelectorAll<HTMLButtonElement>('.heap-opener');
   assert.deepEqual(
     [...openers].map(({ disabled }) => disabled),
@@ -485,7 +505,7 @@ test('the overview, and the details of an object', async () => {
   );
   openers[1]?.click();
   await drawn();
-  assert.equal(marked(), 2, 'what that refers to leads back to it');
+  assert.equal(marked(), 3, 'what that refers to leads back to it');
   assertTranslated(details, 'references');
   inspector.sourceMissing({
     text: 'σ <b>λ</b>',
