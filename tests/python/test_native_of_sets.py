@@ -82,11 +82,9 @@ def test_sets_types_and_groups(seed: int, opened: Opened, tmp_path: Path) -> Non
         found_group = group(snapshot, node, "").node
         assert found_group.native_bytes == heap.outside(members)
         rows = [describe(snapshot, heap.number[each]).object.native_retained_bytes for each in members]
-        assert found_group.native_retained_bytes == (
-            sum(row or 0 for row in rows) if any(heap.native) else None
-        )
+        assert found_group.native_total_bytes == (sum(row or 0 for row in rows) if any(heap.native) else None)
     whole = group(snapshot, 0, "").node
-    assert (whole.native_bytes, whole.native_retained_bytes) == (heap.outside(()), heap.outside(heap.reached))
+    assert (whole.native_bytes, whole.native_total_bytes) == (heap.outside(()), heap.outside(heap.reached))
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -172,7 +170,7 @@ def test_a_comparison_has_what_types_and_groups_retain_in_each_dump(
     for path in answer.paths:
         nodes = ((before, path.before_group), (after, path.group))
         figures = tuple(
-            0 if node is None else group(heap.snapshot, node, "").node.native_retained_bytes or 0
+            0 if node is None else group(heap.snapshot, node, "").node.native_total_bytes or 0
             for heap, node in nodes
         )
         shown = (path.before_native_retained_bytes, path.after_native_retained_bytes)

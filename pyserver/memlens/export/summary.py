@@ -226,7 +226,7 @@ def _heap_bookmarks(snapshot: Snapshot, info: GraphInfo) -> Table:
 
 
 def _retained(one: HeapBookmark) -> str:
-    return "–" if one.retained_bytes is None else format_bytes(one.retained_bytes)
+    return "" if one.retained_bytes is None else format_bytes(one.retained_bytes)
 
 
 def _types(snapshot: Snapshot) -> Table:
