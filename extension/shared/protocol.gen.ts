@@ -1568,6 +1568,7 @@ export interface HeapOverviewAnswer {
   spaces: ShareRow[];
   roots: ShareRow[];
   flags: ShareRow[];
+  realms: RealmRow[];
   strengths: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
 }
 
@@ -2652,6 +2653,15 @@ export interface ProgressParams {
   view: string;
   stage: string;
   fraction: number | null;
+}
+
+/** What belongs to a realm, to several or to none. */
+export interface RealmRow {
+  object: number | null;
+  name: Text;
+  filter: string;
+  objects: number;
+  shallow_bytes: number;
 }
 
 /**

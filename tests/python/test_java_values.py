@@ -7,7 +7,7 @@ import struct
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
 from memlens.views.graph import filters
 from memlens.views.graph.array_contents import whole_contents
-from memlens.views.graph.contents import contents_of, count_of
+from memlens.views.graph.contents import contents_of, count_of, fields_within, kind_of
 from memlens.views.graph.fields import field_reader
 from memlens.views.graph.objects import contents, describe
 from memlens.views.graph.rows import object_rows, type_names
@@ -268,6 +268,42 @@ def _check_elements(
         for (_, value), (_, said) in zip(found[number], expected, strict=True):
             # SQLite has no NaN
             assert (value is None and math.isnan(said)) or (value, type(value)) == (said, type(said))
+
+
+REAL = real_heaps("hprof/mat_*", "hprof/javac_60files*")
+
+
+@pytest.mark.parametrize("path", [None, *REAL], ids=lambda path: path.name[:40] if path else "made")
+def test_the_table_of_collections_has_all_whose_contents_are_known(
+    path: Path | None, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with (
+        closing(archived(path, tmp_path))
+        if path
+        else nullcontext(request.getfixturevalue("ran").snapshot) as snapshot
+    ):
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            rows = list(session.stream("SELECT object, size, slots, used_slots FROM collections")[1])
+        reader, known, wrapped = field_reader(snapshot), [], 0
+        for number in range(len(snapshot.objects.type)):
+            if contents_of(snapshot, number) is None:
+                continue
+            kind, own = kind_of(reader.classes(number)), reader.references(number)
+            array = None
+            if any(name in own for name in fields_within(reader.classes(number))):
+                wrapped += 1
+            elif kind is not None and kind.array in own:
+                array = own[kind.array]
+            used = None if array is None else len(reader.elements(array)[0])
+            size = None if snapshot.fields is None else count_of(snapshot, number)
+            slots = None if array is None else reader.length(array) or None
+            known.append((number, size, slots, used if slots else None))
+        assert rows == known
+        if path is None:
+            made = request.getfixturevalue("ran").map_of("COLLECTIONS")
+            assert set(made.values()) <= {row[0] for row in rows}
+            assert wrapped > 20
 
 
 def test_whole_contents_of_arrays_and_strings(ran: Ran, tmp_path: Path) -> None:

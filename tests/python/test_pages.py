@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 from tests.python.command_line import memlens
 from tests.python.graph_reading import load, type_names
+from tests.python.test_realms import agrees
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
@@ -32,6 +33,8 @@ from memlens.dumping.processes import Process
 from memlens.formats.v8_sections import ALLOCATED_FIELD
 from memlens.sources.binding import Binder, Places
 from memlens.sources.finder import Finder
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.realms import realms
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for browsers in /proc")
 
@@ -124,6 +127,23 @@ kept.push(make());
 document.title = 'Ready';
 </script>
 """
+FRAMES = {
+    "frames.html": """<!doctype html><title>Frames</title>
+<iframe src="calm.html"></iframe><iframe src="leaks.html"></iframe>
+<script>
+window.few = () => 1;
+onload = () => {
+  const text = Array.from({ length: 5000 }, (_, number) => number).join();
+  for (const each of [window, frames[0], frames[1]]) each.text = text;
+  document.title = 'Both';
+};
+</script>""",
+    "calm.html": "<script>window.few = () => 1;</script>",
+    "leaks.html": """<script>
+class Row { constructor(number) { this.own = { number }; } }
+window.rows = Array.from({ length: 20000 }, (_, number) => new Row(number));
+</script>""",
+}
 UNREAD = """
 SELECT variable, function, line, count(*), max(held_otherwise) FROM unread_variables GROUP BY scope, variable ORDER BY 1
 """
@@ -167,7 +187,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     site, profile = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("profile")
     (site / "src").mkdir()
     scripts = {"src/carts.js": CARTS_JS, "src/jobs.js": JOBS_JS}
-    for name, text in {"index.html": INDEX, "closures.html": CLOSURES, **scripts}.items():
+    for name, text in {"index.html": INDEX, "closures.html": CLOSURES, **FRAMES, **scripts}.items():
         (site / name).write_text(text)
     with served(site) as url:
         command = [
@@ -637,3 +657,28 @@ def test_variables_that_no_closure_reads(tmp_path: Path, browser: Browser) -> No
     assert "the variable dead of make" in first["text"]
     # of each 20,000 objects with a number of their own, in an array of pointers
     assert 2 * 20_000 * (4 + 12) <= first["figure"]["amount"] <= 2 * 20_000 * (8 + 40)
+
+
+@needs_chromium
+def test_memory_by_frame(tmp_path: Path, browser: Browser, opened: Callable[[Path], Snapshot]) -> None:
+    out = tmp_path / "frames.heapsnapshot"
+    with tab(browser, f"{browser.url}frames.html") as page:
+        until(lambda: any(row["title"] == "Both" for row in listed(f"localhost:{browser.port}")))
+        memlens("dump", f":{browser.port}/{page.id}", out)
+    snapshot = opened(out)
+    agrees(snapshot, json.loads(out.read_text()))
+    address = browser.url.rstrip("/")
+    sizes = {row.name.text: row.shallow_bytes for row in realms(snapshot)}
+    leaks, calm, whole = (sizes[f"{address} (/{name}.html)"] for name in ("leaks", "calm", "frames"))
+    # each row of the frame that leaks has two objects and a slot of an array
+    assert 20_000 * (2 * 12 + 4) <= leaks - calm <= 20_000 * (2 * 40 + 8)
+    assert calm < whole < leaks
+    rows = json.loads(memlens("types", out, "--filter", "realm:/leaks.html type:=Row", "--json").stdout)[
+        "types"
+    ]
+    assert [row["count"] for row in rows] == [20_000]
+    text = (
+        "SELECT DISTINCT realm_of(object) AS r FROM objects WHERE shallow_bytes > 20000 AND type = '(string)'"
+    )
+    assert {"r": -1} in json.loads(memlens("sql", out, text, "--json").stdout)
+    assert f"realm {address} (/leaks.html): " in memlens("info", out).stdout

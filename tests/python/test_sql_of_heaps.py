@@ -109,6 +109,57 @@ def test_referrers_and_dominated_objects(dump: tuple[SmallGraph, Asked]) -> None
         assert {row[0] for row in asked(f"SELECT object FROM retained_by({item})")} == below
 
 
+def test_referrers_by_type_and_name(dump: tuple[SmallGraph, Asked]) -> None:
+    graph, asked = dump
+    groups = 0
+    for kind in range(3):
+        members = {item for item in graph.objects if item and graph.types[item] == kind}
+        found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        for source, edges in enumerate(graph.edges):
+            for place, (target, weak) in enumerate(edges):
+                if target in members:
+                    # the file's own root names its references by the objects
+                    name = f"field{place}" if source else f"root{target - 1}"
+                    of = f"Type{graph.types[source]}" if source else ""
+                    found.setdefault((of, name, "weak" if weak else "property"), []).append((source, target))
+        expected = {}
+        for key, pairs in found.items():
+            targets = {target for _, target in pairs}
+            freed = graph.reached([0]) - graph.reached([0], frozenset(targets))
+            expected[key] = (
+                len(pairs), len({source for source, _ in pairs}), len(targets),
+                sum(graph.shallow[item] for item in freed), min(source for source, _ in pairs),
+            )  # fmt: skip
+        rows = asked(
+            "SELECT type, name, kind, refs, referrers, objects, retained_bytes, object "
+            f"FROM referrers_by_type('Type{kind}')"
+        )
+        assert {row[:3]: row[3:] for row in rows if row[0].startswith("Type")} == {
+            key: each for key, each in expected.items() if key[0]
+        }
+        assert sum(row[3] for row in rows) == sum(len(pairs) for pairs in found.values())
+        assert [row[5] for row in rows] == sorted((row[5] for row in rows), reverse=True)
+        groups += len(rows)
+    assert groups
+    assert asked("SELECT * FROM referrers_by_type('nothing')") == []
+    # references named by numbers are one row
+    assert asked("SELECT * FROM types, referrers_by_type(types.type) LIMIT 1")
+
+
+def test_what_a_set_reaches(dump: tuple[SmallGraph, Asked]) -> None:
+    graph, asked = dump
+    for modulus in (2, 3, 7):
+        chosen = [item for item in graph.objects if item % modulus == 1]
+        reached = graph.reached(chosen)
+        query = f"SELECT reachable(object), count(*) FROM objects WHERE object % {modulus} = 1"
+        assert asked(query) == [(sum(graph.shallow[item] for item in reached), len(chosen))]
+    rows = asked("SELECT object, reachable(object), retained_bytes FROM objects GROUP BY object")
+    assert [row[:2] for row in rows] == [
+        (item, sum(graph.shallow[each] for each in graph.reached([item]))) for item in graph.objects
+    ]
+    assert asked("SELECT reachable(object) FROM objects WHERE object < 0") == [(0,)]
+
+
 def test_paths(dump: tuple[SmallGraph, Asked]) -> None:
     graph, asked = dump
     looked_at = 0
@@ -139,9 +190,19 @@ def test_examples_and_errors(tmp_path: Path) -> None:
                 assert said["name"].startswith(
                     "its own name" if name == "retained_by" else "the field's name"
                 )
+            # a column of one name may be something else in another function
+            retained = {
+                name: column.description
+                for name, table in names.items()
+                for column in table.columns
+                if column.name == "retained_bytes"
+            }
+            assert retained["retained_by"] == "what would be freed with it"
+            assert retained["referrers_by_type"] == "what the objects that they refer to retain together"
             for wrong in (
                 "SELECT * FROM paths_to(1, 1, 'strongest')", "SELECT * FROM retained_by('x')",
                 "SELECT * FROM referrers_of(1000000)", "SELECT retained('x')", "SELECT retained(-1)",
+                "SELECT reachable(1000000)", "SELECT * FROM referrers_by_type(1)",
             ):  # fmt: skip
                 with pytest.raises(MemlensError):
                     session.ask(wrong)

@@ -294,5 +294,5 @@ def test_a_copy_without_values_has_no_scopes(at: Path) -> None:
 def test_sql(at: Path) -> None:
     program = next(each for each in map(Program, range(20)) if len(each.expected()) > 3)
     at.write_bytes(program.heap.data())
-    rows = json.loads(memlens("sql", at, "SELECT object, variable FROM unread_variables", "--json").stdout)
-    assert {(row["object"], row["variable"]) for row in rows} == program.expected()
+    rows = json.loads(memlens("sql", at, "SELECT context, variable FROM unread_variables", "--json").stdout)
+    assert {(row["context"], row["variable"]) for row in rows} == program.expected()

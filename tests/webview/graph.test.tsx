@@ -685,6 +685,15 @@ test('what is wasted in what something retains is looked for at a press, and by 
   inspector.dispose();
 });
 
+test('a type leads to what refers to its instances, whatever it is called', () => {
+  const context = contextWith({});
+  Object.assign(context, { showObjects: (shown: unknown) => context.did.push(shown) });
+  const entries = selectionMenu(context, { is: 'type', kind: 1 }, "Σ'); DROP");
+  entries.find((entry) => entry?.text === t('Show Referrers'))?.run();
+  const sql = "SELECT *\nFROM referrers_by_type('Σ''); DROP')\nLIMIT 100;";
+  assert.deepEqual(context.did, [{ kind: 'query', number: 0, sql }]);
+});
+
 test('bookmarks: rows lead to what they keep, and what is selected has its note in the details', async () => {
   const place = { is: 'object', object: 1 } as const;
   const figures = { objects: 1, shallow_bytes: 40, retained_bytes: MIB + 1 };

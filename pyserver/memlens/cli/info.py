@@ -33,17 +33,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _more(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the figures that need more than the summary: out-of-memory events, and the heaps of Android."""
+    """Yield what needs more than the summary: out-of-memory events, the heaps of Android, the realms of V8."""
     if any(device.ooms for device in devices_of(snapshot.info)):
         from memlens.views.trace.oom.report import explained, summary
 
         yield from summary(explained(snapshot))
     if heap_dump_of(snapshot.info) is not None:
         from memlens.views.graph.overview import spaces
+        from memlens.views.graph.realms import realms
 
         for space in spaces(snapshot):
             if space.objects:
                 yield f"heap {space.name}: {format_bytes(space.shallow_bytes)} in {counted(space.objects, 'object')}"
+        for realm in realms(snapshot):
+            yield f"realm {realm.name}: {format_bytes(realm.shallow_bytes)} in {counted(realm.objects, 'object')}"
 
 
 def _figures(info: SnapshotInfo) -> Iterator[str]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from memlens.formats.v8_places import Declared
 from memlens.formats.v8_snapshot import Scopes, Snapshot
-from memlens.kernels.readers import v8_graph as kernel
+from memlens.kernels.graph.owners import named_targets
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
 
@@ -267,7 +267,8 @@ def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
 
 def _spans(begin: Numbers, count: Numbers) -> Numbers:
     """All numbers of some spans, one after the other."""
-    return np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
+    found: Numbers = np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
+    return found
 
 
 def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) -> Mask | None:
@@ -351,6 +352,8 @@ class _Heap:
         self._snapshot = snapshot
         self._texts = snapshot.texts
         self.objects = len(snapshot.objects.ids)
+        self._internal = np.zeros(256, np.uint8)
+        self._internal[: len(snapshot.edge_types)] = [name == "internal" for name in snapshot.edge_types]
 
     def of_type(self, name: str) -> Numbers:
         """The objects of a type of the file."""
@@ -369,9 +372,9 @@ class _Heap:
         stored, found = self._snapshot.references, np.full(len(objects), NONE, np.uint32)
         wanted = self._snapshot.text_number(name)
         if wanted != NONE:
-            kernel.named_targets(
-                stored.start, stored.target, stored.kind, stored.name, objects.astype(np.uint32),
-                self._snapshot.edge_type("internal"), wanted, found,
+            named_targets(
+                stored.start, stored.target, stored.kind, stored.name, objects.astype(np.uint32), self._internal,
+                wanted, found,
             )  # fmt: skip
         return found.astype(np.int64)
 
@@ -388,7 +391,7 @@ class _Heap:
 
     def is_named(self, objects: Numbers, name: str) -> Mask:
         """Which of some objects have a name."""
-        found = objects != NONE
+        found: Mask = objects != NONE
         found[found] = self._texts.mask(name)[self._snapshot.objects.name[objects[found]]]
         return found
 
@@ -469,7 +472,8 @@ class _Heap:
             if not len(unknown):
                 break
             at[unknown] = np.minimum(outer[at[unknown]], self.objects)
-        return found[at]
+        of_wanted: Numbers = found[at]
+        return of_wanted
 
     def places(self, scripts: Numbers, positions: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """The names of scripts as texts, and the lines and columns of positions in them, both from 1.

@@ -1,6 +1,7 @@
 // What the menu of an object, a type or a group offers.
 
 import type { HeapSelection } from '../../../extension/shared/messages';
+import type { ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { exactly } from '../base/text';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
@@ -20,6 +21,12 @@ export function hasImages({ info }: GraphContext, type: number): boolean {
 /** The filter for the instances of a type. */
 export function ofType(name: string): string {
   return `type:${exactly(name)}`;
+}
+
+/** What refers to the instances of a type, by type and field. */
+function referrersOf(name: string): ObjectsLink {
+  const text = `'${name.replaceAll("'", "''")}'`;
+  return { kind: 'query', number: 0, sql: `SELECT *\nFROM referrers_by_type(${text})\nLIMIT 100;` };
 }
 
 /** V8's own objects: it made them up, or they hold code and numbers, which no source defines. */
@@ -74,9 +81,12 @@ export function selectionMenu(
     }),
     { text: t('Add Bookmark…'), key: 'K', run: () => context.bookmark(selection) },
     ...(hasSource ? [item(t('Open Source'), () => context.openSource(selection, false))] : []),
-    ...(selection.is === 'type' ? [item(t('Filter by Type'), () => context.setFilter(ofType(name)))] : []),
     ...(selection.is === 'type'
-      ? [item(t('Show Retained Set'), () => context.listTypes(`retained-by:${exactly(name)}`))]
+      ? [
+          item(t('Filter by Type'), () => context.setFilter(ofType(name))),
+          item(t('Show Retained Set'), () => context.listTypes(`retained-by:${exactly(name)}`)),
+          item(t('Show Referrers'), () => context.showObjects(referrersOf(name))),
+        ]
       : []),
     ...(selection.is === 'type' && hasImages(context, selection.kind)
       ? [item(t('Show Images'), () => context.showImages(ofType(name)))]

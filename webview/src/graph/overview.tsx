@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { HeapOverviewAnswer, ShareRow } from '../../../extension/shared/protocol.gen';
+import type { HeapOverviewAnswer, RealmRow, ShareRow } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { css } from '../canvas/colour';
 import { theme } from '../canvas/theme';
@@ -10,7 +10,7 @@ import { sampleColours } from '../flame/colours';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { Phrase } from '../widgets/phrase';
 import { bytes, exactBytes, share } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { exactly, visible } from '../base/text';
 import { objectsText } from './words';
 
@@ -109,11 +109,11 @@ function Strip({
 }
 
 /** Objects that a dump makes up to group its roots are of a kind of their own, and take nothing. */
-function withBytes(rows: readonly ShareRow[]): readonly ShareRow[] {
+function withBytes<Row extends ShareRow | RealmRow>(rows: readonly Row[]): readonly Row[] {
   return rows.filter(({ shallow_bytes: shallow }) => shallow > 0);
 }
 
-/** The kinds of objects, then their states. */
+/** The kinds of objects, then their states and realms. */
 function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void): readonly MenuEntry[] {
   const entry = (name: string, shallow: number, filter: string): MenuEntry => ({
     text: t('{0}: {1}, {2}', name, share(shallow, found.shallow_bytes), bytes(shallow)),
@@ -123,11 +123,15 @@ function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void):
   const states = found.flags.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `is:${name}`));
   if (found.unreachable_bytes > 0)
     states.unshift(entry(t('unreachable'), found.unreachable_bytes, 'is:unreachable'));
+  const realms = withBytes(found.realms).map(({ name, filter, shallow_bytes: shallow }) =>
+    entry(said(name), shallow, filter),
+  );
   return [
     ...withBytes(found.kinds).map(({ name, shallow_bytes: shallow }) =>
       entry(name, shallow, `kind:${exactly(name)}`),
     ),
     ...(states.length > 0 ? [null, ...states] : []),
+    ...(realms.length > 0 ? [null, ...realms] : []),
   ];
 }
 

@@ -64,6 +64,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
   },
   { text: 'thread:', help: t('a thread, or what its variables refer to: thread:main') },
   { text: 'function:', help: t('what a function’s variables refer to: function:grow') },
+  { text: 'realm:', help: t('a frame of a page by its address or script: realm:/orders.html') },
   { text: 'allocated-by:', help: t('a function or file of its allocation stack: allocated-by:cache.js:12') },
   { text: 'stack:', help: t('allocated by stacks of those numbers: stack:12,20-25') },
   { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },

@@ -295,31 +295,3 @@ def shapes(
                 if kind[row] == of_kind and name[row] != left_out:
                     total += mixed(name[row])
             found[item] = total
-
-
-def named_targets(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint32_t[::1] name,
-    const uint32_t[::1] chosen,
-    int of_kind,
-    uint32_t wanted,
-    uint32_t[::1] found,
-):
-    """What each chosen object refers to by a reference of a kind with the name ``wanted``, the first if there are several.
-
-    ``found`` has an item for each of ``chosen``, and isn't changed where there is none, as for what is no object.
-    """
-    cdef size_t item, objects = start.shape[0] - 1
-    cdef uint64_t row
-    if found.shape[0] != chosen.shape[0]:
-        raise ValueError("an item for each object")
-    with nogil:
-        for item in range(<size_t> chosen.shape[0]):
-            if chosen[item] >= objects:
-                continue
-            for row in range(start[chosen[item]], start[chosen[item] + 1]):
-                if kind[row] == of_kind and name[row] == wanted:
-                    found[item] = target[row]
-                    break

@@ -38,7 +38,7 @@ class ComparedQueries:
         opened = [self._registry.get(name) for name in names]
         began = time.perf_counter()
         names = [each.name for each in opened]
-        of = (own, params.query, *params.key)
+        of = (str(own), params.query, *params.key)
         if self._last is None or (self._last.names, self._last.of) != (names, of):
             sides: dict[str, QuerySide] = {}
             for each in opened:
@@ -65,7 +65,7 @@ class _Compared(NamedTuple):
     """Rows of several snapshots, and what they answer."""
 
     names: list[str]
-    of: tuple[int | str, ...]
+    of: tuple[str, ...]
     rows: QuerySide
 
 

@@ -13,6 +13,7 @@ from memlens.views.findings.ahead import MOST_FINDINGS, findings, headline
 from memlens.views.findings.answers import Evidence, ObjectsLink, SnapshotFinding, TextPart
 from memlens.views.findings.graph.duplicates import QUOTED
 from memlens.views.graph.overview import spaces
+from memlens.views.graph.realms import realms
 from memlens.views.graph.rows import type_names
 from memlens.views.selection.filters import quoted
 from memlens.views.trace.oom.explanation import marks
@@ -36,7 +37,7 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
     if any(each.ooms for each in devices_of(snapshot.info)):
         found["out_of_memory"] = list(report(explained(snapshot), marks(snapshot), snapshot.info))
     if heap_dump_of(snapshot.info) is not None:
-        found["heaps"] = spaces(snapshot)
+        found["heaps"], found["realms"] = spaces(snapshot), realms(snapshot)
     return dict(readable(found, values=values))
 
 

@@ -1,37 +1,41 @@
 """How many elements Java's and Android's collections have, and how much of their arrays they use; many at once."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.model.distinct import distinct
 from memlens.model.graph import VALUE_KINDS
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.fields import Numbers, slots_of
-from memlens.views.graph.kinds import kinds_where
+from memlens.views.graph.contents import (
+    COUNTED,
+    MOST_WITHIN,
+    SLOTS,
+    USED,
+    Kind,
+    count_of,
+    fields_within,
+    kind_of,
+)  # fmt: skip
+from memlens.views.graph.fields import Numbers, field_reader, slots_of
+from memlens.views.graph.kinds import kinds_where, named_by_text
 from memlens.views.graph.rows import references_of_all
+from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import instances_of
 
-SIZES = {
-    "java.util.ArrayList": "size",
-    "java.util.Vector": "elementCount",
-    "java.util.Stack": "elementCount",
-    "java.util.HashMap": "size",
-    "java.util.LinkedHashMap": "size",
-    "java.util.TreeMap": "size",
-    "java.util.LinkedList": "size",
-    "java.util.Hashtable": "count",
-    "java.util.Properties": "count",
-    "java.util.WeakHashMap": "size",
-    "java.util.IdentityHashMap": "size",
-    "java.util.PriorityQueue": "size",
-    "java.util.concurrent.ConcurrentHashMap": "baseCount",
-    "java.util.concurrent.LinkedBlockingDeque": "count",
-    "android.util.ArrayMap": "mSize",
-    "android.util.ArraySet": "mSize",
-    "android.util.SparseArray": "mSize",
-}
-"""Collections of Java's and Android's libraries, and the field that says how many elements one has."""
+_UTIL, _CONCURRENT = "java.util.", "java.util.concurrent."
+USUAL = frozenset(
+    (
+        *(f"{_UTIL}{name}" for name in
+          ("ArrayList", "Vector", "Stack", "HashMap", "LinkedHashMap", "TreeMap", "LinkedList", "Hashtable",
+           "Properties", "WeakHashMap", "IdentityHashMap", "PriorityQueue")),
+        *(f"{_CONCURRENT}{name}" for name in ("ConcurrentHashMap", "LinkedBlockingDeque")),
+        *(f"android.util.{name}" for name in ("ArrayMap", "ArraySet", "SparseArray")),
+    )
+)  # fmt: skip
+"""Classes of collections that programs make themselves, and could make later or smaller."""
 
 PRIMITIVE_ARRAYS = frozenset(
     f"{name}[]" for name in ["boolean", "byte", "char", "short", "int", "long", "float", "double"]
@@ -52,31 +56,143 @@ class Usage(NamedTuple):
     used: Numbers
 
 
+class Collections(NamedTuple):
+    """Collections in the order of their numbers."""
+
+    objects: Numbers
+    sizes: Numbers
+    """-1 where it isn't known."""
+    slots: Numbers
+    """0 for those without an array of their own."""
+    used: Numbers
+
+
+_NO_NUMBERS = np.zeros(0, np.int64)
+_NONE = Collections(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
+_AT_ONCE = 1 << 20
+"""The fields of so many objects are looked at at a time."""
+
+
 def sized(snapshot: Snapshot) -> Sized:
-    """All collections of these types with their sizes."""
-    return snapshot.keep("sizes of collections", lambda: _sized(snapshot))
+    """All collections of the usual classes whose sizes are known."""
+
+    def make() -> Sized:
+        names = snapshot.strings.texts(snapshot.types.name)
+        found = _collections(snapshot, [kind for kind, name in enumerate(names) if name in USUAL])
+        known = found.sizes >= 0
+        return Sized(found.objects[known], found.sizes[known])
+
+    return snapshot.keep("sizes of collections", make)
 
 
-def _sized(snapshot: Snapshot) -> Sized:
-    fields = snapshot.fields
-    parts: list[tuple[Numbers, Numbers]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    names = snapshot.strings.texts(snapshot.types.name)
-    for name, field in SIZES.items() if fields is not None else ():
-        kinds = [number for number, each in enumerate(names) if each == name]
-        instances = [instances_of(snapshot, kind) for kind in kinds]
-        members = np.concatenate(instances).astype(np.int64) if kinds else np.zeros(0, np.int64)
-        text = snapshot.strings.find(distinct(fields.name), field) if fields and len(members) else -1
-        if fields is None or text < 0:
+def all_collections(snapshot: Snapshot) -> Collections:
+    """All collections whose contents are known, see ``contents.py``. Raises :class:`CancelledError`."""
+    kinds = np.flatnonzero(np.diff(snapshot.types.instance_start.astype(np.int64)))
+    return snapshot.keep("all collections", lambda: _collections(snapshot, kinds.tolist()))
+
+
+def _collections(snapshot: Snapshot, kinds: Iterable[int]) -> Collections:
+    """Those of some types."""
+    reader = field_reader(snapshot)
+    of_kinds: dict[Kind, list[Numbers]] = {}
+    wrapped, within = [_NO_NUMBERS], [_NO_NUMBERS]
+    for number in kinds:
+        classes = reader.classes_above(number)
+        kind, fields = kind_of(classes), fields_within(classes)
+        if kind is None and not fields:
             continue
-        found = np.full(len(members), -1, np.int64)
-        widths = fields.start[members + 1].astype(np.int64) - fields.start[members].astype(np.int64)
-        for place in range(int(widths.max())):
-            has = np.flatnonzero(widths > place)
-            at = fields.start[members[has]].astype(np.int64) + place
-            hit = fields.name[at] == text
-            found[has[hit]] = _integers(fields.kind[at[hit]], fields.bits[at[hit]])
-        parts.append((members[found >= 0], found[found >= 0]))
-    return Sized(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+        members = instances_of(snapshot, number).astype(np.int64)
+        for field in fields:
+            targets = _referred(snapshot, members, field)
+            wrapped.append(members[targets >= 0])
+            within.append(targets[targets >= 0])
+            members = members[targets < 0]
+        if kind is not None:
+            of_kinds.setdefault(kind, []).append(members)
+    parts = [_of_kind(snapshot, kind, np.concatenate(members)) for kind, members in of_kinds.items()]
+    own = _in_order([_NONE, *parts])
+    return _in_order([own, _made_of(own, np.concatenate(wrapped), np.concatenate(within))])
+
+
+def _in_order(parts: list[Collections]) -> Collections:
+    joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    return Collections(*(column[order] for column in joined))
+
+
+def _made_of(own: Collections, wrapped: Numbers, within: Numbers) -> Collections:
+    """Collections that are made of another, and have its size; without those that are made of something else."""
+    order = np.argsort(wrapped)
+    wrapped, within = wrapped[order], within[order]
+    inner = within
+    for _ in range(MOST_WITHIN - 2):
+        at = np.searchsorted(wrapped, inner).clip(max=max(len(wrapped) - 1, 0))
+        goes_on = wrapped[at] == inner
+        if not goes_on.any():
+            break
+        inner = np.where(goes_on, within[at], inner)
+    at = np.searchsorted(own.objects, inner)
+    known = at < len(own.objects)
+    known[known] = own.objects[at[known]] == inner[known]
+    nothing = np.zeros(int(known.sum()), np.int64)
+    return Collections(wrapped[known], own.sizes[at[known]], nothing, nothing)
+
+
+def _of_kind(snapshot: Snapshot, kind: Kind, members: Numbers) -> Collections:
+    slots, used = np.zeros(len(members), np.int64), np.zeros(len(members), np.int64)
+    if kind.array:
+        arrays = _referred(snapshot, members, kind.array)
+        has = arrays >= 0
+        has[has] = reference_arrays(snapshot)[snapshot.objects.type[arrays[has]]]
+        slots[has], used[has] = usage_of_arrays(snapshot, arrays[has])
+    sizes = np.full(len(members), -1, np.int64)
+    if snapshot.fields is None:
+        return Collections(members, sizes, slots, used)
+    if kind.size in (SLOTS, USED):
+        return Collections(members, slots if kind.size == SLOTS else used, slots, used)
+    unsaid = np.ones(len(members), np.bool_)
+    if kind.size != COUNTED:
+        sizes, is_there = _values(snapshot, members, kind.size)
+        unsaid = ~is_there
+    if kind.more:
+        unsaid |= _referred(snapshot, members, kind.more) >= 0
+    for at in np.flatnonzero(unsaid).tolist():
+        if snapshot.work.is_stopped:
+            raise stopped()
+        sizes[at] = count_of(snapshot, int(members[at]))
+    return Collections(members, np.maximum(sizes, 0).clip(max=len(snapshot.objects.type)), slots, used)
+
+
+def _referred(snapshot: Snapshot, members: Numbers, field: str) -> Numbers:
+    """What a field of each of some objects refers to; -1 where there is no such field, or it is null."""
+    reader, stored, is_text = field_reader(snapshot), snapshot.references, named_by_text(snapshot)
+    found = np.full(len(members), -1, np.int64)
+    for start in range(0, len(members), _AT_ONCE):
+        at, of = references_of_all(snapshot, members[start : start + _AT_ONCE])
+        named = is_text[stored.kind[at]]
+        at, of = at[named], of[named]
+        names = stored.name[at]
+        texts = [name for name in distinct(names).tolist() if reader.name(name) == field]
+        chosen = np.isin(names, texts)
+        found[start + of[chosen]] = stored.target[at[chosen]]
+    return found
+
+
+def _values(snapshot: Snapshot, members: Numbers, field: str) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """What a field of each of some objects has, a whole number, and whether there is such a field."""
+    fields, found = snapshot.fields, np.full(len(members), -1, np.int64)
+    is_there = np.zeros(len(members), np.bool_)
+    if fields is None or not len(members):
+        return found, is_there
+    text = snapshot.strings.find(distinct(fields.name), field)
+    widths = fields.start[members + 1].astype(np.int64) - fields.start[members].astype(np.int64)
+    for place in range(int(widths.max()) if text >= 0 else 0):
+        has = np.flatnonzero(widths > place)
+        at = fields.start[members[has]].astype(np.int64) + place
+        hit = fields.name[at] == text
+        found[has[hit]] = _integers(fields.kind[at[hit]], fields.bits[at[hit]])
+        is_there[has[hit]] = True
+    return found, is_there
 
 
 def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
@@ -102,17 +218,3 @@ def usage_of_arrays(snapshot: Snapshot, arrays: Numbers) -> Usage:
     at, of = references_of_all(snapshot, arrays)
     used = np.bincount(of[is_element[snapshot.references.kind[at]]], minlength=len(arrays))
     return Usage(slots_of(snapshot, arrays), used)
-
-
-def usage_of_collections(snapshot: Snapshot, collections: Numbers) -> Usage:
-    """The same of the arrays that collections refer to themselves; 0 slots for those without any."""
-    kinds, stored = reference_arrays(snapshot), snapshot.references
-    at, of = references_of_all(snapshot, collections)
-    targets = stored.target[at].astype(np.int64)
-    own = kinds[snapshot.objects.type[targets]]
-    arrays, owners = targets[own], of[own]
-    each = usage_of_arrays(snapshot, arrays)
-    sums = [
-        np.bincount(owners, weights=column, minlength=len(collections)).astype(np.int64) for column in each
-    ]
-    return Usage(*sums)

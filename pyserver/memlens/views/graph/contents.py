@@ -16,6 +16,7 @@ import numpy as np
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.fields import FieldReader, field_reader
+from memlens.views.graph.stopped import stopped
 
 
 class Content(NamedTuple):
@@ -32,7 +33,8 @@ Reader = Callable[[FieldReader, int], Iterator[tuple[int | None, int | None]]]
 Pair = tuple[int | None, int | None]
 """A key and a value; of a list no key."""
 
-_MOST_WITHIN = 20
+_COUNTED_AT_ONCE = 1_000
+MOST_WITHIN = 20
 """Wrappers around a collection."""
 
 
@@ -221,40 +223,66 @@ def _enum_set(reader: FieldReader, number: int) -> Iterator[Pair]:
 
 _UTIL, _CONCURRENT = "java.util.", "java.util.concurrent."
 
-_CONTENTS: dict[str, Reader] = {
-    f"{_UTIL}ArrayList": partial(_array, field="elementData", size="size"),
-    f"{_UTIL}Vector": partial(_array, field="elementData", size="elementCount"),
-    f"{_UTIL}Arrays$ArrayList": partial(_array, field="a"),
-    f"{_UTIL}ImmutableCollections$ListN": partial(_array, field="elements"),
-    f"{_UTIL}ImmutableCollections$SetN": partial(_known, field="elements"),
-    f"{_UTIL}PriorityQueue": partial(_array, field="queue", size="size"),
-    f"{_UTIL}ArrayDeque": partial(_ring, field="elements", head="head"),
-    f"{_UTIL}LinkedList": _linked_list,
-    f"{_UTIL}RegularEnumSet": _enum_set,
-    f"{_UTIL}HashMap": partial(_table, field="table"),
-    f"{_UTIL}LinkedHashMap": _linked_map,
-    f"{_UTIL}Hashtable": partial(_table, field="table"),
-    f"{_UTIL}WeakHashMap": partial(_table, field="table", key="referent"),
-    f"{_UTIL}IdentityHashMap": partial(_alternating, field="table"),
-    f"{_UTIL}TreeMap": _tree,
-    f"{_UTIL}EnumMap": _enum_map,
-    f"{_UTIL}ImmutableCollections$MapN": partial(_alternating, field="table"),
-    f"{_CONCURRENT}ConcurrentHashMap": _concurrent,
-    f"{_CONCURRENT}ConcurrentSkipListMap": _skip_list,
-    f"{_CONCURRENT}CopyOnWriteArrayList": partial(_array, field="array"),
-    f"{_CONCURRENT}PriorityBlockingQueue": partial(_array, field="queue", size="size"),
-    f"{_CONCURRENT}ArrayBlockingQueue": partial(_ring, field="items", head="takeIndex"),
-    f"{_CONCURRENT}ConcurrentLinkedQueue": partial(_chain, first="head"),
-    f"{_CONCURRENT}ConcurrentLinkedDeque": partial(_chain, first="head"),
-    f"{_CONCURRENT}LinkedBlockingQueue": partial(_chain, first="head"),
-    f"{_CONCURRENT}LinkedBlockingDeque": partial(_chain, first="first"),
-    f"{_CONCURRENT}LinkedTransferQueue": partial(_chain, first="head"),
-    f"{_CONCURRENT}ScheduledThreadPoolExecutor$DelayedWorkQueue": partial(_array, field="queue", size="size"),
-    "java.lang.ThreadLocal$ThreadLocalMap": partial(_table, field="table", key="referent"),
-    "android.util.ArrayMap": partial(_alternating, field="mArray", size="mSize"),
-    "android.util.ArraySet": partial(_array, field="mArray", size="mSize"),
-    "android.util.SparseArray": partial(_known, field="mValues"),
-}  # fmt: skip
+SLOTS, USED, COUNTED = "(slots)", "(used slots)", "(counted)"
+"""How many elements there are where no field says it: as many as the array has slots, as it has that aren't null, or as
+one counts."""
+
+
+class Kind(NamedTuple):
+    """How collections of a class are read, and where it says how many elements they have."""
+
+    read: Reader
+    size: str = COUNTED
+    """The field that says it, or SLOTS, USED or COUNTED."""
+    array: str = ""
+    """The field of the array that has the elements or entries; "" for none."""
+    more: str = ""
+    """A field that, where it refers to anything, has what the other leaves out."""
+
+
+KINDS: dict[str, Kind] = {
+    f"{_UTIL}ArrayList": Kind(partial(_array, field="elementData", size="size"), "size", "elementData"),
+    f"{_UTIL}Vector": Kind(
+        partial(_array, field="elementData", size="elementCount"), "elementCount", "elementData"
+    ),
+    f"{_UTIL}Arrays$ArrayList": Kind(partial(_array, field="a"), SLOTS, "a"),
+    f"{_UTIL}ImmutableCollections$ListN": Kind(partial(_array, field="elements"), SLOTS, "elements"),
+    f"{_UTIL}ImmutableCollections$SetN": Kind(partial(_known, field="elements"), "size", "elements"),
+    f"{_UTIL}PriorityQueue": Kind(partial(_array, field="queue", size="size"), "size", "queue"),
+    f"{_UTIL}ArrayDeque": Kind(partial(_ring, field="elements", head="head"), USED, "elements"),
+    f"{_UTIL}LinkedList": Kind(_linked_list, "size"),
+    f"{_UTIL}RegularEnumSet": Kind(_enum_set),
+    f"{_UTIL}HashMap": Kind(partial(_table, field="table"), "size", "table"),
+    f"{_UTIL}LinkedHashMap": Kind(_linked_map, "size", "table"),
+    f"{_UTIL}Hashtable": Kind(partial(_table, field="table"), "count", "table"),
+    f"{_UTIL}WeakHashMap": Kind(partial(_table, field="table", key="referent"), "size", "table"),
+    f"{_UTIL}IdentityHashMap": Kind(partial(_alternating, field="table"), "size", "table"),
+    f"{_UTIL}TreeMap": Kind(_tree, "size"),
+    f"{_UTIL}EnumMap": Kind(_enum_map, "size", "vals"),
+    f"{_UTIL}ImmutableCollections$MapN": Kind(partial(_alternating, field="table"), "size", "table"),
+    f"{_CONCURRENT}ConcurrentHashMap": Kind(_concurrent, "baseCount", "table", more="counterCells"),
+    f"{_CONCURRENT}ConcurrentSkipListMap": Kind(_skip_list),
+    f"{_CONCURRENT}CopyOnWriteArrayList": Kind(partial(_array, field="array"), SLOTS, "array"),
+    f"{_CONCURRENT}PriorityBlockingQueue": Kind(partial(_array, field="queue", size="size"), "size", "queue"),
+    f"{_CONCURRENT}ArrayBlockingQueue": Kind(
+        partial(_ring, field="items", head="takeIndex"), "count", "items"
+    ),
+    f"{_CONCURRENT}ConcurrentLinkedQueue": Kind(partial(_chain, first="head")),
+    f"{_CONCURRENT}ConcurrentLinkedDeque": Kind(partial(_chain, first="head")),
+    f"{_CONCURRENT}LinkedBlockingQueue": Kind(partial(_chain, first="head")),
+    f"{_CONCURRENT}LinkedBlockingDeque": Kind(partial(_chain, first="first"), "count"),
+    f"{_CONCURRENT}LinkedTransferQueue": Kind(partial(_chain, first="head")),
+    f"{_CONCURRENT}ScheduledThreadPoolExecutor$DelayedWorkQueue": Kind(
+        partial(_array, field="queue", size="size"), "size", "queue"
+    ),
+    "java.lang.ThreadLocal$ThreadLocalMap": Kind(
+        partial(_table, field="table", key="referent"), "size", "table"
+    ),
+    "android.util.ArrayMap": Kind(partial(_alternating, field="mArray", size="mSize"), "mSize", "mArray"),
+    "android.util.ArraySet": Kind(partial(_array, field="mArray", size="mSize"), "mSize", "mArray"),
+    "android.util.SparseArray": Kind(partial(_known, field="mValues"), "mSize", "mValues"),
+}
+"""The collections of Java's and Android's libraries that have their elements themselves."""
 
 
 def _pair(reader: FieldReader, number: int) -> Iterator[Pair]:
@@ -270,13 +298,13 @@ def _one_entry(reader: FieldReader, number: int, key: str, value: str) -> Iterat
     yield known.get(key), known.get(value)
 
 
-_CONTENTS |= {
-    f"{_UTIL}ImmutableCollections$List12": _pair,
-    f"{_UTIL}ImmutableCollections$Set12": _pair,
-    f"{_UTIL}ImmutableCollections$Map1": partial(_one_entry, key="k0", value="v0"),
-    f"{_UTIL}Collections$SingletonMap": partial(_one_entry, key="k", value="v"),
-    f"{_UTIL}Collections$SingletonList": partial(_one_entry, key="", value="element"),
-    f"{_UTIL}Collections$SingletonSet": partial(_one_entry, key="", value="element"),
+KINDS |= {
+    f"{_UTIL}ImmutableCollections$List12": Kind(_pair),
+    f"{_UTIL}ImmutableCollections$Set12": Kind(_pair),
+    f"{_UTIL}ImmutableCollections$Map1": Kind(partial(_one_entry, key="k0", value="v0")),
+    f"{_UTIL}Collections$SingletonMap": Kind(partial(_one_entry, key="k", value="v")),
+    f"{_UTIL}Collections$SingletonList": Kind(partial(_one_entry, key="", value="element")),
+    f"{_UTIL}Collections$SingletonSet": Kind(partial(_one_entry, key="", value="element")),
 }
 
 _WITHIN = {
@@ -303,9 +331,6 @@ _KEYS = frozenset(
 )  # fmt: skip
 """Those of these that contain the keys of a map."""
 
-_SIZES = ("size", "elementCount", "count", "mSize")
-
-
 _VIEW = re.compile(r"java\.util\.(?:concurrent\.)?\w+\$\w*?(KeySet|Values|ValueCollection|EntrySet)$")
 """Views of maps: the nested classes of keys, values and entries, each of which refers to its map."""
 _MAP_OF_VIEW = ("this$0", "m", "map")
@@ -318,27 +343,38 @@ class _Found(NamedTuple):
     """The collection that has the elements, how they are read, and whether only its keys count, or only its values."""
 
     number: int
-    read: Reader
+    kind: Kind
     only: Only
+
+
+def kind_of(classes: tuple[str, ...]) -> Kind | None:
+    """What a collection is that has its elements itself, by its class and those above."""
+    return next((KINDS[name] for name in classes if name in KINDS), None)
+
+
+def fields_within(classes: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields, of which one refers to the collection that one of this class is made of; none for other classes."""
+    if _VIEW.match(classes[0]) is not None:
+        return _MAP_OF_VIEW
+    return tuple(_WITHIN[name] for name in classes if name in _WITHIN)[:1]
 
 
 def _found(reader: FieldReader, number: int) -> _Found | None:
     only: Only = "both"
-    for _ in range(_MOST_WITHIN):
+    for _ in range(MOST_WITHIN):
         classes = reader.classes(number)
         known = reader.references(number)
         view = _VIEW.match(classes[0])
         if view is not None:
-            within = next((name for name in _MAP_OF_VIEW if name in known), None)
             only = "keys" if view[1] == "KeySet" else "both" if view[1] == "EntrySet" else "values"
         else:
-            within = next((_WITHIN[name] for name in classes if name in _WITHIN), None)
             only = only if _KEYS.isdisjoint(classes) else "keys"
-        if within is not None and within in known:
+        within = next((name for name in fields_within(classes) if name in known), None)
+        if within is not None:
             number = known[within]
             continue
-        read = next((_CONTENTS[name] for name in classes if name in _CONTENTS), None)
-        return None if read is None else _Found(number, read, only)
+        kind = kind_of(classes)
+        return None if kind is None else _Found(number, kind, only)
     return None
 
 
@@ -352,7 +388,7 @@ def contents_of(snapshot: Snapshot, number: int) -> Iterator[Content] | None:
 
 
 def _contents(reader: FieldReader, found: _Found) -> Iterator[Content]:
-    for position, (key, value) in enumerate(found.read(reader, found.number)):
+    for position, (key, value) in enumerate(found.kind.read(reader, found.number)):
         if found.only == "both":
             yield Content(key, value, position)
         else:
@@ -362,15 +398,19 @@ def _contents(reader: FieldReader, found: _Found) -> Iterator[Content]:
 def count_of(snapshot: Snapshot, number: int) -> int:
     """How many elements or entries a collection has: what it says of itself, else counted; 0 for another object."""
     contents = contents_of(snapshot, number)
-    if contents is None:
-        return 0
     reader = field_reader(snapshot)
-    found = _found(reader, number)
-    sizes = {} if found is None else reader.values(found.number)
-    said = next((sizes[name] for name in _SIZES if isinstance(sizes.get(name), int)), None)
-    if isinstance(said, int) and not isinstance(said, bool):
+    found = None if contents is None else _found(reader, number)
+    if contents is None or found is None:
+        return 0
+    kind = found.kind
+    said = reader.values(found.number).get(kind.size)
+    if isinstance(said, int) and not (kind.more and kind.more in reader.references(found.number)):
         return min(max(said, 0), graph_of(snapshot.info).objects)
-    return sum(1 for _ in contents)
+    counted = 0
+    for counted, _ in enumerate(contents, 1):
+        if not counted % _COUNTED_AT_ONCE and snapshot.work.is_stopped:
+            raise stopped()
+    return counted
 
 
 def some_contents(snapshot: Snapshot, number: int, offset: int, limit: int) -> list[Content]:

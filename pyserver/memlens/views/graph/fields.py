@@ -48,7 +48,10 @@ class FieldReader:
 
     def classes(self, number: int) -> tuple[str, ...]:
         """The name of an object's type, and those of the classes above that."""
-        kind = int(self._snapshot.objects.type[number])
+        return self.classes_above(int(self._snapshot.objects.type[number]))
+
+    def classes_above(self, kind: int) -> tuple[str, ...]:
+        """The name of a type, and those of the classes above it."""
         found = self._classes.get(kind)
         if found is None:
             found = self._classes[kind] = tuple(self._above(kind))
@@ -80,7 +83,7 @@ class FieldReader:
         stored, rows = self._snapshot.references, self._rows(number)
         chosen = (self._any_texts if weak else self._texts)[stored.kind[rows]]
         names, targets = stored.name[rows][chosen].tolist(), stored.target[rows][chosen].tolist()
-        return {self._name(name): target for name, target in zip(names, targets, strict=True)}
+        return {self.name(name): target for name, target in zip(names, targets, strict=True)}
 
     def elements(self, number: int) -> tuple[Numbers, Numbers]:
         """The indexes of an array's elements that aren't null, and what they refer to."""
@@ -96,7 +99,7 @@ class FieldReader:
         rows = slice(int(fields.start[number]), int(fields.start[number + 1]))
         columns = (fields.name[rows].tolist(), fields.kind[rows].tolist(), fields.bits[rows].tolist())
         return {
-            self._name(name): value_of(self._snapshot, VALUE_KINDS[kind], bits)
+            self.name(name): value_of(self._snapshot, VALUE_KINDS[kind], bits)
             for name, kind, bits in zip(*columns, strict=True)
         }
 
@@ -119,7 +122,8 @@ class FieldReader:
         start = self._snapshot.references.start
         return slice(int(start[number]), int(start[number + 1]))
 
-    def _name(self, name: int) -> str:
+    def name(self, name: int) -> str:
+        """The name of a field by the number of its text."""
         found = self._names.get(name)
         if found is None:
             found = self._names[name] = self._snapshot.strings.head(name, MOST_NAME)

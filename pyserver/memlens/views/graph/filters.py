@@ -19,6 +19,8 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``function:``             what variables of frames of such a function refer to
 ``allocated-by:``         a function or file of its allocation stack: ``allocated-by:app.js:12`` also that line
 ``stack:12,20-25``        it was allocated by a stack of those numbers
+``realm:``                it is of a frame of a page by its address and script, or another realm of V8, as
+                          ``realm:/orders.html``, ``realm:@7651``; ``realm:shared`` and ``realm:none``
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``until:4``               allocated earlier than that
@@ -49,6 +51,7 @@ from memlens.views.graph.kinds import named_by_text
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
+from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.selection.expressions import Expression
@@ -81,6 +84,7 @@ _OTHERS = (
     "until",
     "thread",
     "function",
+    "realm",
     "allocated-by",
     "stack",
     "finding",
@@ -256,7 +260,7 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             if stacks is None:
                 return np.zeros(len(objects.type), np.bool_)
             return of_each(stacks, allocating(snapshot, term))
-        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function":
+        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm":
             return _OWN[term.field](snapshot, term)
         case "finding":
             return ABOVE["finding"](snapshot, term)
@@ -427,6 +431,6 @@ def _amounts(term: Term) -> list[float]:
 
 _OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
     "is": _in_state, "held-by": _held_by, "retained-by": _retained_by, "field": _with_field, "thread": on_stacks,
-    "function": on_stacks,
+    "function": on_stacks, "realm": in_realm,
 }  # fmt: skip
 """Terms that a function of their own answers."""

@@ -26,6 +26,7 @@ def held_by_unread_alone(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
             np.ascontiguousarray(variables.rows["object"]), variables.reference.astype(np.uint64)
         )
         finished(holding(snapshot, left_out, followed(snapshot), after).move_away(_NOTHING, snapshot.work))
-        return (before[variables.value] != NEVER) & (after[variables.value] == NEVER)
+        alone: npt.NDArray[np.bool_] = (before[variables.value] != NEVER) & (after[variables.value] == NEVER)
+        return alone
 
     return snapshot.keep("held by unread variables alone", make)

@@ -14,6 +14,7 @@ from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import entries, root_kinds
 from memlens.views.graph.reached import reached
+from memlens.views.graph.realms import RealmRow, realms
 
 
 class ShareRow(Struct, frozen=True):
@@ -36,6 +37,8 @@ class HeapOverviewAnswer(Struct, frozen=True):
     roots: list[ShareRow]
     """Objects that are roots of each kind; one may be of several."""
     flags: list[ShareRow]
+    realms: list[RealmRow]
+    """Of V8's dumps with several realms, as the frames of a page: what belongs to each. Empty otherwise."""
     strengths: list[Strength]
     """How references of the file can be weak, so that paths may follow these or not."""
 
@@ -123,6 +126,7 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
         spaces=spaces(snapshot),
         roots=_ranked(_roots(snapshot)),
         flags=_ranked(flags),
+        realms=realms(snapshot),
         strengths=[strength for strength in get_args(Strength) if strength in weak],
     )
 

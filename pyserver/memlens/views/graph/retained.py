@@ -7,6 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph import freed
+from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.tree.calltree import sum_up
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
@@ -126,3 +127,19 @@ def _retained(
         )
     )  # fmt: skip
     return found
+
+
+def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:
+    """The shallow bytes of some objects and of all that references which retain lead to from them.
+
+    Much of that may be kept alive by others, too. Raises :class:`BadRequestError`.
+    """
+    chosen = distinct(np.asarray(numbers, np.int64))
+    for number in (chosen[0], chosen[-1]) if len(chosen) else ():
+        check_object(snapshot, int(number))
+    stored, shallow = snapshot.references, snapshot.objects.shallow
+    reached = np.empty(len(shallow), np.uint8)
+    reached_from(
+        stored.start, stored.target, stored.kind, followed(snapshot), chosen.astype(np.uint32), reached
+    )
+    return int(shallow.sum(where=reached.view(np.bool_)))

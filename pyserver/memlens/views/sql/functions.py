@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import partial
 from typing import Any
 
 import apsw
 
 Row = tuple[Any, ...]
+"""A value that takes long may be a function without arguments, which is called if the query needs it."""
 Answer = Callable[..., Iterator[Row]]
 """Makes rows from the arguments, None for missing ones; the first column is an integer."""
 Opened = Callable[[], AbstractContextManager[Answer]]
@@ -17,7 +17,7 @@ def add_function(
     connection: apsw.Connection, name: str, arguments: Sequence[str], columns: Sequence[str], answer: Answer
 ) -> None:
     """Let a connection's queries select from a function."""
-    add_opened_function(connection, name, arguments, columns, partial(nullcontext, answer))
+    add_opened_function(connection, name, arguments, columns, lambda: nullcontext(answer))
 
 
 def add_opened_function(
@@ -114,7 +114,8 @@ class _Cursor:
             return self.Rowid()
         if number >= len(self.module.columns):
             return self.arguments[number - len(self.module.columns)]
-        return self.row[number]
+        value = self.row[number]
+        return value() if callable(value) else value
 
     def Next(self) -> None:  # noqa: N802
         self.row = next(self.rows, None)

@@ -1,7 +1,8 @@
 -- Queries about heap dumps that the editor offers, each below its title.
 -- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
 -- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry;
--- "#unread": those in which V8's closures have variables that nothing reads.
+-- "#unread": those in which V8's closures have variables that nothing reads;
+-- "#realms": those of V8 with several realms, as the frames of a page.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes
@@ -32,11 +33,8 @@ ORDER BY referrers DESC
 LIMIT 100;
 
 -- # What refers to the objects of the largest type, by type and field
-SELECT s.type, r.name, count(*) AS refs, count(DISTINCT r.target) AS objects
-FROM objects AS o JOIN refs AS r ON r.target = o.object JOIN objects AS s ON s.object = r.source
-WHERE o.type = (SELECT type FROM types ORDER BY shallow_bytes DESC LIMIT 1)
-GROUP BY s.type, r.name
-ORDER BY refs DESC
+SELECT object, type, name, kind, refs, referrers, objects, retained_bytes
+FROM referrers_by_type((SELECT type FROM types ORDER BY shallow_bytes DESC LIMIT 1))
 LIMIT 100;
 
 -- # What kinds of roots hold immediately
@@ -169,9 +167,17 @@ GROUP BY extension_point
 ORDER BY extensions DESC;
 
 -- #unread Variables of closures that nothing reads, and what only they keep alive
-SELECT function, file, line, group_concat(DISTINCT variable) AS variables, count(DISTINCT object) AS contexts,
-       retained(CASE WHEN NOT held_otherwise THEN value END) AS retained_bytes
+SELECT function, file, line, group_concat(DISTINCT variable) AS variables, count(DISTINCT context) AS contexts,
+       retained(CASE WHEN NOT held_otherwise THEN object END) AS retained_bytes
 FROM unread_variables
 GROUP BY scope
 ORDER BY retained_bytes DESC
+LIMIT 100;
+
+-- #realms Types by the frame of the page that they are of
+SELECT r.address, o.type, count(*) AS objects, sum(o.shallow_bytes) AS shallow_bytes
+FROM objects AS o JOIN realms AS r ON r.realm IS realm_of(o.object)
+WHERE o.distance IS NOT NULL
+GROUP BY r.realm, o.type
+ORDER BY shallow_bytes DESC
 LIMIT 100;

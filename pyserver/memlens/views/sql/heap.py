@@ -1,20 +1,21 @@
 """Functions for SQL that answer what the tables of a heap dump can't.
 
-``retained(object)`` is an aggregate: the bytes that only these objects keep alive. Table-valued are
+``retained(object)`` is an aggregate: the bytes that only these objects keep alive; ``reachable(object)`` those of all
+that they lead to. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
-left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``);
-``referrers_of(object)``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
+left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``); ``referrers_of(object)``;
+``referrers_by_type('Name')``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
 ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
-``unread_variables``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
-``extensions``, which take no object. Of one object
-``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, and
-``holder_of(object, 'java.*')`` the nearest object that dominates it and whose type doesn't fit.
+``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
+``extensions``, which take no object. Of one object ``field(object, 'name.first')`` is what a field has,
+``value_of(object)`` its name or value, ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose
+type doesn't fit, and ``realm_of(object)`` the realm of V8 that it belongs to.
 """
 
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -29,10 +30,9 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.array_contents import numbers_in
 from memlens.views.graph.collection_sizes import (
+    all_collections,
     all_reference_arrays,
-    sized,
     usage_of_arrays,
-    usage_of_collections,
 )  # fmt: skip
 from memlens.views.graph.contents import contents_of
 from memlens.views.graph.dump_bytes import DumpReader
@@ -43,7 +43,9 @@ from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
-from memlens.views.graph.retained import retained_by
+from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
+from memlens.views.graph.referrers import referring_to_type
+from memlens.views.graph.retained import reachable_bytes, retained_by
 from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.unread import unread
@@ -70,8 +72,8 @@ class HeapFunction(NamedTuple):
     about: str
 
 
-AGGREGATES = ("retained",)
-SCALARS = ("field", "value_of", "holder_of")
+AGGREGATES = ("retained", "reachable")
+SCALARS = ("field", "value_of", "holder_of", "realm_of")
 
 HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "paths_to": HeapFunction(
@@ -84,6 +86,12 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("of",),
         ("object", "type", "name", "kind", "strength", "retained_bytes"),
         "Objects that refer to an object; `name` and `kind` are those of the reference.",
+    ),
+    "referrers_by_type": HeapFunction(
+        ("of_type",),
+        ("object", "type", "name", "kind", "strength", "refs", "referrers", "objects", "retained_bytes"),
+        "What refers to the objects of a type, by the referrer's type and the reference's name; elements of arrays "
+        "together. `object` is one of the referrers, `retained_bytes` what the objects they refer to retain together.",
     ),
     "retained_by": HeapFunction(
         ("of",),
@@ -108,7 +116,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "collections": HeapFunction(
         (),
         ("object", "type", "size", "slots", "used_slots"),
-        "The collections of Java's and Android's libraries, with their arrays.",
+        "The collections of Java's and Android's libraries, views and wrappers too, with their own arrays.",
     ),
     "arrays": HeapFunction(
         (),
@@ -118,20 +126,26 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "unread_variables": HeapFunction(
         (),
         (
-            "object",
+            "context",
             "variable",
             "scope",
             "function",
             "file",
             "line",
-            "value",
+            "object",
             "type",
             "name",
             "retained_bytes",
             "held_otherwise",
         ),
-        "Variables of JavaScript's closures that no code can read any more; `object` is the context that has one, "
-        "`value` what it has, and `held_otherwise` whether anything else keeps that alive.",
+        "Variables of JavaScript's closures that no code can read any more; `object` and what follows is what "
+        "the variable has.",
+    ),
+    "realms": HeapFunction(
+        (),
+        ("realm", "address", "objects", "shallow_bytes"),
+        "What belongs to each frame of a page, or another realm of V8, of all that roots reach; what several share and "
+        "what is of none come last.",
     ),
     "bundles": HeapFunction(
         (),
@@ -182,17 +196,20 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     if heap_dump_of(snapshot.info) is None:
         return
 
-    def aggregate() -> tuple[Chosen, Callable[..., None], Callable[[Chosen], int]]:
-        return array("q"), _step, lambda chosen: _retained(snapshot, chosen)
+    def aggregate(answer: Callable[[Snapshot, Chosen], int]) -> tuple[Chosen, Any, Any]:
+        return array("q"), _step, partial(answer, snapshot)
 
-    connection.create_aggregate_function("retained", aggregate, 1)
+    for name, answer in zip(AGGREGATES, (_retained, _reachable), strict=True):
+        connection.create_aggregate_function(name, partial(aggregate, answer), 1)
     connection.create_scalar_function("field", partial(_field, snapshot), 2)
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
+    connection.create_scalar_function("realm_of", partial(_realm, snapshot), 1)
     answers: dict[str, Answer] = {
-        "paths_to": _paths, "referrers_of": _referrers, "retained_by": _dominated, "fields_of": _fields,
-        "contents_of": _contents, "collections": _collections, "arrays": _arrays,
-        "unread_variables": _unread_variables, "bundles": _bundles, "services": _services,
+        "paths_to": _paths, "referrers_of": _referrers, "referrers_by_type": _referrers_by_type,
+        "retained_by": _dominated, "fields_of": _fields, "contents_of": _contents, "collections": _collections,
+        "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms, "bundles": _bundles,
+        "services": _services,
         "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
@@ -218,6 +235,10 @@ def _number(value: Any) -> int:
 
 def _retained(snapshot: Snapshot, chosen: Chosen) -> int:
     return retained_by(snapshot, np.frombuffer(chosen, np.int64)).retained_bytes if chosen else 0
+
+
+def _reachable(snapshot: Snapshot, chosen: Chosen) -> int:
+    return reachable_bytes(snapshot, np.frombuffer(chosen, np.int64)) if chosen else 0
 
 
 def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row]:
@@ -266,6 +287,21 @@ def _referrers(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         for row in reference_rows(snapshot, np.concatenate(found), ends):
             end = row.object
             yield end.object, end.type, row.name, row.kind, row.strength, end.retained_bytes
+
+
+def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:
+    if of_type is None:
+        return
+    if not isinstance(of_type, str):
+        raise BadRequestError(phrase("referrers_by_type takes the name of a type, as in the column type"))
+    names, kinds, reader = type_names(snapshot), snapshot.graph_names.reference_kinds, field_reader(snapshot)
+    for each in referring_to_type(snapshot, of_type):
+        kind = kinds[each.kind]
+        yield (
+            int(each.referrers[0]), names[each.type], "" if each.name < 0 else reader.name(each.name), kind.name,
+            kind.strength, each.references, len(each.referrers), len(each.objects),
+            cache(lambda objects=each.objects: retained_by(snapshot, objects).retained_bytes),
+        )  # fmt: skip
 
 
 def _dominated(snapshot: Snapshot, of: Any) -> Iterator[Row]:
@@ -407,13 +443,12 @@ def _elements(snapshot: Snapshot, dump: DumpReader, of: Any) -> Iterator[Row]:
 def _collections(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
-    known, names = sized(snapshot), type_names(snapshot)
-    usage = usage_of_collections(snapshot, known.objects)
+    known, names = all_collections(snapshot), type_names(snapshot)
     kinds = snapshot.objects.type[known.objects]
-    for number, kind, size, slots, used in zip(
-        *(column.tolist() for column in (known.objects, kinds, known.sizes, *usage)), strict=True
+    for kind, number, size, slots, used in zip(
+        kinds.tolist(), *(column.tolist() for column in known), strict=True
     ):
-        yield number, names[kind], size, slots or None, used if slots else None
+        yield number, names[kind], None if size < 0 else size, slots or None, used if slots else None
 
 
 def _arrays(snapshot: Snapshot) -> Iterator[Row]:
@@ -452,6 +487,19 @@ def _unread_variables(snapshot: Snapshot) -> Iterator[Row]:
                 *places.get(frame, (None, None)), end.object, end.type, end.name, end.retained_bytes,
                 int(not is_alone),
             )  # fmt: skip
+
+
+def _realms(snapshot: Snapshot) -> Iterator[Row]:
+    for row in realms(snapshot):
+        own = -1 if row.filter == f"realm:{SHARED}" else row.object
+        yield own, row.name.text, row.objects, row.shallow_bytes
+
+
+def _realm(snapshot: Snapshot, of: Any) -> int | None:
+    """The realm that an object belongs to, -1 if that are several; NULL for none."""
+    if of is None or not has_realms(snapshot):
+        return None
+    return realm_of(snapshot, check_object(snapshot, _number(of)))
 
 
 def _bundles(snapshot: Snapshot) -> Iterator[Row]:

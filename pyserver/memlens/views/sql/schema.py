@@ -14,6 +14,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
 from memlens.views.graph.eclipse_registry import has_registry
 from memlens.views.graph.osgi import has_equinox
+from memlens.views.graph.realms import has_realms
 from memlens.views.graph.unread import has_unread
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
@@ -75,6 +76,7 @@ _OF_FRAMEWORKS = {
     "equinox": frozenset(("bundles", "services")),
     "registry": frozenset(("extension_points", "extensions")),
     "unread": frozenset(("unread_variables",)),
+    "realms": frozenset(("realms",)),
 }
 """By what only some programs and dumps have."""
 
@@ -83,7 +85,7 @@ def schema_of(snapshot: Snapshot) -> SqlSchema:
     """The schema of a snapshot: the tables that its model and its program fill, and queries about them."""
     frameworks = []
     if heap_dump_of(snapshot.info) is not None:
-        known = {"equinox": has_equinox, "registry": has_registry, "unread": has_unread}
+        known = {"equinox": has_equinox, "registry": has_registry, "unread": has_unread, "realms": has_realms}
         frameworks = [name for name, has in known.items() if has(snapshot)]
     return schema(snapshot.info, frameworks)
 
@@ -187,7 +189,7 @@ def _described() -> Iterator[SqlTable]:
     for name, function in HEAP_FUNCTIONS.items():
         # where a reference is named, its name and kind stand beside the object
         of_reference = of_tables["refs"] if "kind" in function.columns else {}
-        own = _OWN_COLUMNS | of_tables["objects"] | of_reference
+        own = _OWN_COLUMNS | of_tables["objects"] | of_reference | _COLUMNS_OF.get(name, {})
         columns = [own[column] for column in function.columns]
         yield SqlTable(name, "function", function.about, list(function.arguments), columns)
 
@@ -195,6 +197,9 @@ def _described() -> Iterator[SqlTable]:
 _OWN_COLUMNS = {
     "path": SqlTableColumn("path", "INTEGER", "number of the path, the shortest 0"),
     "step": SqlTableColumn("step", "INTEGER", "references from the root"),
+    "refs": SqlTableColumn("refs", "INTEGER", "how many such references there are"),
+    "referrers": SqlTableColumn("referrers", "INTEGER", "how many objects refer so"),
+    "objects": SqlTableColumn("objects", "INTEGER", "how many objects of the type they refer to"),
     "field": SqlTableColumn("field", "TEXT", "the field's name"),
     "content": SqlTableColumn(
         "content", "ANY", "its value, or the text or value of the object it refers to; NULL if not known"
@@ -203,11 +208,8 @@ _OWN_COLUMNS = {
     "key": SqlTableColumn("key", "INTEGER", "the object that is the key; NULL for lists and sets"),
     "key_type": SqlTableColumn("key_type", "TEXT", "its type's name"),
     "key_name": SqlTableColumn("key_name", "TEXT", "its own name, a string's text or a number's value"),
-    "value": SqlTableColumn(
-        "value", "ANY", "its number, of characters the code; NULL for references, and for what isn't a number"
-    ),
-    "size": SqlTableColumn("size", "INTEGER", "how many elements it says it has"),
-    "slots": SqlTableColumn("slots", "INTEGER", "the length of its array; NULL if it has none"),
+    "size": SqlTableColumn("size", "INTEGER", "how many elements it has; NULL if not known"),
+    "slots": SqlTableColumn("slots", "INTEGER", "the length of its own array; NULL if it has none"),
     "used_slots": SqlTableColumn(
         "used_slots", "INTEGER", "those that aren't null; in hash tables less than size where keys collide"
     ),
@@ -247,18 +249,44 @@ _OWN_COLUMNS = {
     "classes": SqlTableColumn("classes", "TEXT", "the names that it is registered by"),
     "ranking": SqlTableColumn("ranking", "INTEGER", "the service with the highest is used first"),
     "used_by": SqlTableColumn("used_by", "TEXT", "symbolic names of the bundles that use it"),
+    "realm": SqlTableColumn(
+        "realm",
+        "INTEGER",
+        "the object that is the realm; NULL for what is of none, -1 for what several share",
+    ),
+    "address": SqlTableColumn(
+        "address", "TEXT", "its address, with the script that defines most of its functions"
+    ),
+    "context": SqlTableColumn("context", "INTEGER", "the context of closures that has the variable"),
     "variable": SqlTableColumn("variable", "TEXT", "its name"),
     "scope": SqlTableColumn(
         "scope", "INTEGER", "a number of the scope that declares it, for its contexts together"
     ),
     "function": SqlTableColumn("function", "TEXT", "the function that declares it"),
-    "value": SqlTableColumn("value", "INTEGER", "the object that it has"),
     "held_otherwise": SqlTableColumn(
-        "held_otherwise", "INTEGER", "0 if only such variables keep the value alive, else 1"
+        "held_otherwise", "INTEGER", "0 if only such variables keep the object alive, else 1"
     ),
     "service": SqlTableColumn("service", "INTEGER", "the service's own object; NULL once it is unregistered"),
 }
 """Columns of functions that no table has."""
+
+_COLUMNS_OF = {
+    "elements_of": {
+        "value": SqlTableColumn(
+            "value",
+            "ANY",
+            "its number, of characters the code; NULL for references, and for what isn't a number",
+        )
+    },
+    "referrers_by_type": {
+        "object": SqlTableColumn("object", "INTEGER", "one of the objects that refer so"),
+        "retained_bytes": SqlTableColumn(
+            "retained_bytes", "INTEGER", "what the objects that they refer to retain together"
+        ),
+    },
+    "realms": {"objects": SqlTableColumn("objects", "INTEGER", "how many objects belong to it")},
+}
+"""Columns that mean something else in one function."""
 
 
 def _columns(body: str) -> list[SqlTableColumn]:

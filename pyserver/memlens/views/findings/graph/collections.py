@@ -21,7 +21,7 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph import collection_sizes
-from memlens.views.graph.collection_sizes import SIZES, Sized
+from memlens.views.graph.collection_sizes import USUAL, Sized
 from memlens.views.graph.rows import Numbers, references_of_all
 
 _MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
@@ -164,7 +164,7 @@ def _owners(case: GraphCase, collections: Numbers) -> Numbers:
     """
     stored, objects = case.snapshot.references, case.snapshot.objects
     names = case.type_names()
-    is_entry = np.array([name.partition("$")[0] in SIZES and "$" in name for name in names])
+    is_entry = np.array([name.partition("$")[0] in USUAL and "$" in name for name in names])
     is_array = np.array([bool(_ARRAY.search(name)) for name in names])
     is_field = case.kinds(lambda name: name in ("field", "element"))
     owner = np.full(len(objects.type), -1, np.int32)

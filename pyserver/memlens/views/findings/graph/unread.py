@@ -67,11 +67,12 @@ def _of_scope(case: GraphCase, scope: _Scope, total: int) -> Ranked:
     rows = unread(case.snapshot).rows[scope.places]
     shown = figure(
         total,
-        f"SELECT retained(value) FROM unread_variables WHERE scope = {scope.number} AND NOT held_otherwise",
+        f"SELECT retained(object) FROM unread_variables WHERE scope = {scope.number} AND NOT held_otherwise",
     )
     link = ObjectsLink(
         "query", 0,
-        f"SELECT value AS object, * FROM unread_variables WHERE scope = {scope.number} "
+        "SELECT object, variable, type, retained_bytes, held_otherwise, context FROM unread_variables "
+        f"WHERE scope = {scope.number} "
         "ORDER BY held_otherwise, retained_bytes DESC",
     )  # fmt: skip
     contexts, names = len(distinct(rows["object"])), _names(case, scope)

@@ -1,0 +1,17 @@
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.base.work import Work
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+
+SEVERAL: int
+
+def named_targets(
+    start: U64, target: U32, kind: U8, name: U32, chosen: U32, follows: U8, wanted: int, found: U32
+) -> None: ...
+def spread_owners(start: U64, target: U32, kind: U8, follows: U8, owner: U32, work: Work) -> bool | None: ...
