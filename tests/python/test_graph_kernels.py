@@ -406,15 +406,16 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             reached = np.array(chosen, np.uint32)[distance[chosen] != kernel.NONE]
             # if unreachable objects count as holders, less is dominated
             begin, member = _dominated(above, len(graph.edges), seed % 3)
-            work = Work()
+            work, marks = Work(), np.zeros(len(graph.shallow), np.uint8)
             found = freed.retained_by(
                 start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
-                np.array(graph.shallow, np.uint64), native, reached, work,
+                np.array(graph.shallow, np.uint64), native, reached, marks, work,
             )  # fmt: skip
             assert found is not None
             count, total, outside = found
             expected = graph.reached(graph.roots) - graph.reached(graph.roots, frozenset(chosen))
             assert count == len(expected), (seed, every)
+            assert set(np.flatnonzero(marks).tolist()) == expected, (seed, every)
             assert total == sum(graph.shallow[item] for item in expected), (seed, every)
             assert outside == (sum(native[list(expected)].tolist()) if len(native) else 0), (seed, every)
             more.add(count - len(reached))
@@ -431,7 +432,7 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
     begin = np.append(start, objects - 1).astype(np.uint32)
     columns = (
         start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, target,
-        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32),
+        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32), np.empty(0, np.uint8),
     )  # fmt: skip
     work = Work()
     assert freed.retained_by(*columns, work) == (objects, objects, 0)

@@ -111,7 +111,7 @@ async function shown(pane: Pane): Promise<HTMLElement> {
 
 const OVERVIEW: HeapOverviewAnswer = {
   ...{ objects: 9, shallow_bytes: 4 * MIB, unreachable_objects: 1, unreachable_bytes: MIB },
-  ...{ kinds: [{ name: 'κ', objects: 2, shallow_bytes: MIB }], spaces: [], roots: [], flags: [] },
+  ...{ kinds: [{ name: 'κ', objects: 2, shallow_bytes: MIB }], spaces: [], roots: [], flags: [], realms: [] },
   strengths: ['strong', 'weak', 'ephemeron'],
 };
 
@@ -324,6 +324,7 @@ test('why something is alive: the chain of an object, and the switches that its 
             name: 'ν',
             object: row(2),
             strength: 'strong',
+            is_unread: false,
             freed_bytes: MIB,
             freed_native_bytes: 3 * MIB,
           },
@@ -354,6 +355,7 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
             name: 'ν',
             object: row(3, { type: 'Σ.Θ' }),
             strength: 'strong',
+            is_unread: false,
             freed_bytes: 0,
             freed_native_bytes: 0,
           },
@@ -362,6 +364,7 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
             name: '[3]',
             object: row(2),
             strength: 'strong',
+            is_unread: false,
             freed_bytes: 0,
             freed_native_bytes: 0,
           },
@@ -439,7 +442,7 @@ test('what is left out is restored where the dump is the same', () => {
 
 test('the overview, and the details of an object', async () => {
   const reference = (to: number): ReferenceRow => ({
-    ...{ kind: 'κ', name: 'ν', object: row(to), strength: 'strong' },
+    ...{ kind: 'κ', name: 'ν', object: row(to), strength: 'strong', is_unread: false },
   });
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [row(2)], dominated_total: 3 },

@@ -67,8 +67,10 @@ def _rows(snapshot: Snapshot, form: Form) -> Iterator[tuple[str, int, int, int, 
     todo = [(0, 0)]
     while todo:
         node, depth = todo.pop()
-        objects, shallow = int(stored.objects[node]), int(stored.shallow[node])
-        yield stored.name(node).text, depth, objects, shallow, int(stored.total[node])
+        objects, shallow, total = (
+            int(column[node]) for column in (stored.objects, stored.shallow, stored.total)
+        )
+        yield stored.name(node).text, depth, objects, shallow, total
         first, last = int(stored.first[node]), int(stored.last[node])
         large = np.flatnonzero(stored.total[first:last] >= least)[::-1]
         todo += [(first + child, depth + 1) for child in large.tolist()]

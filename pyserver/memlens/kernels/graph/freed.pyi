@@ -44,5 +44,6 @@ def retained_by(
     shallow: U64,
     native: U64,
     chosen: U32,
+    marks: U8,
     work: Work,
 ) -> tuple[int, int, int] | None: ...
