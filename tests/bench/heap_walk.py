@@ -78,6 +78,8 @@ def _tables(steps: Walk) -> None:
     steps.ask("icicle, zoomed", "heapPicture", **picture, x0=0.1, x1=0.3, search="", by="type")
     steps.ask("icicle, searched", "heapPicture", **picture, x0=0, x1=1, search="type:Array", by="type")
     steps.ask("icicle by package", "heapPicture", **picture, x0=0, x1=1, search="", by="package")
+    for name in ("first shortest paths", "shortest paths"):
+        steps.ask(name, "heapPicture", **picture, x0=0, x1=1, search="", by="type", tree="paths")
     steps.ask("types", "heapTypes", **listed, package=None)
     steps.ask("packages", "heapPackages", **listed)
     steps.ask("dominators", "heapDominated", object=None, filter="", **page)

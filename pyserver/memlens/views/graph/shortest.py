@@ -173,7 +173,11 @@ def _columns(snapshot: Snapshot, path: Path) -> ShortestPaths | None:
 
 
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
-    write_columns(path, _make(snapshot)._asdict(), [])
+    columns = _make(snapshot)._asdict()
+    write_columns(path, columns, [])
+    # giving memory back takes the interpreter's lock: column by column, other threads go on in between
+    while columns:
+        columns.popitem()
 
 
 SHORTEST_PATHS = Artefact("shortest-paths.bin", version=1, make=_write, by_kinds=False)
