@@ -100,7 +100,11 @@ def test_findings_about_the_same_bytes_are_found_by_each_of_their_names() -> Non
 
     def rows(before: list[SnapshotFinding], after: list[SnapshotFinding]) -> list[tuple[str, Any, Any]]:
         return [
-            (row.rule, *(each and each.amount for each in (row.before_figure, row.after_figure)))
+            (
+                row.rule,
+                row.before_figure and row.before_figure.amount,
+                row.after_figure and row.after_figure.amount,
+            )
             for row in compared(before, after).rows
         ]
 
