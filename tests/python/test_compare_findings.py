@@ -100,7 +100,11 @@ def test_findings_about_the_same_bytes_are_found_by_each_of_their_names() -> Non
 
     def rows(before: list[SnapshotFinding], after: list[SnapshotFinding]) -> list[tuple[str, Any, Any]]:
         return [
-            (row.rule, *(each and each.amount for each in (row.before_figure, row.after_figure)))
+            (
+                row.rule,
+                row.before_figure and row.before_figure.amount,
+                row.after_figure and row.after_figure.amount,
+            )
             for row in compared(before, after).rows
         ]
 
@@ -150,9 +154,9 @@ def test_what_is_too_little_for_a_finding_of_one_dump_is_compared_as_well(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = []
-    for name, orders, copies in (("a", 60, 300), ("b", 3_000, 301)):
+    for name, orders, copies, mail in (("a", 60, 300, 60), ("b", 3_000, 301, 5)):
         program = Program()
-        for field, blobs in (("USERS", 100), ("ORDERS", orders)):
+        for field, blobs in (("USERS", 100), ("ORDERS", orders), ("MAIL", mail)):
             program.keep(field, program.list_of(*(program.blob(9_000) for _ in range(blobs))))
         program.keep("NAMES", program.list_of(*(program.text("one user " * 20) for _ in range(copies))))
         files.append(tmp_path / f"{name}.hprof")
@@ -162,9 +166,9 @@ def test_what_is_too_little_for_a_finding_of_one_dump_is_compared_as_well(
     for file in files:
         assert main(["findings", str(file), *cache]) == 0
         said.append([each["text"] for each in json.loads(capsys.readouterr().out)["findings"]])
-    # users are 3% of the later dump, and copies less than 1% of it
-    assert [sum(words in text for text in texts) for texts in said for words in ("USERS", "copies")] == [
-        1, 1, 0, 0,
+    # users are 3% of the later dump, mail and copies less than 1% of it
+    assert [sum(words in text for text in texts) for texts in said for words in ("USERS", "MAIL", "copies")] == [
+        1, 1, 1, 0, 0, 0,
     ]  # fmt: skip
     found = []
     for order in (files, files[::-1]):
@@ -181,6 +185,7 @@ def test_what_is_too_little_for_a_finding_of_one_dump_is_compared_as_well(
     assert set(found[0]) == {
         ("retains_most", "java.lang.Object[], Main.USERS (system class)"),
         ("retains_most", "java.lang.Object[], Main.ORDERS (system class)"),
+        ("retains_most", "java.lang.Object[], Main.MAIL (system class)"),
         ("duplicate_strings", ""),
     }
     assert found[1] == {key: -difference for key, difference in found[0].items()}

@@ -119,7 +119,9 @@ class HeapComparisons:
         return await self._shared.get((first.name, second.name), ("heaps", params.filter), make)
 
 
-async def _little(opened: OpenSnapshot, rules: frozenset[str], other: OpenSnapshot) -> list[SnapshotFinding]:
+async def _little(
+    opened: OpenSnapshot, rules: frozenset[str], other: OpenSnapshot
+) -> list[list[SnapshotFinding]]:
     """What some rules find in a dump that is compared with another."""
     if not rules:
         return []

@@ -78,15 +78,18 @@ def _by_key(findings: Sequence[SnapshotFinding]) -> dict[Key, _Named]:
 def compared(
     before: Sequence[SnapshotFinding],
     after: Sequence[SnapshotFinding],
-    little_before: Sequence[SnapshotFinding] = (),
-    little_after: Sequence[SnapshotFinding] = (),
+    little_before: Sequence[Sequence[SnapshotFinding]] = (),
+    little_after: Sequence[Sequence[SnapshotFinding]] = (),
 ) -> FindingsComparison:
     """Pair the findings of two dumps by rule and subject.
 
     A finding whose own name the other dump doesn't have is found by the names of the others about the same bytes; else
     among what the other dump has too little of (:func:`memlens.views.findings.table.compared_with`).
     """
-    earlier, later, little_earlier, little_later = map(_by_key, (before, after, little_before, little_after))
+    earlier, later = _by_key(before), _by_key(after)
+    little_earlier, little_later = (
+        [_by_key(each) for each in little] for little in (little_before, little_after)
+    )
     rows: list[ComparedFinding] = []
     paired: set[int] = set()
     for names in _of_each(later):
@@ -119,14 +122,14 @@ def _of_each(keys: dict[Key, _Named]) -> list[list[tuple[Key, _Named]]]:
 
 
 def _match(
-    names: list[tuple[Key, _Named]], said: dict[Key, _Named], little: dict[Key, _Named]
+    names: list[tuple[Key, _Named]], said: dict[Key, _Named], little: list[dict[Key, _Named]]
 ) -> tuple[_Named, _Named | None, bool]:
     """The first of a finding's names that the other dump has, what has it there, and whether it is said there."""
     for key, mine in names:
         if key in said:
             return mine, said[key], True
     key, own = names[0]
-    return own, little.get(key), False
+    return own, next((each[key] for each in little if key in each), None), False
 
 
 def _row(name: FindingName, before: _Named | None, after: _Named | None) -> ComparedFinding:

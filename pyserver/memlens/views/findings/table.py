@@ -23,7 +23,7 @@ from memlens.views.findings.graph import (
     wpf,
 )
 from memlens.views.findings.graph.case import GraphCase
-from memlens.views.findings.graph.joined import joined
+from memlens.views.findings.graph.joined import HOLDING, joined
 from memlens.views.findings.profile import churn, lasting, sites
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.trace import before, growth, kept, oom, peak, reserved, temporaries
@@ -134,18 +134,28 @@ def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
     ]
 
 
-def compared_with(snapshot: Snapshot, rules: Collection[str], other_bytes: int) -> list[SnapshotFinding]:
+def compared_with(
+    snapshot: Snapshot, rules: Collection[str], other_bytes: int
+) -> list[list[SnapshotFinding]]:
     """What some rules find in a heap dump that is compared with another, of which roots reach ``other_bytes``.
 
-    That is also what is too little for a finding of this dump alone. Raises :class:`LackingError`.
+    That is also what is too little for a finding of this dump alone. Rules about what retains most divide the heap into
+    objects and groups by what is large: their findings of a tenth of that follow in a list of their own.
+    Raises :class:`LackingError`.
     """
-    case = GraphCase(snapshot, graph_of(snapshot.info), compared_with=other_bytes)
+    info = graph_of(snapshot.info)
+    smaller = min(info.reachable_bytes, other_bytes)
+    tries = [(smaller, set(rules)), (smaller // 10, {*HOLDING} & set(rules))]
     return [
-        each.finding
-        for rule, names in GRAPH_RULES.items()
-        if not set(names).isdisjoint(rules)
-        for each in rule(case)
-        if each.finding.rule in rules
+        [
+            each.finding
+            for rule, names in GRAPH_RULES.items()
+            if not some.isdisjoint(names)
+            for each in rule(GraphCase(snapshot, info, compared_with=whole))
+            if each.finding.rule in some
+        ]
+        for whole, some in tries
+        if some
     ]
 
 

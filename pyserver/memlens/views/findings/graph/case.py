@@ -61,8 +61,8 @@ class GraphCase:
     info: GraphInfo
     component: Component | None = None
     compared_with: int | None = None
-    """What roots reach of another dump, in bytes, whose findings are looked for in this one: then what is too little to
-    be said of this one alone is found as well."""
+    """For findings of another dump that are looked for in this one: what roots reach of the smaller one, in bytes, or
+    less. What is too little to be said of this dump alone is then found as well."""
 
     @property
     def whole(self) -> int:
@@ -84,8 +84,8 @@ class GraphCase:
 
     @property
     def shared(self) -> int:
-        """Bytes of the smaller of two dumps that are compared, in both of which the same is large; else the whole."""
-        return self.whole if self.compared_with is None else min(self.whole, self.compared_with)
+        """Bytes of which a share is large: the whole, or so that the same is large in two dumps that are compared."""
+        return self.whole if self.compared_with is None else self.compared_with
 
     def most(self, number: int) -> int:
         """So many findings of one rule, at most."""
