@@ -12,6 +12,7 @@ from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import hprof
 from memlens.model.frames import INFERRED, Frames, SourceFrame, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Types
+from memlens.model.spans import spans
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -92,8 +93,7 @@ class Stacks:
         is_out = np.cumsum(counts) > len(self._sequence) + _MOST_SHARED
         self.left_out = int(is_out.sum())
         counts[is_out] = 0
-        places = np.arange(int(counts.sum())) + np.repeat(firsts - (np.cumsum(counts) - counts), counts)
-        return self._sequence[places], counts
+        return self._sequence[spans(firsts, counts)], counts
 
     def frame_text(self, frame: int) -> str:
         """Return the name of a frame, ``com.foo.Bar.run (Bar.java:34)``."""

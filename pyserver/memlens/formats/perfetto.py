@@ -21,7 +21,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.obfuscation import mapping_for
-from memlens.formats.perfetto_failure import Failure, failure_at
+from memlens.formats.perfetto_failure import Failure, failure_at, int32
 from memlens.formats.perfetto_objects import KINDS, ROOT_KINDS, SPACES, Assembly
 from memlens.formats.perfetto_types import TYPE_KINDS, Names
 from memlens.formats.scanning import run_through
@@ -143,9 +143,7 @@ def _messages(data: Buffer, rows: Column, most: int) -> Iterator[_Message]:
     """The packets of a trace that are of interest, those within compressed ones in their place."""
     for start, end, sequence, pid, index, continued, has in rows.tolist():
         if has != kernel.COMPRESSED:
-            # a pid is an int32
-            number = (pid & 0xFFFFFFFF) - ((pid & 0x80000000) << 1)
-            yield _Message(data, start, end, sequence, number, index, bool(continued), has)
+            yield _Message(data, start, end, sequence, int32(pid), index, bool(continued), has)
             continue
         try:
             inflated = zlib.decompressobj().decompress(bytes(data[start:end]), max(most, 1))

@@ -10,6 +10,7 @@ import numpy as np
 
 from memlens.formats.java_frames import in_package, outermost
 from memlens.formats.obfuscation import Mapping
+from memlens.formats.stacks import distinct_frames
 from memlens.kernels.readers import perfetto as kernel
 from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
 from memlens.model.graph import NONE, THREAD_DTYPE, Threads
@@ -51,12 +52,15 @@ class Failure(NamedTuple):
     def threads(self, mapping: Mapping) -> tuple[Threads, Frames]:
         """The thread that failed, without a name, and its frames with the names that a build's ``mapping`` says."""
         files = mapping.files()
-        frames = [_frame(*each, mapping, files) for each in self.stack]
+        frames, numbers = distinct_frames(_frame(*each, mapping, files) for each in self.stack)
         rows = np.zeros(1, THREAD_DTYPE)
-        rows["object"], rows["end"], rows["out_of_memory"] = NONE, len(frames), 1
-        known: dict[SourceFrame, int] = {}
-        numbers = np.array([known.setdefault(each, len(known)) for each in frames], np.uint32)
-        return Threads(rows, numbers), Frames(list(known), np.zeros(2, np.uint64), np.empty(0, np.uint32))
+        rows["object"], rows["end"], rows["out_of_memory"] = NONE, len(numbers), 1
+        return Threads(rows, numbers), Frames(frames, np.zeros(2, np.uint64), np.empty(0, np.uint32))
+
+
+def int32(number: int) -> int:
+    """A number that is an int32, as process ids are, of the 64 bits that stand for it."""
+    return (number & 0xFFFFFFFF) - ((number & 0x80000000) << 1)
 
 
 def failure_at(data: bytes | memoryview, start: int, end: int) -> Failure | None:
@@ -71,9 +75,9 @@ def failure_at(data: bytes | memoryview, start: int, end: int) -> Failure | None
         for field in (_ALLOCATION, _FREE, _UNTIL_LIMIT)
     )
     message = shortened(" ".join(texts.get(_MESSAGE, b"").decode("utf-8", "replace").split()), _MOST_MESSAGE)
-    # an int32
-    pid = (numbers.get(_PID, 0) & 0xFFFFFFFF) - ((numbers.get(_PID, 0) & 0x80000000) << 1)
-    return Failure(pid, allocation, free, until_limit, message, _stack(texts.get(_STACK, b"")))
+    return Failure(
+        int32(numbers.get(_PID, 0)), allocation, free, until_limit, message, _stack(texts.get(_STACK, b""))
+    )
 
 
 def _stack(data: bytes) -> list[tuple[str, str, int]]:

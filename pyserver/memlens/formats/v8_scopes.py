@@ -20,6 +20,7 @@ from memlens.formats.v8_snapshot import Scopes, Snapshot
 from memlens.kernels.graph.owners import named_targets
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
+from memlens.model.spans import spans
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -250,7 +251,7 @@ def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
     stored, scopes = snapshot.references, tree.scopes
     known = np.flatnonzero(contexts.scope >= 0)
     begin, end = (stored.start[contexts.object[known] + after].astype(np.int64) for after in (0, 1))
-    rows = _spans(begin, end - begin)
+    rows = spans(begin, end - begin)
     context = np.repeat(known, end - begin)
     own = stored.kind[rows] == snapshot.edge_type("context")
     rows, context = rows[own], context[own]
@@ -263,12 +264,6 @@ def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
     found[found] = keys[places[found]] == wanted[found]
     pairs = distinct(context[found] << 32 | order[places[found]])
     return _Fields(pairs >> 32, pairs & NONE)
-
-
-def _spans(begin: Numbers, count: Numbers) -> Numbers:
-    """All numbers of some spans, one after the other."""
-    found: Numbers = np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
-    return found
 
 
 def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) -> Mask | None:
@@ -296,7 +291,7 @@ def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) ->
     count = end - begin
     if int(count.sum()) > _MOST_STEPS:
         return None
-    pairs = np.repeat(chains.context[known], count) << 32 | (reads & NONE)[_spans(begin, count)]
+    pairs = np.repeat(chains.context[known], count) << 32 | (reads & NONE)[spans(begin, count)]
     own = fields.context << 32 | fields.variable
     read = np.zeros(len(own), np.bool_)
     places = np.searchsorted(own, pairs)
@@ -416,7 +411,7 @@ class _Heap:
         """What the stack refers to."""
         stored, groups = self._snapshot.references, self.called(_STACK, "synthetic")
         begin, end = (stored.start[groups + after].astype(np.int64) for after in (0, 1))
-        return stored.target[_spans(begin, end - begin)].astype(np.int64)
+        return stored.target[spans(begin, end - begin)].astype(np.int64)
 
     def functions(self, scripts: Numbers) -> _Functions:
         """The functions that some scripts list."""
@@ -430,7 +425,7 @@ class _Heap:
         stored, lists = self._snapshot.references, self.targets(scripts, "infos")
         scripts, lists = scripts[lists != NONE], lists[lists != NONE]
         begin, end = (stored.start[lists + after].astype(np.int64) for after in (0, 1))
-        return np.repeat(scripts, end - begin), stored.target[_spans(begin, end - begin)].astype(np.int64)
+        return np.repeat(scripts, end - begin), stored.target[spans(begin, end - begin)].astype(np.int64)
 
     def scripts_of_scope_infos(self, scripts: Numbers, wanted: Numbers) -> Numbers:
         """The script of each of some ScopeInfos, of those ``scripts``.

@@ -17,7 +17,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +32,7 @@ from memlens.store.files.verify import file_checksum
 from memlens.store.manifest import Origin, checksum_of
 from memlens.store.snapshot import Snapshot
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _WHOLE_NUMBERS = re.compile(r"^[<|]u[1248]$", re.ASCII)
@@ -108,6 +109,15 @@ class Artefact(NamedTuple):
             self.write(snapshot)
         except (OSError, FullDiskError) as error:
             logger.warning("%s of %s is not kept: %s", self.name, snapshot.archive.name, error)
+
+    def columns(self, path: Path, kind: Callable[..., T]) -> T | None:
+        """The columns of the file, as arguments of ``kind``; None, and it is removed, if it has others."""
+        try:
+            return kind(**read_columns(path)[0])
+        except (OSError, ValueError, TypeError, msgspec.DecodeError):
+            logger.warning("%s of %s is made again", self.name, path.parent.name, exc_info=True)
+            self.drop(path.parent)
+            return None
 
     def drop(self, archive: Path) -> None:
         """Remove the file, because it is damaged."""

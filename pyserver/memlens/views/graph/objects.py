@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import VALUE_KINDS
+from memlens.model.spans import spans
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -207,8 +208,7 @@ def first_references(snapshot: Snapshot, sources: Numbers, targets: Numbers) -> 
         before = int(widths[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(widths, before + _STRETCH)))
         counts = (ends - starts)[begin:end]
-        skipped = starts[begin:end] - np.append(0, np.cumsum(counts)[:-1])
-        rows = np.arange(int(counts.sum())) + np.repeat(skipped, counts)
+        rows = spans(starts[begin:end], counts)
         own = np.repeat(np.arange(begin, end), counts)
         hit = is_target[stored.target[rows]]
         found.append((own[hit] << 32 | stored.target[rows[hit]], rows[hit]))

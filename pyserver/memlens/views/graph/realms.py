@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.graph.owners import SEVERAL, named_targets, spread_owners
-from memlens.model.distinct import counted
+from memlens.model.distinct import counted, distinct
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
@@ -31,7 +31,9 @@ from memlens.views.selection.texts import Pattern
 
 U32 = npt.NDArray[np.uint32]
 
-_REALM, _DETACHED = "system / NativeContext", "Detached "
+REALM, _DETACHED = "system / NativeContext", "Detached "
+"""What V8 calls a page's or a program's realm, from which everything that is global hangs, and what it is when the page
+is gone."""
 _LEFT_OUT = ("shortcut", "weak")
 """Kinds of references by which nothing belongs to what has them."""
 
@@ -122,7 +124,7 @@ def _realms(snapshot: Snapshot) -> list[int]:
         kinds = [
             kind
             for kind, name in enumerate(names)
-            if f"{name.removeprefix(_DETACHED)} / ".startswith(f"{_REALM} / ")
+            if f"{name.removeprefix(_DETACHED)} / ".startswith(f"{REALM} / ")
         ]
         return sorted(number for kind in kinds for number in instances_of(snapshot, kind).tolist())
 
@@ -136,9 +138,10 @@ def _owners(snapshot: Snapshot) -> Owners:
     everything = np.arange(count, dtype=np.uint32)
     maps = _targets(snapshot, everything, "map")
     # the map of a map is that of its realm
-    metas, first = np.unique(_targets(snapshot, maps, "map"), return_inverse=True)
+    metas_of = _targets(snapshot, maps, "map")
+    metas = distinct(metas_of)
     realm_of = number_of[np.minimum(_targets(snapshot, metas, "native_context"), count)]
-    owner = np.ascontiguousarray(realm_of[first.reshape(-1)])
+    owner = np.ascontiguousarray(realm_of[np.searchsorted(metas, metas_of)])
     owner[found] = np.arange(len(found))
     leads = kinds_where(snapshot, lambda kind: kind.name not in _LEFT_OUT)
     finished(
@@ -214,7 +217,7 @@ def _name(snapshot: Snapshot, number: int, script: str) -> Text:
     """``http://localhost:8080 (/orders.html)``."""
     name = snapshot.strings.head(int(snapshot.objects.name[number]), MOST_NAME)
     is_detached = name.startswith(_DETACHED)
-    address = name.removeprefix(_DETACHED).removeprefix(_REALM).removeprefix(" / ")
+    address = name.removeprefix(_DETACHED).removeprefix(REALM).removeprefix(" / ")
     own = script.removeprefix(address) if address and script.startswith(address) else ""
     short = shortened(own or script.rstrip("/").rpartition("/")[2], _MOST_SCRIPT)
     called = " ".join(part for part in (address, f"({short})" if short else "") if part)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.distinct import distinct
+from memlens.model.spans import spans
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import named_by_text
 from memlens.views.graph.rows import Numbers, references_of_all
@@ -67,13 +68,13 @@ def referring_to_type(snapshot: Snapshot, name: str) -> Iterator[Referring]:
 
 def _is_place(snapshot: Snapshot, names: Numbers) -> npt.NDArray[np.bool_]:
     """Which names are only numbers, as those of the slots of V8's tables are."""
-    different, at = np.unique(names, return_inverse=True)
+    different = distinct(names)
     found = np.zeros(len(different), np.bool_)
     for place, name in enumerate(different.tolist()):
         if not place % _OBJECTS_AT_ONCE:
             _check(snapshot)
         found[place] = name >= 0 and snapshot.strings.head(name, _LONGEST_PLACE).isdecimal()
-    is_place: npt.NDArray[np.bool_] = found[at]
+    is_place: npt.NDArray[np.bool_] = found[np.searchsorted(different, names)]
     return is_place
 
 
@@ -88,8 +89,7 @@ def _references_to(snapshot: Snapshot, members: Numbers) -> tuple[Numbers, Numbe
         part = members[first : first + _OBJECTS_AT_ONCE].astype(np.int64)
         starts = stored.referrer_start[part].astype(np.int64)
         counts = stored.referrer_start[part + 1].astype(np.int64) - starts
-        before = np.cumsum(counts) - counts
-        is_source[stored.referrer[np.arange(int(counts.sum())) + np.repeat(starts - before, counts)]] = True
+        is_source[stored.referrer[spans(starts, counts)]] = True
     sources, found = np.flatnonzero(is_source), [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     for first in range(0, len(sources), _OBJECTS_AT_ONCE):
         _check(snapshot)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
+from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
@@ -159,10 +160,7 @@ def references_of_all(snapshot: Snapshot, numbers: Numbers) -> tuple[Numbers, Nu
     """The numbers of the references of some objects, and which of these objects has each."""
     start = snapshot.references.start
     counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
-    before: Numbers = np.cumsum(counts) - counts
-    of: Numbers = np.repeat(np.arange(len(numbers)), counts)
-    at: Numbers = np.arange(len(of)) + (start[numbers].astype(np.int64) - before)[of]
-    return at, of
+    return spans(start[numbers], counts), np.repeat(np.arange(len(numbers)), counts)
 
 
 def referrers_of(snapshot: Snapshot, number: int) -> slice:

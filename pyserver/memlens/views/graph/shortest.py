@@ -3,13 +3,11 @@
 Its figures are the bytes of everything below: unlike what a dominator retains, that isn't what would be freed.
 """
 
-import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +15,7 @@ from memlens.kernels.graph import tree
 from memlens.kernels.graph.shortest import first_found, sum_below
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
-from memlens.store.artefacts import Artefact, read_columns, write_columns
+from memlens.store.artefacts import Artefact, write_columns
 from memlens.store.models import graph_of
 from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.room import Room
@@ -25,8 +23,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import entries, followed
 from memlens.views.graph.rows import ObjectRow, check_object, object_rows, page
 from memlens.views.graph.stopped import finished, stopped
-
-logger = logging.getLogger(__name__)
 
 KEPT_FROM = 200_000
 """Objects of a dump of which the tree is kept in the archive; that of a smaller one is there in a tenth of a second."""
@@ -86,7 +82,7 @@ def prepare(snapshot: Snapshot) -> None:
 def take(snapshot: Snapshot) -> bool:
     """Map the tree that was prepared, without verifying it once more. Whether it is ready then."""
     if not is_ready(snapshot) and SHORTEST_PATHS.is_current(snapshot.origin):
-        found = _columns(snapshot, SHORTEST_PATHS.path(snapshot.archive))
+        found = SHORTEST_PATHS.columns(SHORTEST_PATHS.path(snapshot.archive), ShortestPaths)
         if found is not None:
             snapshot.keep(_KEY, lambda: found)
     return is_ready(snapshot)
@@ -159,17 +155,7 @@ def _goes_on(report: Callable[[float], bool], done: float) -> None:
 
 def _read(snapshot: Snapshot) -> ShortestPaths | None:
     path = SHORTEST_PATHS.find(snapshot.origin)
-    return None if path is None else _columns(snapshot, path)
-
-
-def _columns(snapshot: Snapshot, path: Path) -> ShortestPaths | None:
-    try:
-        found = ShortestPaths(**read_columns(path)[0])
-    except (OSError, ValueError, TypeError, msgspec.DecodeError):
-        logger.warning("the shortest paths of %s are searched again", snapshot.archive.name, exc_info=True)
-        SHORTEST_PATHS.drop(snapshot.archive)
-        return None
-    return found
+    return None if path is None else SHORTEST_PATHS.columns(path, ShortestPaths)
 
 
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:

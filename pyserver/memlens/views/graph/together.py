@@ -1,24 +1,20 @@
 """What all instances of a type retain together: of the types for which that takes long, all in one walk."""
 
-import logging
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.together import MOST_GROUPS, retained_together
 from memlens.progress import Report
-from memlens.store.artefacts import Artefact, read_columns, write_columns
+from memlens.store.artefacts import Artefact, write_columns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.native import native_or_none, own_native
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.retained import RetainedAnswer, retained_by
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import figures_of, instances_of
-
-logger = logging.getLogger(__name__)
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -85,15 +81,7 @@ def _largest(snapshot: Snapshot) -> U32:
 
 def _read(snapshot: Snapshot) -> _Together | None:
     path = TOGETHER.find(snapshot.origin)
-    if path is None:
-        return None
-    try:
-        made = _Together(**read_columns(path)[0])
-    except (OSError, ValueError, TypeError, msgspec.DecodeError):
-        logger.warning("what types of %s retain is worked out again", snapshot.archive.name, exc_info=True)
-        TOGETHER.drop(snapshot.archive)
-        return None
-    return made
+    return None if path is None else TOGETHER.columns(path, _Together)
 
 
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:

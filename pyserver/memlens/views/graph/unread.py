@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.distinct import distinct
+from memlens.model.spans import spans
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
@@ -47,14 +49,14 @@ def _unread(snapshot: Snapshot) -> Unread:
     for field, below in (("object", len(snapshot.objects.type)), ("name", texts), ("function", texts)):
         if int(rows[field].max()) >= below:
             raise InconsistentError("The number of an object or a text is out of range")
-    contexts, of_row = np.unique(rows["object"].astype(np.int64), return_inverse=True)
+    contexts = distinct(rows["object"].astype(np.int64))
+    of_row = np.searchsorted(contexts, rows["object"])
     begin, end = (stored.start[contexts + after].astype(np.int64) for after in (0, 1))
     count = end - begin
-    at = np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
-    of = np.repeat(np.arange(len(contexts)), count)
+    at, of = spans(begin, count), np.repeat(np.arange(len(contexts)), count)
     is_variable = kinds_where(snapshot, lambda kind: kind.name == _KIND)[stored.kind[at]]
     at, of = at[is_variable], of[is_variable]
-    wanted = of_row.reshape(-1) << 32 | rows["name"]
+    wanted = of_row << 32 | rows["name"]
     order = np.argsort(wanted, kind="stable")
     own = of << 32 | stored.name[at]
     places = np.minimum(np.searchsorted(wanted[order], own), len(order) - 1)

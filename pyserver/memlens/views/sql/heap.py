@@ -24,6 +24,7 @@ import numpy as np
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import Strength
+from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
@@ -315,8 +316,7 @@ def _dominated(snapshot: Snapshot, of: Any) -> Iterator[Row]:
                 yield row.object, row.type, row.name, row.shallow_bytes, row.retained_bytes
         begins = objects.dominated_start[level].astype(np.int64)
         counts = objects.dominated_start[level + 1].astype(np.int64) - begins
-        places = np.arange(int(counts.sum())) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
-        level = objects.dominated[places].astype(np.int64)
+        level = objects.dominated[spans(begins, counts)].astype(np.int64)
 
 
 def _value(snapshot: Snapshot, of: Any) -> str | None:

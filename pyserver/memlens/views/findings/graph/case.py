@@ -38,8 +38,6 @@ NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key"), "perfe
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
 _MODULE = re.compile(r"\s\(.*\)$")
-REALM = "system / NativeContext"
-"""What V8 calls a page's or a program's realm, from which everything that is global hangs."""
 _CLASSES = frozenset(("Class", "Module", "type"))
 """The types of Ruby's and Python's classes, which have names."""
 

@@ -9,7 +9,6 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
-    REALM,
     RUNTIME_KINDS,
     GraphCase,
     is_class,
@@ -18,6 +17,7 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import base_line, linked
 from memlens.views.graph.paths import Path, paths
+from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import ObjectRow
 from memlens.views.graph.thread_table import table
 

@@ -8,6 +8,7 @@ import numpy as np
 from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.graph import JAVA_KINDS
+from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
@@ -320,8 +321,7 @@ def _children(case: GraphCase, members: Numbers) -> Numbers:
     objects = case.snapshot.objects
     starts = objects.dominated_start[members].astype(np.int64)
     counts = objects.dominated_start[members.astype(np.int64) + 1].astype(np.int64) - starts
-    firsts = np.repeat(starts - np.append(0, np.cumsum(counts)[:-1]), counts)
-    found: Numbers = objects.dominated[firsts + np.arange(len(firsts))]
+    found: Numbers = objects.dominated[spans(starts, counts)]
     return found
 
 

@@ -12,7 +12,6 @@ from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import plain_name
 from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
-    REALM,
     GraphCase,
     figure,
     measured,
@@ -22,6 +21,7 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.graph.subscribers import DELEGATES
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
+from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import Numbers
 
 LEAST_LISTENERS = 50

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as kernel
+from memlens.model.spans import spans
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import phrase
@@ -125,7 +126,7 @@ def allocator_state(
     room = np.cumsum(counts[page]) <= MOST_BLOCKS
     page = page[: max(int(room.sum()), 1)]
     fitting = np.minimum(counts[page], MOST_BLOCKS)
-    rows = _ranges_of(segments["first_block"][page], fitting)
+    rows = spans(segments["first_block"][page], fitting)
     shown = blocks[rows]
     largest = _largest_free(segments, blocks, page)
     firsts = np.cumsum(fitting) - fitting
@@ -179,12 +180,6 @@ def _outside(
         found["stream"] = own.stream[rows[firsts]]
         blocks["segment"] = len(state.segments) + np.cumsum(begins) - 1
     return found, blocks
-
-
-def _ranges_of(firsts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The rows of some ranges, concatenated."""
-    counts = counts.astype(np.int64)
-    return np.repeat(firsts.astype(np.int64) - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
 
 
 def _largest_free(
