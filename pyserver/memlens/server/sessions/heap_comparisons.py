@@ -80,7 +80,7 @@ class HeapComparisons:
         only = pair.only_after if params.other_first else pair.only_before
         mine = self._registry.get(params.snapshot)
         return await mine.ask(
-            lambda snapshot: only_here(snapshot, only, params.type, params.offset, params.limit)
+            lambda snapshot: only_here(snapshot, pair, only, params.type, params.offset, params.limit)
         )
 
     async def findings(self, params: CompareHeapFindingsParams) -> FindingsComparison:
