@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,10 +16,26 @@ AddCommand = Callable[[str, str], argparse.ArgumentParser]
 """Adds a command, given its name, which is also the name of its module here, and its description."""
 
 
+_WITH_FILTERS = ("--filter", "--of")
+_NEGATED = re.compile(r"-[a-z][a-z-]*[:<>=]")
+"""How a filter begins whose first term is negated."""
+
+
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of a command line; ``command`` is the name of the command."""
-    options: argparse.Namespace = _parser(words[0] if words else "").parse_args(words)
+    options: argparse.Namespace = _parser(words[0] if words else "").parse_args(_with_filters(words))
     return options
+
+
+def _with_filters(words: Sequence[str]) -> list[str]:
+    """The words, with filters that begin with ``-`` as part of their option, which would be options of their own."""
+    found: list[str] = []
+    for word in words:
+        if found and found[-1] in _WITH_FILTERS and _NEGATED.match(word):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:

@@ -132,6 +132,11 @@ class OpenSnapshot:
         """The file's name."""
         return Path(self.path).name
 
+    @property
+    def file(self) -> Path:
+        """The file itself, where its path is a link."""
+        return Path(self._source.path)
+
     async def ask(self, question: Callable[[Snapshot], T]) -> T:
         """Answer ``question`` in the snapshot's thread. Raises DamagedError and NotOpenError.
 

@@ -24,6 +24,7 @@ from memlens.views.graph import filters
 from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
 from memlens.views.graph.native import has_native
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
+from memlens.views.graph.same_objects import same_objects
 from memlens.views.graph.types import group_roots, instances_of
 from memlens.views.naming.stable_names import common_names
 
@@ -34,9 +35,6 @@ ComparedOrder = Literal["retained", "shallow", "count", "new", "gone", "name", "
 _Figures = tuple[int, int, int, int]
 """How many objects of a type there are, their shallow bytes, and what they retain in the heap and outside of it."""
 _NONE: _Figures = (0, 0, 0, 0)
-
-SAME_SHARE = 0.9
-"""Two dumps are of one process if this share of the objects with equal ids, if any, have equal types."""
 
 
 class HeapSide(Struct, frozen=True):
@@ -175,7 +173,7 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
     objects.
     """
     names = common_names((type_names(before), type_names(after)))
-    same = _same_objects(before, after)
+    same = _only(before, after)
     only_before, only_after = (None, None) if same is None else same
     if filter_text and only_before is not None and only_after is not None:
         only_before = only_before & _fitting(before, filter_text)
@@ -332,23 +330,13 @@ def _fitting(snapshot: Snapshot, filter_text: str) -> Mask:
     return np.ones(len(snapshot.objects.type), np.bool_) if chosen is None else chosen.mask(snapshot)
 
 
-def _same_objects(before: Snapshot, after: Snapshot) -> tuple[Mask, Mask] | None:
+def _only(before: Snapshot, after: Snapshot) -> tuple[Mask, Mask] | None:
     """Masks of the objects that only one of the dumps has; None if ids don't identify objects."""
-    if before.info.kind != "v8" or after.info.kind != "v8":
+    same = same_objects(before, after)
+    if same is None:
         return None
-    first, second = before.objects.id, after.objects.id
-    common, at_first, at_second = np.intersect1d(first, second, return_indices=True)
-    if not len(common):
-        return None
-    own, other = type_names(before), type_names(after)
-    number_of = {name: number for number, name in enumerate(other)}
-    renamed = np.array([number_of.get(name, -1) for name in own], np.int64)
-    alike = renamed[before.objects.type[at_first]] == after.objects.type[at_second].astype(np.int64)
-    if np.count_nonzero(alike) < SAME_SHARE * len(common):
-        return None
-    only_before, only_after = np.ones(len(first), np.bool_), np.ones(len(second), np.bool_)
-    only_before[at_first[alike]] = False
-    only_after[at_second[alike]] = False
+    only_before, only_after = (np.ones(len(each.objects.type), np.bool_) for each in (before, after))
+    only_before[same[0]], only_after[same[1]] = False, False
     return only_before, only_after
 
 

@@ -22,6 +22,8 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``realm:``                it is of a frame of a page by its address and script, or another realm of V8, as
                           ``realm:/orders.html``, ``realm:@7651``; ``realm:shared`` and ``realm:none``
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
+``in:a.heapsnapshot``     the dump in that file, beside this one or anywhere, has the same object, and ``-in:`` what is
+                          new since; of V8 only, see :mod:`memlens.views.graph.same_objects`
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``until:4``               allocated earlier than that
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
@@ -54,6 +56,7 @@ from memlens.views.graph.packages import packages_of
 from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.graph.same_objects import also_in, check_files
 from memlens.views.selection.expressions import Expression
 from memlens.views.selection.filters import (
     Term,
@@ -80,6 +83,7 @@ _OTHERS = (
     "retained-by",
     "is",
     "id",
+    "in",
     "since",
     "until",
     "thread",
@@ -155,6 +159,17 @@ def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
     return terms
 
 
+def files_in(text: str) -> list[str]:
+    """The files that the terms ``in:`` of a filter name, also those of filters within it. Of a wrong filter, none."""
+    try:
+        terms = terms_of(text, FIELDS, _WITH_EXPRESSIONS)
+    except BadRequestError:
+        return []
+    named = [value for term in terms if term.field == "in" for value in term.values]
+    kept = [value for term in terms if term.field == "retained-by" for value in term.values]
+    return named + [file for value in kept for file in files_in(_keepers(value))]
+
+
 def _meant(term: Term) -> Term:
     """A word that stands for a term."""
     if term.field == "id" or (not term.field and all(map(_ID.fullmatch, term.values))):
@@ -183,6 +198,8 @@ def _check(snapshot: Snapshot, term: Term) -> None:
             checked_terms(snapshot, _keepers(value))
     if term.field in ("since", "until"):
         _seconds(snapshot, term)
+    if term.field == "in":
+        check_files(snapshot, term)
     if term.field == "id":
         for value in term.values:
             number_of(value, str(term))
@@ -260,7 +277,7 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             if stacks is None:
                 return np.zeros(len(objects.type), np.bool_)
             return of_each(stacks, allocating(snapshot, term))
-        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm":
+        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm" | "in":
             return _OWN[term.field](snapshot, term)
         case "finding":
             return ABOVE["finding"](snapshot, term)
@@ -431,6 +448,6 @@ def _amounts(term: Term) -> list[float]:
 
 _OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
     "is": _in_state, "held-by": _held_by, "retained-by": _retained_by, "field": _with_field, "thread": on_stacks,
-    "function": on_stacks, "realm": in_realm,
+    "function": on_stacks, "realm": in_realm, "in": also_in,
 }  # fmt: skip
 """Terms that a function of their own answers."""
