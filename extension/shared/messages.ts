@@ -77,13 +77,17 @@ export type BookmarkChange =
 /** How it is known which of two snapshots is the earlier one; names decide where times are the same or unknown. */
 export type OrderedBy = 'recorded' | 'modified' | 'name';
 
-/** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
+/**
+ * The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file, `file` what it
+ * is called in filters: its name beside the view's own, else its path.
+ */
 export type OtherSnapshot =
   | { is: 'opening'; uri: string; name: string; stage: string; fraction: number | null }
   | {
       is: 'open';
       uri: string;
       name: string;
+      file: string;
       info: SnapshotInfo;
       itself: boolean;
       older: boolean;
@@ -96,6 +100,8 @@ export interface SeriesDump {
   readonly is: 'own' | OtherSnapshot['is'];
   readonly uri: string;
   readonly name: string;
+  /** What it is called in filters: its name if all dumps are in one folder, else its path. */
+  readonly file: string;
   readonly writtenMs: number;
   /** What is wrong with one that failed. */
   readonly message: string;

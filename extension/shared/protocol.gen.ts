@@ -548,7 +548,8 @@ export interface ComparedTree {
 /**
  * A type in both dumps. `new` and `gone` are objects of one dump alone, None without ids.
  *
- * `before_number` and `after_number` are its numbers in the dumps, None if a dump doesn't have it.
+ * Types of one name in both dumps (:func:`memlens.views.naming.stable_names.common_names`) are one. `before_number`
+ * and `after_number` are its numbers in the dumps, of several that of which retains most, None if a dump has none.
  */
 export interface ComparedType {
   type: string;

@@ -294,6 +294,22 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
   assert.equal(await view.locator('.series-line.marked circle').count(), 4);
   await vscode.screenshot('heap-series');
   await view.settled();
+  // of four dumps, what was allocated between the first two and is still there in the last
+  const between = `-in:${EARLIER[0]} in:${EARLIER[1]}`;
+  const { types } = await vscode.memlens('types', FILE, '--filter', between);
+  const leaked = types.find(({ type }) => type === 'Session');
+  assert.equal(leaked.count, 1000);
+  await view.locator('.heap-compare-note .dropdown').selectOption(between);
+  await view.pane('Types');
+  await view
+    .locator('[id=pane-types] .grid-row', { hasText: /^Session(?!Store)[^]*1,000/ })
+    .first()
+    .waitFor();
+  await view.pane('Compare');
+  await vscode.screenshot('heap-allocated-between');
+  await view.locator('.heap-compare-note .dropdown').selectOption('');
+  await until(async () => /4,000/.test(await line.innerText()), 'all objects are back');
+  await view.settled();
   await view.pane('SQL');
   await view.locator('.sql-series input').click();
   await view.locator('.sql-head', { hasText: /1 n[^]*4 n[^]*difference n/ }).waitFor();

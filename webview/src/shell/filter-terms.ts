@@ -1,6 +1,7 @@
 // What the filter box offers while a term is typed, and how values are written in a filter.
 
 import { t } from '../base/l10n';
+import { quotedTerm } from '../base/text';
 
 export interface Offer {
   /** What takes the place of the word that is being typed. */
@@ -68,6 +69,10 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'allocated-by:', help: t('a function or file of its allocation stack: allocated-by:cache.js:12') },
   { text: 'stack:', help: t('allocated by stacks of those numbers: stack:12,20-25') },
   { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },
+  {
+    text: 'in:',
+    help: t('another heap dump of V8 has it as well: in:2.heapsnapshot, -in:1.heapsnapshot for what is new'),
+  },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'until:', help: t('allocated before a recording had run that many seconds: until:4') },
   { text: 'id:', help: t('the file’s id or address: id:5143; 0x7f3a20000000 and @5143 alone mean the same') },
@@ -79,7 +84,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
 /** The findings of a heap dump, by their titles. */
 export function findingTerms(titles: readonly string[]): readonly Offer[] {
   return [...new Set(titles)].map((title) => ({
-    text: `finding:${/[\s",]/.test(title) ? `"${title.replace(/["\\]/g, '\\$&')}"` : title}`,
+    text: quotedTerm('finding:', title),
     help: t('a finding'),
   }));
 }
