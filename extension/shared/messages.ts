@@ -302,6 +302,8 @@ export type ToWebviewMessage =
   /** The snapshot's bookmarks are others. */
   | { type: 'bookmarks' }
   | { type: 'command'; command: ViewCommand }
+  /** Say when the user does something in the view again. */
+  | { type: 'tellNextAct' }
   /** The ranks of a fleet, in the alignment of its state. */
   | { type: 'fleet'; heat: HeatMap; state: FleetState | null };
 
@@ -348,6 +350,8 @@ export type FromWebviewMessage =
   | { type: 'history'; by: -1 | 1 }
   /** Put a link to the state that was last reported on the clipboard. */
   | { type: 'copyLink' }
+  /** The user did something, of which the host asked to be told. */
+  | { type: 'acted' }
   /** The state of a fleet's heat map; with another alignment the ranks are sent again. */
   | { type: 'fleetState'; state: FleetState }
   /** Open a snapshot of the fleet, by its number in the summaries. */
