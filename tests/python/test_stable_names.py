@@ -12,7 +12,7 @@ import pytest
 from memlens.cli import main
 from memlens.views.naming.stable_names import common_names, stable_name
 from memlens.views.sql.compared import QuerySide, compare_queries
-from memlens.views.sql.pages import SqlColumn
+from memlens.views.sql.pages import Cell, SqlColumn
 
 PROGRAM = """
 import com.sun.management.HotSpotDiagnosticMXBean;
@@ -117,7 +117,7 @@ def test_rows_of_queries_are_paired_by_stable_names() -> None:
         )
     )  # fmt: skip
     # many of one stable name take no longer than others
-    many = [[f"Foo$$Lambda${n}", 1] for n in range(60_000)]
+    many: list[list[Cell]] = [[f"Foo$$Lambda${n}", 1] for n in range(60_000)]
     found = compare_queries([QuerySide(columns, many[:30_000]), QuerySide(columns, many[30_000:])])
     assert found.rows == [["Foo$$Lambda*", 1, 1, 0]] * 30_000
     series = compare_queries([QuerySide(columns, [[f"#<Class:0x{n:016x}>", n]]) for n in (7, 8, 9)])
