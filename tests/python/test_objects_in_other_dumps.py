@@ -190,6 +190,8 @@ def test_what_can_not_be_found_again_is_said(open_dump: Opened, tmp_path: Path) 
     assert str(tmp_path) in str(missing)
     assert "there is no file" in str(refusal(mine, 'in:"a\0b"'))
     assert "there is no file" in str(refusal(mine, f'in:"{tmp_path}"'))
+    for elsewhere in ("//host/share/a.heapsnapshot", "\\\\\\\\host\\\\share", "\\\\/host"):
+        assert "is on another machine" in str(refusal(mine, f'in:"{elsewhere}"')), elsewhere
     assert "can't be compared with < or >" in str(refusal(mine, "in>mine.heapsnapshot"))
     unread = tmp_path / "unread.heapsnapshot"
     unread.write_bytes(one.data())

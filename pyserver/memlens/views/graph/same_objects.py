@@ -42,7 +42,16 @@ def same_objects(one: Snapshot, other: Snapshot) -> tuple[Numbers, Numbers] | No
 
 
 def file_named(value: str, own: Path) -> Path:
-    """The file that a value of ``in:`` names in a filter of the dump in the file ``own``, beside which it may be."""
+    """The file that a value of ``in:`` names in a filter of the dump in the file ``own``, beside which it may be.
+
+    Raises :class:`BadRequestError` for one on another machine: a filter may come from a link, and Windows would sign in
+    there.
+    """
+    if len(value) > 1 and value[0] in "\\/" and value[1] in "\\/":
+        raise BadRequestError(
+            phrase("'{path}' is on another machine", path=value),
+            advice=phrase("Name a file of this machine in the filter."),
+        )
     return own.parent / value
 
 
@@ -51,7 +60,7 @@ def also_in(snapshot: Snapshot, term: Term) -> Mask:
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     for value in term.values:
         archive = _archive_of(snapshot, term, value)
-        found |= snapshot.keep(("in", archive.name), partial(_shared, snapshot, term, archive))
+        found |= snapshot.keep(("in", archive.name), partial(_shared, snapshot, term, value, archive))
     return found
 
 
@@ -90,7 +99,7 @@ def _archive_of(snapshot: Snapshot, term: Term, value: str) -> Path:
     return archive
 
 
-def _shared(snapshot: Snapshot, term: Term, archive: Path) -> Mask:
+def _shared(snapshot: Snapshot, term: Term, value: str, archive: Path) -> Mask:
     try:
         with contextlib.closing(Snapshot.open(archive)) as other:
             if heap_dump_of(other.info) is None:
@@ -111,7 +120,7 @@ def _shared(snapshot: Snapshot, term: Term, archive: Path) -> Mask:
                 )  # fmt: skip
     except ArchiveError:
         # it isn't this snapshot's archive that is damaged
-        raise _unread(term, archive.name) from None
+        raise _unread(term, value) from None
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     found[same[0]] = True
     return found
