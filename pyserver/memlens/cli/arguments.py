@@ -4,10 +4,12 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
 from memlens.cli.parsers import LeftOut, Parser, Version
+from memlens.model.graph import Strength
 from memlens.store.tables.schema import PARTS
 from memlens.units import object_id, whole_number
 
@@ -191,8 +193,8 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         help="write all elements of an array of numbers, or the whole text of a string, to a file instead (Java)",
     )  # fmt: skip
     paths.add_argument(
-        "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
-        help="also follow references of this strength; may be repeated",
+        "--through", action="append", choices=get_args(Strength),
+        help="follow references of this strength besides strong ones; may be repeated (default: soft)",
     )  # fmt: skip
     paths.add_argument(
         "--without", action="append", metavar="HOLDER",

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from memlens.model.attribution import Attribution
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.views.compare.rows import CompareBy
 from memlens.views.graph.listing import GroupedBy
 from memlens.views.selection.profile_sets import At
@@ -219,9 +219,9 @@ class PathsArguments(Asked, frozen=True, kw_only=True):
         list[Strength],
         Meta(
             max_length=6,
-            description="Also follow references that don't keep their target alive by themselves.",
+            description="Follow references of these strengths besides strong ones; soft ones if left out.",
         ),
-    ] = []
+    ] = field(default_factory=lambda: list[Strength](RETAINING))
     values: Values = False
     limit: Annotated[
         int,

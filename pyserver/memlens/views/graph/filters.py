@@ -14,6 +14,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``native>1MiB``           memory outside of the heap that it owns; ``native-retained>`` what of it it retains
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
+``is:softly-reachable``   roots reach it by soft references alone (Java)
 ``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
 ``thread:``               a thread of that name, or what variables of its frames refer to
 ``function:``             what variables of frames of such a function refer to
@@ -47,10 +48,11 @@ from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
-from memlens.views.graph.kinds import named_by_text
+from memlens.views.graph.kinds import has_strength, named_by_text
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
+from memlens.views.graph.reach import softly_reachable
 from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers, type_names
@@ -94,6 +96,7 @@ OF_STACKS = ("allocated-by", "stack")
 """Terms about the stacks that allocated objects."""
 
 _MOST_SECONDS = 1e9
+_SOFTLY = "softly-reachable"
 _ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
 """An id or address as the view shows it; a number alone may be anything."""
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
@@ -192,7 +195,8 @@ def _check(snapshot: Snapshot, term: Term) -> None:
         raise BadRequestError(
             phrase("'{term}': the heap dump doesn't say which stacks allocated its objects", term=str(term))
         )
-    known = ("unreachable", "root", *snapshot.graph_names.flags)
+    softly = (_SOFTLY,) if has_strength(snapshot, "soft") else ()
+    known = ("unreachable", *softly, "root", *snapshot.graph_names.flags)
     if term.field == "is" and not set(term.values) <= set(known):
         raise BadRequestError(
             phrase("'{term}': expected one of {known}", term=str(term), known=", ".join(known))
@@ -346,6 +350,8 @@ def _in_state(snapshot: Snapshot, term: Term) -> Mask:
     for state in term.values:
         if state == "unreachable":
             found |= objects.distance == NEVER
+        elif state == _SOFTLY:
+            found |= softly_reachable(snapshot)
         elif state == "root":
             found[objects.roots["object"]] = True
         elif objects.flags is not None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from memlens.kernels.graph.nearer import shorten
 from memlens.kernels.graph.reach import distances
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, read_columns, write_columns
@@ -22,12 +22,12 @@ _LEFT_OUT = 255
 """A kind of references that no file has."""
 
 
-def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
-    """An item for each number of a byte: 1 for kinds of references that retain, and for those of some strengths."""
+def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> npt.NDArray[np.uint8]:
+    """An item for each number of a byte: 1 for strong references that retain, and for those of some strengths."""
 
     def make() -> npt.NDArray[np.uint8]:
         follows = kinds_where(
-            snapshot, lambda kind: kind.retains or (kind.strength != "strong" and kind.strength in through)
+            snapshot, lambda kind: kind.retains if kind.strength == "strong" else kind.strength in through
         )
         return follows.view(np.uint8)
 
@@ -74,6 +74,13 @@ def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     return snapshot.keep(
         "distances from holders", lambda: _read(snapshot) or _held_distances(snapshot)
     ).column
+
+
+def softly_reachable(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Which objects roots reach by soft references alone; an item an object."""
+    strongly = distances_through(snapshot, ())
+    found: npt.NDArray[np.bool_] = (snapshot.objects.distance != NEVER) & (strongly == NEVER)
+    return found
 
 
 class _Distances(NamedTuple):
@@ -138,15 +145,20 @@ def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
 
 
 def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> npt.NDArray[np.uint32]:
-    """The least number of references from a root to each object where those of some strengths are followed, too."""
-    follows, stored = followed(snapshot, through), snapshot.references
-    if bool((follows == followed(snapshot)).all()):
+    """The least number of references from a root to each object by strong ones and those of some strengths."""
+    follows, retaining, stored = followed(snapshot, through), followed(snapshot), snapshot.references
+    if bool((follows == retaining).all()):
         return snapshot.objects.distance
 
     def make() -> npt.NDArray[np.uint32]:
+        more, fewer = follows & ~retaining, retaining & ~follows
+        if fewer.any():
+            distance = np.empty(len(snapshot.objects.type), np.uint32)
+            distances(stored.start, stored.target, stored.kind, follows, entries(snapshot), distance)
+            return distance
+
         # little changes, which takes a fraction of a walk through all references
         distance = snapshot.objects.distance.copy()
-        more = follows & ~followed(snapshot)
         shorten(
             stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
             follows, more, distance,

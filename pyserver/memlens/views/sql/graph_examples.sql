@@ -133,7 +133,15 @@ FROM types AS t JOIN refs AS r ON r.source = t.class AND r.kind = 'class loader'
 GROUP BY l.object
 ORDER BY l.retained_bytes DESC;
 
--- #java What only soft, weak and other such references lead to
+-- #java What roots reach by soft references alone
+SELECT o.type, count(DISTINCT o.object) AS objects, retained(o.object) AS bytes
+FROM refs AS r JOIN objects AS o ON o.object = r.target
+WHERE r.strength = 'soft' AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))
+GROUP BY o.type
+ORDER BY bytes DESC
+LIMIT 100;
+
+-- #java What only weak and other such references lead to
 SELECT r.strength, o.type, count(DISTINCT o.object) AS objects, sum(o.shallow_bytes) AS bytes
 FROM refs AS r JOIN objects AS o ON o.object = r.target
 WHERE r.strength <> 'strong' AND o.distance IS NULL

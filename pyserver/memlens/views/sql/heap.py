@@ -1,19 +1,19 @@
 """Functions for SQL that answer what the tables of a heap dump can't.
 
 ``retained(object)`` is an aggregate: the bytes that only these objects keep alive; ``reachable(object)`` those of all
-that they lead to. Table-valued are
-``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
-left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``); ``referrers_of(object)``;
-``referrers_by_type('Name')``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
-``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
-``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
-``extensions``, which take no object. Of one object ``field(object, 'name.first')`` is what a field has,
-``value_of(object)`` its name or value, ``holder_of(object, 'java.*')`` the nearest object that dominates it and whose
-type doesn't fit, and ``realm_of(object)`` the realm of V8 that it belongs to.
+that they lead to. Table-valued are ``paths_to(object, paths, through)``, a row for each object on the shortest paths
+from roots (``paths`` of them, 1 if left out; ``through`` names the strengths of references that are followed besides
+strong ones, ``soft`` if left out); ``referrers_of(object)``; ``referrers_by_type('Name')``; ``retained_by(object)``,
+all that it dominates, itself included; ``fields_of(object)``, ``contents_of(object)`` of a collection,
+``elements_of(object)`` of an array; ``collections``, ``arrays``, ``unread_variables``, ``realms``, and of Eclipse and
+its framework ``bundles``, ``services``, ``extension_points`` and ``extensions``, which take no object. Of one object
+``field(object, 'name.first')`` is what a field has, ``value_of(object)`` its name or value, ``holder_of(object,
+'java.*')`` the nearest object that dominates it and whose type doesn't fit, and ``realm_of(object)`` the realm of V8
+that it belongs to.
 """
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import islice
@@ -23,7 +23,7 @@ import apsw
 import numpy as np
 
 from memlens.errors import BadRequestError
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
 from memlens.store.models import heap_dump_of
@@ -245,7 +245,9 @@ def _reachable(snapshot: Snapshot, chosen: Chosen) -> int:
 def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row]:
     if of is None:
         return
-    strengths = [word.strip() for word in through.split(",")] if isinstance(through, str) else []
+    strengths: Sequence[str] = RETAINING
+    if isinstance(through, str):
+        strengths = [word.strip() for word in through.split(",") if word.strip()]
     unknown = [word for word in strengths if word not in get_args(Strength)]
     if unknown:
         raise BadRequestError(
