@@ -11,6 +11,7 @@ from tests.python.heap_files import heap_of
 from tests.python.hprof_files import BYTE, OBJECT, Dump
 
 from memlens.errors import BadRequestError
+from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import findings
 from memlens.views.graph.filters import Mask, chosen
@@ -20,6 +21,7 @@ from memlens.views.graph.retained import retained_set
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 
+_SWITCHES: tuple[tuple[Strength, ...], ...] = ((), ("weak",), ("soft", "weak"))
 _REFERENCES = {"strong": "Node", "soft": "java/lang/ref/SoftReference", "weak": "java/lang/ref/WeakReference"}
 
 
@@ -90,7 +92,7 @@ def test_what_soft_references_hold(seed: int, open_dump: Opened) -> None:
     for item in items:
         number = numbers[_id(item)]
         assert bool(paths(snapshot, number).paths) == (item in reachable)
-        for through in ((), ("weak",), ("soft", "weak")):
+        for through in _SWITCHES:
             assert bool(paths(snapshot, number, through=through).paths) == (item in heap.reached(through))
         kept = retained_set(snapshot, np.array([number]))
         if item in reachable:
