@@ -4,7 +4,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -13,7 +12,7 @@ from memlens.kernels.graph.reach import distances
 from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
-from memlens.store.artefacts import Artefact, read_columns, write_columns
+from memlens.store.artefacts import Artefact, write_columns
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
@@ -106,17 +105,13 @@ def _held_distances(snapshot: Snapshot) -> _Distances:
 
 
 def _read(snapshot: Snapshot) -> _Distances | None:
+    def checked(distance: npt.NDArray[Any]) -> _Distances:
+        if distance.dtype != np.uint32 or len(distance) != len(snapshot.objects.type):
+            raise ValueError("distances of other objects")
+        return _Distances(distance)
+
     path = HELD_DISTANCES.find(snapshot.origin)
-    if path is None:
-        return None
-    try:
-        column = read_columns(path)[0]["distance"]
-    except (OSError, ValueError, KeyError, msgspec.DecodeError):
-        column = np.empty(0, np.uint32)
-    if column.dtype != np.uint32 or len(column) != len(snapshot.objects.type):
-        HELD_DISTANCES.drop(snapshot.archive)
-        return None
-    return _Distances(column)
+    return None if path is None else HELD_DISTANCES.columns(path, checked)
 
 
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
