@@ -63,6 +63,15 @@ WHERE type IN (SELECT type FROM types ORDER BY retained_bytes DESC LIMIT 5)
 GROUP BY type
 ORDER BY retained_bytes DESC;
 
+-- # What the 1,000 largest objects retain together, by type
+SELECT r.type, count(*) AS objects, sum(r.shallow_bytes) AS shallow_bytes
+FROM retained_by((
+    SELECT object_set(object)
+    FROM (SELECT object FROM objects WHERE distance IS NOT NULL ORDER BY shallow_bytes DESC LIMIT 1000)
+)) AS r
+GROUP BY r.type
+ORDER BY shallow_bytes DESC;
+
 -- #threads What the variables of each thread retain together
 SELECT t.thread, t.name, t.state, t.out_of_memory, count(DISTINCT v.object) AS objects,
        retained(v.object) AS retained_bytes

@@ -1,10 +1,11 @@
 """Functions for SQL that answer what the tables of a heap dump can't.
 
 ``retained(object)`` is an aggregate: the bytes that only these objects keep alive; ``reachable(object)`` those of all
-that they lead to. Table-valued are
+that they lead to; ``object_set(object)`` these objects as a set, see ``object_sets.py``. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``); ``referrers_of(object)``;
-``referrers_by_type('Name')``; ``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
+``referrers_by_type('Name')``; ``retained_by(object)``, all that an object dominates or a set retains, itself included;
+``fields_of(object)``,
 ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
 ``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
 ``extensions``, which take no object. Of one object ``field(object, 'name.first')`` is what a field has,
@@ -12,12 +13,11 @@ left out; ``through`` names kinds of weakness that are followed as well, ``weak,
 type doesn't fit, and ``realm_of(object)`` the realm of V8 that it belongs to.
 """
 
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, get_args
 
 import apsw
 import numpy as np
@@ -46,13 +46,21 @@ from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
 from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
 from memlens.views.graph.referrers import referring_to_type
-from memlens.views.graph.retained import reachable_bytes, retained_by
-from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
+from memlens.views.graph.retained import reachable_bytes, retained_by, retained_set
+from memlens.views.graph.rows import (
+    MOST_ROWS,
+    Numbers,
+    check_object,
+    object_rows,
+    reference_rows,
+    type_names,
+)
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.unread import unread
 from memlens.views.graph.values import words_of
 from memlens.views.selection.texts import Pattern
 from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
+from memlens.views.sql.object_sets import Gathered, ObjectSets
 
 SqlValue = int | float | str | None
 
@@ -60,10 +68,6 @@ _BOXES = frozenset(
     f"java.lang.{name}"
     for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 )
-
-Chosen: TypeAlias = "array[int]"
-"""Numbers of objects, of which there may be as many as the dump has."""
-
 
 class HeapFunction(NamedTuple):
     """A table-valued function: its arguments, its columns, and its rows."""
@@ -73,7 +77,7 @@ class HeapFunction(NamedTuple):
     about: str
 
 
-AGGREGATES = ("retained", "reachable")
+AGGREGATES = ("retained", "reachable", "object_set")
 SCALARS = ("field", "value_of", "holder_of", "realm_of")
 
 HEAP_FUNCTIONS: dict[str, HeapFunction] = {
@@ -97,7 +101,8 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "retained_by": HeapFunction(
         ("of",),
         ("object", "type", "name", "shallow_bytes", "retained_bytes"),
-        "What an object retains: all that it dominates, itself included.",
+        "What an object, or a set of objects as `object_set(object)` makes it, retains, itself included: all that would "
+        "be freed with it.",
     ),
     "fields_of": HeapFunction(
         ("of",),
@@ -192,23 +197,27 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
 }
 
 
-def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
+def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets) -> None:
     """Add these functions to a connection. No other thread may use the snapshot."""
     if heap_dump_of(snapshot.info) is None:
         return
 
-    def aggregate(answer: Callable[[Snapshot, Chosen], int]) -> tuple[Chosen, Any, Any]:
-        return array("q"), _step, partial(answer, snapshot)
+    def aggregate(answer: Callable[[Numbers], int | str]) -> tuple[Gathered, Any, Any]:
+        return Gathered(), _step, lambda chosen: answer(chosen.distinct())
 
-    for name, answer in zip(AGGREGATES, (_retained, _reachable), strict=True):
-        connection.create_aggregate_function(name, partial(aggregate, answer), 1)
+    for name, of_set in zip(
+        AGGREGATES,
+        (partial(_retained, snapshot), partial(_reachable, snapshot), partial(sets.add, snapshot)),
+        strict=True,
+    ):
+        connection.create_aggregate_function(name, partial(aggregate, of_set), 1)
     connection.create_scalar_function("field", partial(_field, snapshot), 2)
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
     connection.create_scalar_function("realm_of", partial(_realm, snapshot), 1)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "referrers_by_type": _referrers_by_type,
-        "retained_by": _dominated, "fields_of": _fields, "contents_of": _contents, "collections": _collections,
+        "retained_by": partial(_held, sets), "fields_of": _fields, "contents_of": _contents, "collections": _collections,
         "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms, "bundles": _bundles,
         "services": _services,
         "extension_points": _extension_points, "extensions": _extensions,
@@ -223,9 +232,9 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
             )
 
 
-def _step(chosen: Chosen, number: Any) -> None:
+def _step(chosen: Gathered, number: Any) -> None:
     if number is not None:
-        chosen.append(_number(number))
+        chosen.add(_number(number))
 
 
 def _number(value: Any) -> int:
@@ -234,12 +243,12 @@ def _number(value: Any) -> int:
     return value
 
 
-def _retained(snapshot: Snapshot, chosen: Chosen) -> int:
-    return retained_by(snapshot, np.frombuffer(chosen, np.int64)).retained_bytes if chosen else 0
+def _retained(snapshot: Snapshot, chosen: Numbers) -> int:
+    return retained_by(snapshot, chosen).retained_bytes if len(chosen) else 0
 
 
-def _reachable(snapshot: Snapshot, chosen: Chosen) -> int:
-    return reachable_bytes(snapshot, np.frombuffer(chosen, np.int64)) if chosen else 0
+def _reachable(snapshot: Snapshot, chosen: Numbers) -> int:
+    return reachable_bytes(snapshot, chosen) if len(chosen) else 0
 
 
 def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row]:
@@ -305,18 +314,34 @@ def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _dominated(snapshot: Snapshot, of: Any) -> Iterator[Row]:
+def _held(sets: ObjectSets, snapshot: Snapshot, of: Any) -> Iterator[Row]:
+    """All that an object dominates, level after level, or that a set retains, by number."""
     if of is None:
+        return
+    if isinstance(of, str):
+        yield from _listed(snapshot, np.flatnonzero(retained_set(snapshot, sets.find(of))))
         return
     objects = snapshot.objects
     level = np.array([check_object(snapshot, _number(of))], np.int64)
     while len(level):
-        for start in range(0, len(level), MOST_ROWS):
-            for row in object_rows(snapshot, level[start : start + MOST_ROWS]):
-                yield row.object, row.type, row.name, row.shallow_bytes, row.retained_bytes
+        yield from _listed(snapshot, level)
         begins = objects.dominated_start[level].astype(np.int64)
         counts = objects.dominated_start[level + 1].astype(np.int64) - begins
         level = objects.dominated[spans(begins, counts)].astype(np.int64)
+
+
+def _listed(snapshot: Snapshot, numbers: Numbers) -> Iterator[Row]:
+    """Rows of many objects, of which a query may need nothing but how many there are."""
+    objects, names = snapshot.objects, type_names(snapshot)
+    for start in range(0, len(numbers), MOST_ROWS):
+        part = numbers[start : start + MOST_ROWS]
+        columns = (part, objects.type[part], objects.name[part], objects.shallow[part], objects.retained[part])
+        for number, kind, name, shallow, retained in zip(*(column.tolist() for column in columns), strict=True):
+            yield number, names[kind], partial(_own_name, snapshot, number, name), shallow, retained
+
+
+def _own_name(snapshot: Snapshot, number: int, name: int) -> str:
+    return snapshot.strings.head(name, MOST_NAME) if name else words_of(snapshot, number)
 
 
 def _value(snapshot: Snapshot, of: Any) -> str | None:

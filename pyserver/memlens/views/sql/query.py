@@ -34,6 +34,7 @@ from memlens.units import format_bytes
 from memlens.views.selection.expressions import regexp
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
+from memlens.views.sql.object_sets import ObjectSets
 from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, page
 
 MOST_QUERY_CHARACTERS = 100_000
@@ -124,8 +125,11 @@ class SqlSession:
         self._hungry = False
         self._stop = threading.Event()
         self._kept: tuple[str, SqlSort | None, int, Running] | None = None
+        self._sets = ObjectSets()
         try:
-            self._connection = _named_only(snapshot) if names_only else _connect(snapshot, self.parts)
+            self._connection = (
+                _named_only(snapshot, self._sets) if names_only else _connect(snapshot, self.parts, self._sets)
+            )
         except ArchiveError:
             snapshot.close()
             raise
@@ -218,6 +222,7 @@ class SqlSession:
 
     def _run(self, query: str, sort: SqlSort | None) -> "Running":
         statement, columns = self._compiled(query, sort)
+        self._sets.clear()
         return Running(self._connection.cursor().execute(statement), columns, {})
 
     def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
@@ -406,7 +411,7 @@ def _filled_parts(snapshot: Snapshot) -> tuple[Part, ...]:
     return tuple(part for part in PARTS if are_filled(snapshot.origin, (part,)))
 
 
-def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
+def _connect(snapshot: Snapshot, parts: tuple[Part, ...], sets: ObjectSets) -> apsw.Connection:
     """A connection that can only read these parts of the tables."""
     if "base" not in parts:
         raise ArchiveError(phrase("The tables for SQL have not been made"))
@@ -422,7 +427,7 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
             connection.pragma(
                 "mmap_size", (snapshot.archive / FILE_NAMES[part]).stat().st_size, schema=schema
             )
-        _restrict(connection, snapshot)
+        _restrict(connection, snapshot, sets)
         for schema in connection.db_names():
             connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema").fetchall()  # noqa: S608 - our own
     except BaseException:
@@ -431,21 +436,21 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
     return connection
 
 
-def _named_only(snapshot: Snapshot) -> apsw.Connection:
+def _named_only(snapshot: Snapshot, sets: ObjectSets) -> apsw.Connection:
     """A connection that can only read, with the names of all tables, which have no rows."""
     connection = apsw.Connection(":memory:")
     try:
         for statement in statements():
             if statement.kind == "TABLE":
                 connection.execute(statement.sql)
-        _restrict(connection, snapshot)
+        _restrict(connection, snapshot, sets)
     except BaseException:
         connection.close(True)
         raise
     return connection
 
 
-def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
+def _restrict(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets) -> None:
     """Add the views and functions, then allow only reading."""
     connection.create_scalar_function("regexp", regexp, 2, deterministic=True)
     # temporary data of a sort is kept in memory, so that it can't fill a disk
@@ -462,7 +467,7 @@ def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
     for limit, most in _LIMITS.items():
         connection.limit(limit, most)
     add_live_at(connection, snapshot)
-    add_heap_functions(connection, snapshot)
+    add_heap_functions(connection, snapshot, sets)
 
 
 def _uri(snapshot: Snapshot, part: Part) -> str:
