@@ -61,7 +61,11 @@ def test_the_objects_that_a_set_retains(dump: tuple[SmallGraph, Asked]) -> None:
     # of what references or fields lead to, whatever it is, and each as often as it comes
     for kind in range(3):
         targets = {
-            target for item in graph.objects if graph.types[item] == kind for target in graph.strong(item) if item
+            target
+            for item in graph.objects
+            if graph.types[item] == kind
+            for target in graph.strong(item)
+            if item
         }
         query = (
             "SELECT count(*), count(DISTINCT object), sum(shallow_bytes) FROM retained_by((SELECT object_set(target) "
@@ -72,9 +76,12 @@ def test_the_objects_that_a_set_retains(dump: tuple[SmallGraph, Asked]) -> None:
         assert asked(query) == [(len(held), len(held), sum(graph.shallow[item] for item in held) or None)]
     # many sets in one query: a set is an object of its own in a row
     sets = "SELECT type AS kind, object_set(object) AS own FROM objects WHERE object > 0 GROUP BY type"
-    found = asked(f"SELECT kind, count(object) FROM ({sets}) LEFT JOIN retained_by(own) GROUP BY 1 ORDER BY 1")
+    found = asked(
+        f"SELECT kind, count(object) FROM ({sets}) LEFT JOIN retained_by(own) GROUP BY 1 ORDER BY 1"
+    )
     by_type = {
-        f"Type{kind}": {item for item in graph.objects if item and graph.types[item] == kind} for kind in range(3)
+        f"Type{kind}": {item for item in graph.objects if item and graph.types[item] == kind}
+        for kind in range(3)
     }
     assert found == [(name, len(freed(members))) for name, members in sorted(by_type.items()) if members]
     assert asked("SELECT * FROM retained_by((SELECT object_set(object) FROM objects WHERE object < 0))") == []

@@ -69,6 +69,7 @@ _BOXES = frozenset(
     for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 )
 
+
 class HeapFunction(NamedTuple):
     """A table-valued function: its arguments, its columns, and its rows."""
 
@@ -101,7 +102,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "retained_by": HeapFunction(
         ("of",),
         ("object", "type", "name", "shallow_bytes", "retained_bytes"),
-        "What an object, or a set of objects as `object_set(object)` makes it, retains, itself included: all that would "
+        "What an object retains, or a set of objects as `object_set(object)` makes it, itself included: all that would "
         "be freed with it.",
     ),
     "fields_of": HeapFunction(
@@ -217,8 +218,9 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot, sets: Ob
     connection.create_scalar_function("realm_of", partial(_realm, snapshot), 1)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "referrers_by_type": _referrers_by_type,
-        "retained_by": partial(_held, sets), "fields_of": _fields, "contents_of": _contents, "collections": _collections,
-        "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms, "bundles": _bundles,
+        "retained_by": partial(_held, sets), "fields_of": _fields, "contents_of": _contents,
+        "collections": _collections, "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms,
+        "bundles": _bundles,
         "services": _services,
         "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
@@ -335,8 +337,16 @@ def _listed(snapshot: Snapshot, numbers: Numbers) -> Iterator[Row]:
     objects, names = snapshot.objects, type_names(snapshot)
     for start in range(0, len(numbers), MOST_ROWS):
         part = numbers[start : start + MOST_ROWS]
-        columns = (part, objects.type[part], objects.name[part], objects.shallow[part], objects.retained[part])
-        for number, kind, name, shallow, retained in zip(*(column.tolist() for column in columns), strict=True):
+        columns = (
+            part,
+            objects.type[part],
+            objects.name[part],
+            objects.shallow[part],
+            objects.retained[part],
+        )
+        for number, kind, name, shallow, retained in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
             yield number, names[kind], partial(_own_name, snapshot, number, name), shallow, retained
 
 

@@ -72,6 +72,8 @@ class ObjectSets:
         if found is None:
             raise BadRequestError(
                 phrase("{text} is not a set of objects", text=repr(text)),
-                advice=phrase("Pass an object's number, or what object_set(object) returns in the same query."),
+                advice=phrase(
+                    "Pass an object's number, or what object_set(object) returns in the same query."
+                ),
             )
         return found

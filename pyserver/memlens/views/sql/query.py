@@ -128,7 +128,9 @@ class SqlSession:
         self._sets = ObjectSets()
         try:
             self._connection = (
-                _named_only(snapshot, self._sets) if names_only else _connect(snapshot, self.parts, self._sets)
+                _named_only(snapshot, self._sets)
+                if names_only
+                else _connect(snapshot, self.parts, self._sets)
             )
         except ArchiveError:
             snapshot.close()
