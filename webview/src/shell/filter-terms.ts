@@ -68,6 +68,10 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'allocated-by:', help: t('a function or file of its allocation stack: allocated-by:cache.js:12') },
   { text: 'stack:', help: t('allocated by stacks of those numbers: stack:12,20-25') },
   { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },
+  {
+    text: 'query:',
+    help: t('the rows of a query name it: query:"SELECT target FROM refs WHERE name = \'cart\'"'),
+  },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'until:', help: t('allocated before a recording had run that many seconds: until:4') },
   { text: 'id:', help: t('the file’s id or address: id:5143; 0x7f3a20000000 and @5143 alone mean the same') },

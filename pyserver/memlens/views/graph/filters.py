@@ -24,6 +24,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``until:4``               allocated earlier than that
+``query:"SELECT …"``      a query about the tables for SQL names it, in the column ``object`` or its only one
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
@@ -88,6 +89,7 @@ _OTHERS = (
     "allocated-by",
     "stack",
     "finding",
+    "query",
 )
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 OF_STACKS = ("allocated-by", "stack")
@@ -262,8 +264,8 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             return of_each(stacks, allocating(snapshot, term))
         case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm":
             return _OWN[term.field](snapshot, term)
-        case "finding":
-            return ABOVE["finding"](snapshot, term)
+        case "finding" | "query":
+            return ABOVE[term.field](snapshot, term)
         case "string":
             found = of_each(objects.type, _string_types(snapshot))
             found &= _named(snapshot, objects.name, term)

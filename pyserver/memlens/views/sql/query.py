@@ -14,6 +14,7 @@ query slows down nothing else. It is confined by:
 
 import contextlib
 import difflib
+import itertools
 import re
 import threading
 import time
@@ -21,27 +22,33 @@ from collections.abc import Iterator
 from typing import Any
 
 import apsw
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import MemlensError
 from memlens.kernels.base.work import Work
 from memlens.store.manifest import ArchiveError
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import are_filled
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
-from memlens.units import format_bytes
+from memlens.units import format_bytes, shortened
 from memlens.views.selection.expressions import regexp
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 from memlens.views.sql.object_sets import ObjectSets
 from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, page
 
+Mask = npt.NDArray[np.bool_]
+
 MOST_QUERY_CHARACTERS = 100_000
 MOST_VALUE_BYTES = 1_000_000
 MOST_MEMORY_BYTES = 512 << 20
 
 _STEPS_BETWEEN_CHECKS = 5_000
+_ROWS_AT_ONCE = 4_096
 
 TABLES = (
     "value_types", "samples", "sample_values", "labels", "values",
@@ -192,11 +199,7 @@ class SqlSession:
         order, since the tables never change.
         """
         began = time.perf_counter()
-        self._stop = stop or threading.Event()
-        self._snapshot.work = Work()
-        if self._stop.is_set():
-            # whoever set it may have interrupted the query before
-            self._snapshot.work.stop()
+        self._begin(stop)
         kept, self._kept = self._kept if self.continues(query, offset, sort) else None, None
         with self._problems(query):
             if kept is not None:
@@ -210,6 +213,37 @@ class SqlSession:
         if answer.more:
             self._kept = (query, sort, offset + len(answer.rows), running)
         return answer
+
+    def objects(self, query: str, stop: threading.Event | None = None) -> Mask:
+        """Which objects of a heap dump a query's rows name; an item an object. Raises as :meth:`ask` does.
+
+        They are in its column ``object``, or in its only one; rows with NULL name none.
+        """
+        self._begin(stop)
+        self._kept = None
+        with self._problems(query):
+            running = self._run(query, None)
+            names = [name.lower() for name, _ in running.columns]
+            if len(names) != 1 and names.count("object") != 1:
+                raise SqlError(
+                    phrase("The query has no column named object"),
+                    advice=phrase("Name one so, as in SELECT source AS object FROM refs."),
+                )
+            column = 0 if len(names) == 1 else names.index("object")
+            chosen = np.zeros(graph_of(self._snapshot.info).objects, np.bool_)
+            rows = (row[column] for row in running.cursor)
+            while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
+                if self._must_end():
+                    raise apsw.InterruptError
+                _mark(chosen, part)
+        return chosen
+
+    def _begin(self, stop: threading.Event | None) -> None:
+        self._stop = stop or threading.Event()
+        self._snapshot.work = Work()
+        if self._stop.is_set():
+            # whoever set it may have interrupted the query before
+            self._snapshot.work.stop()
 
     def stream(self, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """The names of the columns, and all rows with SQLite's values, for the command line."""
@@ -361,6 +395,21 @@ class SqlSession:
             rows = self._connection.execute(f"SELECT name FROM pragma_table_xinfo('{table}')")  # noqa: S608
             return [str(name) for (name,) in rows]
         return []
+
+
+def _mark(chosen: Mask, part: list[Any]) -> None:
+    """Mark the objects that some rows name. Raises :class:`SqlError` for what names none."""
+    numbers = [value for value in part if value is not None]
+    wrong = [value for value in numbers if not isinstance(value, int) or not 0 <= value < len(chosen)]
+    if wrong:
+        raise SqlError(
+            phrase("{value} is not the number of an object", value=shortened(repr(wrong[0]), _LONGEST_VALUE)),
+            advice=phrase("Select the column object, or one that refers to objects."),
+        )
+    chosen[numbers] = True
+
+
+_LONGEST_VALUE = 100
 
 
 def _did_you_mean(names: list[str]) -> Text:
