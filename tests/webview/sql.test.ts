@@ -148,7 +148,7 @@ describe('a query as a filter', () => {
 two'   AND x = '\\' ; -- end`;
     assert.equal(
       inOneLine(query),
-      `SELECT object, 'a -- b', "odd  name", [x y]   FROM objects WHERE name = ('it''s'||char(10)||'two') AND x = '\\'`,
+      `SELECT object, 'a -- b', "odd  name", [x y] FROM objects WHERE name = ('it''s'||char(10)||'two') AND x = '\\'`,
     );
     assert.equal(
       filterOf("SELECT object\nFROM objects\nWHERE name = 'a' OR \"type\" = '\\';"),

@@ -4,9 +4,9 @@ import type { SqlColumn } from '../../../extension/shared/protocol.gen';
 
 export const MOST_CHARACTERS = 4096;
 
-/** A text, a quoted name, a comment, or blanks. */
+/** A text, a quoted name, or comments and blanks. */
 const PARTS =
-  /('(?:[^']|'')*')|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\s+/g;
+  /('(?:[^']|'')*')|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|(?:--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\s)+/g;
 
 /** The query without comments and line breaks; one in a text is written as `char(10)`. */
 export function inOneLine(query: string): string {
