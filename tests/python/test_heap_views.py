@@ -24,6 +24,7 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph import largest
 from memlens.model.frames import USER
 from memlens.model.graph import Strength
+from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.store.artefacts import write_columns
 from memlens.store.models import graph_of
@@ -49,7 +50,7 @@ from memlens.views.graph.listing import heap_packages, heap_types, objects
 from memlens.views.graph.merged_paths import PathNode, merged_paths
 from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
-from memlens.views.graph.packages import is_platform, package_of, short_name
+from memlens.views.graph.packages import is_platform, short_name
 from memlens.views.graph.path_tree import merged_tree
 from memlens.views.graph.paths import paths
 from memlens.views.graph.reach import entries, followed, holders

@@ -48,6 +48,11 @@ export function allocationTerms(categories: readonly string[]): readonly Offer[]
 export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'type:', help: t('the type: type:HashMap, type:"=java.lang.String"') },
   { text: 'package:', help: t('its package or namespace: package:com.example') },
+  {
+    text: 'module:',
+    help: t('its assembly, module or class loader: module:WebappClassLoader, module:boot, module:none'),
+  },
+  { text: 'heap:', help: t('the heap that it is in, of Android: heap:app, heap:zygote') },
   { text: 'kind:', help: t('the kind of its type: kind:array, kind:closure') },
   { text: 'retained>', help: t('what it retains: retained>1MiB') },
   { text: 'shallow>', help: t('its own bytes: shallow>1KiB') },

@@ -57,10 +57,10 @@ FROM paths_to((SELECT object FROM objects WHERE dominator IS NOT NULL ORDER BY r
 ORDER BY p.path, p.step;
 
 -- # What all instances of each type retain together
-SELECT type, count(*) AS objects, retained(object) AS retained_bytes
+SELECT type, module, count(*) AS objects, retained(object) AS retained_bytes
 FROM objects
-WHERE type IN (SELECT type FROM types ORDER BY retained_bytes DESC LIMIT 5)
-GROUP BY type
+WHERE type_id IN (SELECT type_id FROM types ORDER BY retained_bytes DESC LIMIT 5)
+GROUP BY type_id
 ORDER BY retained_bytes DESC;
 
 -- # What the 1,000 largest objects retain together, by type

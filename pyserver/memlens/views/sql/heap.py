@@ -15,6 +15,7 @@ type doesn't fit, and ``realm_of(object)`` the realm of V8 that it belongs to.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, get_args
@@ -45,13 +46,14 @@ from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
 from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
-from memlens.views.graph.referrers import referring_to_type
+from memlens.views.graph.referrers import referring_to_types
 from memlens.views.graph.retained import reachable_bytes, retained_by, retained_set
 from memlens.views.graph.rows import (
     MOST_ROWS,
     Numbers,
     check_object,
     object_rows,
+    plain_type_names,
     reference_rows,
     type_names,
 )
@@ -63,6 +65,9 @@ from memlens.views.sql.functions import Answer, Row, add_function, add_opened_fu
 from memlens.views.sql.object_sets import Gathered, ObjectSets
 
 SqlValue = int | float | str | None
+
+_MOST_COMPARED, _LONGEST_COMPARED = 2_000, 200
+"""Names that are compared with a misspelt one, and their characters."""
 
 _BOXES = frozenset(
     f"java.lang.{name}"
@@ -206,11 +211,10 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot, sets: Ob
     def aggregate(answer: Callable[[Numbers], int | str]) -> tuple[Gathered, Any, Any]:
         return Gathered(), _step, lambda chosen: answer(chosen.distinct())
 
-    for name, of_set in zip(
-        AGGREGATES,
-        (partial(_retained, snapshot), partial(_reachable, snapshot), partial(sets.add, snapshot)),
-        strict=True,
-    ):
+    of_sets: tuple[Callable[[Numbers], int | str], ...] = (
+        partial(_retained, snapshot), partial(_reachable, snapshot), partial(sets.add, snapshot),
+    )  # fmt: skip
+    for name, of_set in zip(AGGREGATES, of_sets, strict=True):
         connection.create_aggregate_function(name, partial(aggregate, of_set), 1)
     connection.create_scalar_function("field", partial(_field, snapshot), 2)
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
@@ -272,13 +276,13 @@ def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row
     ):
         root = found.root
         kinds = ", ".join(dict.fromkeys(each.kind for each in found.roots))
-        yield path, 0, root.object, root.type, "", kinds, root.retained_bytes
+        yield path, 0, root.object, _type(snapshot, root.object), "", kinds, root.retained_bytes
         for step, row in enumerate(found.steps, 1):
             yield (
                 path,
                 step,
                 row.object.object,
-                row.object.type,
+                _type(snapshot, row.object.object),
                 row.name,
                 row.kind,
                 row.object.retained_bytes,
@@ -298,7 +302,9 @@ def _referrers(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         ends = np.repeat(part, [len(each) for each in found])
         for row in reference_rows(snapshot, np.concatenate(found), ends):
             end = row.object
-            yield end.object, end.type, row.name, row.kind, row.strength, end.retained_bytes
+            yield (
+                end.object, _type(snapshot, end.object), row.name, row.kind, row.strength, end.retained_bytes,
+            )  # fmt: skip
 
 
 def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:
@@ -306,14 +312,48 @@ def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:
         return
     if not isinstance(of_type, str):
         raise BadRequestError(phrase("referrers_by_type takes the name of a type, as in the column type"))
-    names, kinds, reader = type_names(snapshot), snapshot.graph_names.reference_kinds, field_reader(snapshot)
-    for each in referring_to_type(snapshot, of_type):
+    names, kinds, reader = (
+        plain_type_names(snapshot),
+        snapshot.graph_names.reference_kinds,
+        field_reader(snapshot),
+    )
+    for each in referring_to_types(snapshot, _types_called(snapshot, of_type)):
         kind = kinds[each.kind]
         yield (
             int(each.referrers[0]), names[each.type], "" if each.name < 0 else reader.name(each.name), kind.name,
             kind.strength, each.references, len(each.referrers), len(each.objects),
             cache(lambda objects=each.objects: retained_by(snapshot, objects).retained_bytes),
         )  # fmt: skip
+
+
+def _types_called(snapshot: Snapshot, name: str) -> list[int]:
+    """The types of a name, or the one that the view calls so, with its module. Raises :class:`BadRequestError`."""
+    names = plain_type_names(snapshot)
+    found = [number for number, each in enumerate(names) if each == name]
+    found = found or [number for number, each in enumerate(type_names(snapshot)) if each == name]
+    if not found:
+        near = _near(name, names)
+        raise BadRequestError(
+            phrase("The heap dump has no type {name}", name=name),
+            advice=phrase("Did you mean {first}?", first=near[0])
+            if near
+            else phrase("The table types has all names."),
+        )
+    return found
+
+
+def _near(name: str, names: list[str]) -> list[str]:
+    """A type that may have been meant: of the same own name, else one that is spelt alike."""
+    own = name.rpartition(".")[2].casefold()
+    same = [each for each in names if each.rpartition(".")[2].casefold() == own]
+    # only so many, as comparing letters takes long, and names may be of any length
+    some = [each for each in names[:_MOST_COMPARED] if len(each) <= _LONGEST_COMPARED]
+    return same[:1] or get_close_matches(name[:_LONGEST_COMPARED], dict.fromkeys(some), 1)
+
+
+def _type(snapshot: Snapshot, number: int) -> str:
+    """The name of an object's type, as in the tables: without its module."""
+    return plain_type_names(snapshot)[int(snapshot.objects.type[number])]
 
 
 def _held(sets: ObjectSets, snapshot: Snapshot, of: Any) -> Iterator[Row]:
@@ -334,7 +374,7 @@ def _held(sets: ObjectSets, snapshot: Snapshot, of: Any) -> Iterator[Row]:
 
 def _listed(snapshot: Snapshot, numbers: Numbers) -> Iterator[Row]:
     """Rows of many objects, of which a query may need nothing but how many there are."""
-    objects, names = snapshot.objects, type_names(snapshot)
+    objects, names = snapshot.objects, plain_type_names(snapshot)
     for start in range(0, len(numbers), MOST_ROWS):
         part = numbers[start : start + MOST_ROWS]
         columns = (
@@ -411,7 +451,10 @@ def _holder(snapshot: Snapshot, of: Any, pattern: Any) -> int | None:
     kinds = snapshot.keep(
         ("types that fit", pattern),
         lambda: np.array(
-            [isinstance(pattern, str) and Pattern(pattern).matches(name) for name in type_names(snapshot)]
+            [
+                isinstance(pattern, str) and Pattern(pattern).matches(name)
+                for name in plain_type_names(snapshot)
+            ]
         ),
     )
     objects = snapshot.objects
@@ -430,7 +473,8 @@ def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         yield position, name, int(value) if isinstance(value, bool) else value, None, None, None, None
     rows = object_rows(snapshot, list(known.values()))
     for position, (name, row) in enumerate(zip(known, rows, strict=True), len(values)):
-        yield position, name, row.name or None, row.object, row.type, row.name, row.retained_bytes
+        kind = _type(snapshot, row.object)
+        yield position, name, row.name or None, row.object, kind, row.name, row.retained_bytes
 
 
 def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
@@ -446,11 +490,11 @@ def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
             own, held = (None if each is None else rows[each] for each in (key, value))
             yield (
                 position,
-                *((None, None, None) if own is None else (own.object, own.type, own.name)),
+                *((None, None, None) if own is None else (own.object, _type(snapshot, own.object), own.name)),
                 *(
                     (None, None, None, None)
                     if held is None
-                    else (held.object, held.type, held.name, held.retained_bytes)
+                    else (held.object, _type(snapshot, held.object), held.name, held.retained_bytes)
                 ),
             )
 
@@ -472,13 +516,13 @@ def _elements(snapshot: Snapshot, dump: DumpReader, of: Any) -> Iterator[Row]:
         part = slice(start, start + MOST_ROWS)
         rows = object_rows(snapshot, targets[part])
         for position, row in zip(places[part].tolist(), rows, strict=True):
-            yield position, None, row.object, row.type, row.name, row.retained_bytes
+            yield position, None, row.object, _type(snapshot, row.object), row.name, row.retained_bytes
 
 
 def _collections(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
-    known, names = all_collections(snapshot), type_names(snapshot)
+    known, names = all_collections(snapshot), plain_type_names(snapshot)
     kinds = snapshot.objects.type[known.objects]
     for kind, number, size, slots, used in zip(
         kinds.tolist(), *(column.tolist() for column in known), strict=True
@@ -489,7 +533,7 @@ def _collections(snapshot: Snapshot) -> Iterator[Row]:
 def _arrays(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
-    names, kinds = type_names(snapshot), snapshot.objects.type
+    names, kinds = plain_type_names(snapshot), snapshot.objects.type
     rows = snapshot.objects.arrays[snapshot.objects.arrays["is_text"] == 0]
     columns = (kinds[rows["object"]], *(rows[name] for name in ("length", "used", "is_constant", "contents")))
     for number, kind, length, used, constant, contents in zip(
@@ -519,7 +563,8 @@ def _unread_variables(snapshot: Snapshot) -> Iterator[Row]:
         ):
             yield (
                 number, strings.head(name, MOST_NAME), scope, strings.head(function, MOST_NAME) or None,
-                *places.get(frame, (None, None)), end.object, end.type, end.name, end.retained_bytes,
+                *places.get(frame, (None, None)), end.object, _type(snapshot, end.object), end.name,
+                end.retained_bytes,
                 int(not is_alone),
             )  # fmt: skip
 
@@ -547,7 +592,7 @@ def _bundles(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _services(snapshot: Snapshot) -> Iterator[Row]:
-    names, objects = type_names(snapshot), snapshot.objects
+    names, objects = plain_type_names(snapshot), snapshot.objects
     for each in services(snapshot):
         own = each.service
         held = (None, None) if own is None else (names[int(objects.type[own])], int(objects.retained[own]))

@@ -14,6 +14,7 @@ query slows down nothing else. It is confined by:
 
 import contextlib
 import difflib
+import functools
 import itertools
 import re
 import threading
@@ -29,9 +30,11 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.kernels.base.work import Work
 from memlens.store.manifest import ArchiveError
-from memlens.store.models import graph_of
+from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables.database_file import add_computed
 from memlens.store.tables.fill import are_filled
+from memlens.store.tables.graph import packages_and_modules
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
 from memlens.units import format_bytes, shortened
@@ -75,6 +78,9 @@ _FUNCTIONS = """
 """
 FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES, *SCALARS))
 """The functions that a query may call. None of them reads files, loads code or changes the connection."""
+
+_OF_COLUMNS = frozenset(("package_of_type", "module_of_type"))
+"""What computes columns."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
 """Pragmas that only describe; each also exists as a table-valued function, ``pragma_table_info``."""
@@ -307,7 +313,7 @@ class SqlSession:
             case apsw.SQLITE_READ if one is not None and self._may_read(one.lower(), two):
                 self._named.add(one.lower())
                 return apsw.SQLITE_OK
-            case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS:
+            case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS | _OF_COLUMNS:
                 return apsw.SQLITE_OK
             case apsw.SQLITE_PRAGMA if one is not None and one.lower() in _PRAGMAS:
                 return apsw.SQLITE_OK
@@ -478,6 +484,7 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...], sets: ObjectSets) -> a
             connection.pragma(
                 "mmap_size", (snapshot.archive / FILE_NAMES[part]).stat().st_size, schema=schema
             )
+        _add_computed(connection, snapshot)
         _restrict(connection, snapshot, sets)
         for schema in connection.db_names():
             connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema").fetchall()  # noqa: S608 - our own
@@ -491,6 +498,7 @@ def _named_only(snapshot: Snapshot, sets: ObjectSets) -> apsw.Connection:
     """A connection that can only read, with the names of all tables, which have no rows."""
     connection = apsw.Connection(":memory:")
     try:
+        _add_computed(connection, snapshot)
         for statement in statements():
             if statement.kind == "TABLE":
                 connection.execute(statement.sql)
@@ -499,6 +507,19 @@ def _named_only(snapshot: Snapshot, sets: ObjectSets) -> apsw.Connection:
         connection.close(True)
         raise
     return connection
+
+
+def _add_computed(connection: apsw.Connection, snapshot: Snapshot) -> None:
+    def of_types() -> tuple[list[str | None], list[str | None]]:
+        if heap_dump_of(snapshot.info) is None:
+            return [], []
+        return snapshot.keep("packages and modules", lambda: packages_and_modules(snapshot))
+
+    def text(which: int, number: Any) -> str | None:
+        texts = of_types()[which]
+        return texts[number] if isinstance(number, int) and 0 <= number < len(texts) else None
+
+    add_computed(connection, functools.partial(text, 0), functools.partial(text, 1))
 
 
 def _restrict(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets) -> None:
