@@ -152,8 +152,20 @@ def test_commands_take_a_query_in_their_filter(tmp_path: Path, capfd: pytest.Cap
     objects = printed("sql", str(path), "SELECT object FROM objects WHERE shallow_bytes > 40", "--json")
     types = printed("types", str(path), "--filter", text, "--json")
     assert sum(row["count"] for row in types["types"]) == len(objects) > 0
+    but = query("SELECT object FROM objects WHERE shallow_bytes > 40", negated=True)
+    others = printed("types", str(path), "--json", "--filter", but)
+    assert others == printed("types", str(path), "--json", f"--filter={but}")
+    whole = printed("types", str(path), "--json", "--filter", "shallow>=0")
+    assert sum(row["count"] for row in (*types["types"], *others["types"])) == whole["objects"]
     assert main(["types", str(path), "--filter", query("SELECT x"), "--cache-dir", cache]) == 1
     assert "The filter's query: no such column: x" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [["--filter"], ["--filter", "--json"], ["--filter", "-h"], ["-x"]])
+def test_a_filter_is_not_another_option(wrong: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["types", "none.hprof", *wrong])
+    assert "expected one argument" in capfd.readouterr().err or wrong == ["-x"]
 
 
 Asked = Callable[..., dict[str, Any]]

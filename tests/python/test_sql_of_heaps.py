@@ -253,6 +253,9 @@ def test_examples_and_errors(tmp_path: Path) -> None:
     with closing(archived(path, tmp_path)) as snapshot:
         tables.fill(snapshot, lambda *_: None)
         names = {table.name: table for table in schema(snapshot.info).tables}
+        # nothing here has stacks
+        assert next(iter(names)) == "types"
+        assert not {"stacks", "stack_frames", "frames", "lines", "by_line"} & names.keys()
         with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
             for example in examples(snapshot.info):
                 session.ask(example.query)

@@ -197,7 +197,7 @@ CREATE TABLE labels (
     unit TEXT                       -- of a number; NULL without one
 );
 
--- The types of a heap dump's objects; empty for other models, as the next seven are.
+-- The types of a heap dump's objects.
 CREATE TABLE types (
     type_id INTEGER PRIMARY KEY,    -- number of the type, as in objects: several types may have one name
     type TEXT NOT NULL,             -- the type's name, without its module
