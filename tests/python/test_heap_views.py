@@ -875,3 +875,27 @@ def test_what_groups_roots_comes_after_the_types_that_it_retains(small: Snapshot
     if not reverse:
         listed = types_listed(small, "retained", limit=1000).types
         assert [row.number for row in listed] == [row.number for row in rows]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_types_say_what_of_them_no_root_reaches(seed: int, opened: Opened, tmp_path: Path) -> None:
+    below = random_graph(seed, 30)
+    graph = rooted(below)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(below).data())
+    snapshot = opened(path)
+    reached, shallow = graph.reached([0]), snapshot.objects.shallow.tolist()
+    kinds = snapshot.objects.type.tolist()
+    for text, fits in (("", lambda _: True), ("shallow>40", lambda item: shallow[item] > 40)):
+        rows = heap_types(snapshot, text, "retained", None, "package", 0, 100, reverse=False).rows
+        listed = rows if text else types_listed(snapshot, "retained", "", 0, 100).types
+        assert {row.number for row in listed} >= {row.number for row in rows}
+        for row in (*rows, *listed):
+            lost = [
+                item
+                for item in graph.objects
+                if kinds[item] == row.number and item not in reached and fits(item)
+            ]
+            assert (row.unreachable_count, row.unreachable_bytes) == (
+                len(lost), sum(shallow[item] for item in lost),
+            )  # fmt: skip
