@@ -126,7 +126,7 @@ def test_two_types_of_one_name_are_told_apart_by_number(opened: Open) -> None:
 
 def test_a_type_is_called_the_same_everywhere(opened: Open) -> None:
     snapshot, asked = opened(programs())
-    own = dict(asked("SELECT object, type FROM objects"))
+    own: dict[int, str] = dict(asked("SELECT object, type FROM objects"))
     assert any(name not in own.values() for name in type_names(snapshot))
     tables_of_objects = (
         "SELECT p.object, p.type FROM objects AS o JOIN paths_to(o.object) AS p",
@@ -161,7 +161,7 @@ def test_a_type_is_called_the_same_everywhere(opened: Open) -> None:
 
 def test_heaps_of_android(opened: Open) -> None:
     snapshot, asked = opened(android())
-    rows = dict(asked("SELECT object, heap FROM objects"))
+    rows: dict[int, str] = dict(asked("SELECT object, heap FROM objects"))
     assert Counter(rows.values())["app"] == 2
     for text, heaps in (
         ("heap:app", {"app"}),

@@ -70,7 +70,7 @@ def connect(path: Path) -> apsw.Connection:
 
 
 def add_computed(
-    database: apsw.Connection, package: Callable[[Any], Any], module: Callable[[Any], Any]
+    database: apsw.Connection, package: Callable[..., str | None], module: Callable[..., str | None]
 ) -> None:
     """Give a connection what computes columns of ``objects`` that would be the same texts in most rows."""
     for name, function in (("package_of_type", package), ("module_of_type", module)):

@@ -167,14 +167,16 @@ def type_rows(
         count, shallow = int(figures["count"][number]), int(figures["shallow"][number])
         multiplier = None if multipliers is None else float(multipliers[number])
         file, line = places.get(number, (None, None))
+        native, native_retained = (
+            int(figures[name][number]) if name in figures else None for name in NATIVE_FIGURES
+        )
         rows.append(
             TypeRow(
                 number, names[number], kinds[int(snapshot.types.kind[number])], count, shallow,
                 int(figures["retained"][number]), file, line,
                 None if multiplier is None else round(count * multiplier),
                 None if multiplier is None else round(shallow * multiplier),
-                *(int(figures[name][number]) if name in figures else None for name in NATIVE_FIGURES),
-                int(lost[number]), int(lost_bytes[number]),
+                native, native_retained, int(lost[number]), int(lost_bytes[number]),
             )
         )  # fmt: skip
     return rows
