@@ -31,7 +31,7 @@ Filter = Annotated[
         description="Terms as in Memlens's filter, all of which must match. Traces and profiles: line:train.py:46, "
         "function:forward, file:model.py, by:=train.py:46, size>1MiB, category:gradient. Heap dumps: type:Session, "
         "name:onTick, retained>1MiB, shallow>1KiB, field:cache, held-by:Map, distance<5, unreachable, is:detached, "
-        'finding:"Duplicate strings". A leading - negates a term.',
+        'finding:"Duplicate strings", query:"SELECT object FROM objects WHERE …". A leading - negates a term.',
     ),
 ]
 ValueName = Annotated[

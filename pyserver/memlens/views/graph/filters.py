@@ -3,6 +3,9 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ========================= ==============================================================================
 ``Session cache``         words: the object's type or its own name has each of them
 ``type:``, ``package:``   its type's name; the package or namespace of that
+``module:``               its type's assembly, module or class loader, ``module:none`` for none; of Java's and Android's
+                          dumps ``module:boot`` for the bootstrap loader, which has no name there
+``heap:``                 the heap that it is in, of Android: ``heap:app``, ``heap:zygote``, ``heap:image``
 ``kind:``                 what its type is: ``kind:array``, in V8 also ``kind:closure`` and others
 ``string:"…"``            its name is a string's text that has this in it
 ``name:``                 its own name, whatever it is
@@ -25,11 +28,12 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``until:4``               allocated earlier than that
+``query:"SELECT …"``      a query about the tables for SQL names it, in the column ``object`` or its only one
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
-``type:``, ``package:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take regular expressions, as
-``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned round and quoted as in
+``type:``, ``package:``, ``module:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take regular expressions,
+as ``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned round and quoted as in
 :mod:`memlens.views.selection.filters`.
 """
 
@@ -49,6 +53,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
 from memlens.views.graph.kinds import has_strength, named_by_text
+from memlens.views.graph.modules import heaps, in_heap, of_modules
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
@@ -70,8 +75,8 @@ from memlens.views.selection.texts import Pattern, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
 
-_TYPES = ("type", "package", "kind")
-_WITH_EXPRESSIONS = ("type", "package", "held-by", "string", "name", "field")
+_TYPES = ("type", "package", "module", "kind")
+_WITH_EXPRESSIONS = ("type", "package", "module", "held-by", "string", "name", "field")
 """Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = (
@@ -87,9 +92,11 @@ _OTHERS = (
     "thread",
     "function",
     "realm",
+    "heap",
     "allocated-by",
     "stack",
     "finding",
+    "query",
 )
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 OF_STACKS = ("allocated-by", "stack")
@@ -195,6 +202,8 @@ def _check(snapshot: Snapshot, term: Term) -> None:
         raise BadRequestError(
             phrase("'{term}': the heap dump doesn't say which stacks allocated its objects", term=str(term))
         )
+    if term.field in _CHECKS:
+        _CHECKS[term.field](snapshot, term)
     softly = (_SOFTLY,) if has_strength(snapshot, "soft") else ()
     known = ("unreachable", *softly, "root", *snapshot.graph_names.flags)
     if term.field == "is" and not set(term.values) <= set(known):
@@ -228,6 +237,8 @@ def _of_types(snapshot: Snapshot, term: Term) -> Mask:
         fits = np.array([any(p.matches(name) for p in patterns) for name in packages.names], bool)
         found: Mask = fits[packages.of_type]
         return found
+    if term.field == "module":
+        return of_modules(snapshot, term)
     if term.field == "kind":
         kinds = snapshot.graph_names.type_kinds
         fits = np.array([any(p.matches(name) for p in patterns) for name in kinds], bool)
@@ -264,10 +275,10 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             if stacks is None:
                 return np.zeros(len(objects.type), np.bool_)
             return of_each(stacks, allocating(snapshot, term))
-        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm":
+        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm" | "heap":
             return _OWN[term.field](snapshot, term)
-        case "finding":
-            return ABOVE["finding"](snapshot, term)
+        case "finding" | "query":
+            return ABOVE[term.field](snapshot, term)
         case "string":
             found = of_each(objects.type, _string_types(snapshot))
             found &= _named(snapshot, objects.name, term)
@@ -437,6 +448,8 @@ def _amounts(term: Term) -> list[float]:
 
 _OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
     "is": _in_state, "held-by": _held_by, "retained-by": _retained_by, "field": _with_field, "thread": on_stacks,
-    "function": on_stacks, "realm": in_realm,
+    "function": on_stacks, "realm": in_realm, "heap": in_heap,
 }  # fmt: skip
 """Terms that a function of their own answers."""
+_CHECKS: dict[str, Callable[[Snapshot, Term], Mask]] = {"module": of_modules, "heap": heaps}
+"""Terms whose values are looked up before anything is evaluated."""

@@ -57,11 +57,20 @@ FROM paths_to((SELECT object FROM objects WHERE dominator IS NOT NULL ORDER BY r
 ORDER BY p.path, p.step;
 
 -- # What all instances of each type retain together
-SELECT type, count(*) AS objects, retained(object) AS retained_bytes
+SELECT type, module, count(*) AS objects, retained(object) AS retained_bytes
 FROM objects
-WHERE type IN (SELECT type FROM types ORDER BY retained_bytes DESC LIMIT 5)
-GROUP BY type
+WHERE type_id IN (SELECT type_id FROM types ORDER BY retained_bytes DESC LIMIT 5)
+GROUP BY type_id
 ORDER BY retained_bytes DESC;
+
+-- # What the 1,000 largest objects retain together, by type
+SELECT r.type, count(*) AS objects, sum(r.shallow_bytes) AS shallow_bytes
+FROM retained_by((
+    SELECT object_set(object)
+    FROM (SELECT object FROM objects WHERE distance IS NOT NULL ORDER BY shallow_bytes DESC LIMIT 1000)
+)) AS r
+GROUP BY r.type
+ORDER BY shallow_bytes DESC;
 
 -- #threads What the variables of each thread retain together
 SELECT t.thread, t.name, t.state, t.out_of_memory, count(DISTINCT v.object) AS objects,
