@@ -3407,6 +3407,8 @@ export interface TypeRow {
   estimated_shallow_bytes: number | null;
   native_bytes: number | null;
   native_retained_bytes: number | null;
+  unreachable_count: number;
+  unreachable_bytes: number;
 }
 
 /** What a variable refers to. `name` is empty if the file doesn't have it; `kind` is the kind of root. */

@@ -66,6 +66,7 @@ const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
 const TYPE: TypeRow = {
   ...{ number: 1, type: 'Σ.Δ', kind: 'κ', count: 1234, shallow_bytes: 40, retained_bytes: MIB + 1 },
   ...{ file: null, line: null, estimated_count: null, estimated_shallow_bytes: null },
+  ...{ unreachable_count: 0, unreachable_bytes: 0 },
   ...{ native_bytes: null, native_retained_bytes: null },
 };
 

@@ -93,7 +93,7 @@ def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snap
     with contextlib.closing(open_with(archive, libraries_of(options))) as snapshot:
         if snapshot.info.model == "graph" and getattr(options, "filter", None):
             # what such filters have besides takes a while to import
-            from memlens.views.findings.filtering import complete_filters
+            from memlens.views.filtering import complete_filters
 
             complete_filters()
         answer = snapshot.ask(question)

@@ -49,6 +49,11 @@ export function allocationTerms(categories: readonly string[]): readonly Offer[]
 export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'type:', help: t('the type: type:HashMap, type:"=java.lang.String"') },
   { text: 'package:', help: t('its package or namespace: package:com.example') },
+  {
+    text: 'module:',
+    help: t('its assembly, module or class loader: module:WebappClassLoader, module:boot, module:none'),
+  },
+  { text: 'heap:', help: t('the heap that it is in, of Android: heap:app, heap:zygote') },
   { text: 'kind:', help: t('the kind of its type: kind:array, kind:closure') },
   { text: 'retained>', help: t('what it retains: retained>1MiB') },
   { text: 'shallow>', help: t('its own bytes: shallow>1KiB') },
@@ -73,11 +78,16 @@ export const OBJECT_TERMS: readonly Offer[] = [
     text: 'in:',
     help: t('another heap dump of V8 has it as well: in:2.heapsnapshot, -in:1.heapsnapshot for what is new'),
   },
+  {
+    text: 'query:',
+    help: t('the rows of a query name it: query:"SELECT target FROM refs WHERE name = \'cart\'"'),
+  },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'until:', help: t('allocated before a recording had run that many seconds: until:4') },
   { text: 'id:', help: t('the file’s id or address: id:5143; 0x7f3a20000000 and @5143 alone mean the same') },
   { text: 'is:root', help: t('a root') },
   { text: 'is:unreachable', help: t('unreachable') },
+  { text: 'is:softly-reachable', help: t('reached by soft references only (Java)') },
   { text: '-', help: t('before a term: excludes what matches it') },
 ];
 

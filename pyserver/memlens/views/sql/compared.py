@@ -15,7 +15,7 @@ MOST_COMPARED = 100_000
 _OWN_NUMBERS = frozenset(
     (
         *("allocation", "annotation", "block", "class", "dominator", "event", "frame", "holder", "object"),
-        *("ref", "sample", "segment", "source", "stack", "string", "target", "thread"),
+        *("ref", "sample", "segment", "source", "stack", "string", "target", "thread", "type_id"),
     )
 )
 """Columns whose numbers are those of one snapshot: they lead somewhere there, and a difference means nothing."""
