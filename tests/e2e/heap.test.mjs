@@ -217,7 +217,9 @@ test('the rows of a query are the filter of all views', async () => {
   await button.click();
   await until(async () => /^1 of/.test(await badge()), 'the one object is counted');
   await view.pane('Types');
-  await view.locator('.dock [role=row]', { hasText: 'SessionStore' }).first().waitFor();
+  const types = view.locator('[id=pane-types] .grid-row[aria-level="1"]');
+  await until(async () => (await types.count()) === 1, 'its type is left');
+  assert.match(await types.innerText(), /^SessionStore\s+1\b/);
   assert.equal(
     await view.locator('.filter-input').inputValue(),
     `query:"SELECT object, type FROM objects WHERE type = 'SessionStore'"`,
@@ -238,6 +240,8 @@ test('the rows of a query are the filter of all views', async () => {
   await view.locator('.filter-error', { hasText: "The filter's query: no such column: nix" }).waitFor();
   await view.locator('.filter-input').fill('');
   await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is cleared');
+  await view.locator('.filter-input').press('Escape');
+  await view.pane('Dominators');
 });
 
 test('what is selected is kept with a note, which its details show and the command line prints', async () => {

@@ -1,5 +1,6 @@
 """``query:`` in filters of heap dumps: what a query's rows name, in every view, against the graph in plain Python."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -16,9 +17,12 @@ from tests.python.server_harness import open_view, problem_of
 
 from memlens.cli import main
 from memlens.errors import BadRequestError
+from memlens.server.sessions import sql as sessions
 from memlens.store.objects.queried import MOST_QUERIES
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
 from memlens.store.tables.fill import are_filled
+from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.views.filtering import complete_filters
 from memlens.views.graph import filters
 from memlens.views.graph.listing import heap_types, objects
@@ -240,3 +244,33 @@ def test_other_questions_are_answered_while_a_query_runs(
         "memlens/sql",
         {"snapshot": asked("")["snapshot"], "query": "SELECT 1", "offset": 0, "limit": 1, "sort": None},
     )["rows"] == [[1]]
+
+
+def test_the_query_of_a_filter_ends_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dump.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(2, 30)).data())
+    monkeypatch.setattr(sessions, "_FILTER_SECONDS", 0.5)
+    snapshot = archived(path, tmp_path)
+
+    async def fill(part: Part, _report: object) -> None:
+        await asyncio.to_thread(tables.fill, snapshot, lambda *_: None, [part])
+
+    async def run() -> None:
+        queries = sessions.SqlQueries(snapshot.origin, PARTS_OF["graph"], fill, snapshot.again)
+        for endless in ENDLESS:
+            start = time.perf_counter()
+            with pytest.raises(
+                BadRequestError, match="The filter's query: The query took more than 0 seconds"
+            ):
+                await queries.choose(endless)
+            assert 0.4 < time.perf_counter() - start < 10
+            assert queries.queried.find(endless) is None
+        await queries.choose("SELECT 1")
+        found = queries.queried.find("SELECT 1")
+        assert found is not None
+        assert found.nonzero()[0].tolist() == [1]
+        await queries.close()
+        assert queries.queried.find("SELECT 1") is None
+
+    with closing(snapshot):
+        asyncio.run(run())
