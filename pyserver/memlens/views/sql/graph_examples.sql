@@ -17,10 +17,16 @@ ORDER BY retained_bytes DESC
 LIMIT 100;
 
 -- # Duplicate strings, and what one copy of each would save
-SELECT name, count(*) AS copies, sum(shallow_bytes) - max(shallow_bytes) AS bytes
-FROM objects
-WHERE type LIKE '%string%'
-GROUP BY name
+SELECT s.text, count(*) AS copies, sum(d.bytes) - max(d.bytes) AS bytes, min(d.object) AS object
+FROM (SELECT object, name_string, shallow_bytes, type = '(concatenated string)' AS is_joined,
+             CASE type WHEN '(concatenated string)' THEN shallow_bytes ELSE retained_bytes END AS bytes
+      FROM objects
+      WHERE distance IS NOT NULL AND type IN (
+          SELECT type FROM types
+          WHERE kind IN ('string', 'concatenated string') OR type IN ('java.lang.String', 'str', 'String')
+      )) AS d JOIN strings AS s ON s.string = d.name_string AND s.string > 0
+WHERE NOT d.is_joined OR (octet_length(s.text) < 1024 AND instr(s.text, '(sliced string)') = 0)
+GROUP BY s.text, d.shallow_bytes, d.is_joined
 HAVING copies > 1
 ORDER BY bytes DESC
 LIMIT 100;
