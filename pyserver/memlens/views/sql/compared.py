@@ -52,8 +52,7 @@ def compare_queries(sides: Sequence[QuerySide], key: Sequence[str] = (), *, own:
     rows of one key are paired in their order, and so are those that no other side has and whose texts differ only in
     what is true of one process (:func:`memlens.views.naming.stable_names.stable_name`). Other columns of numbers
     become one for each side, and the difference between the last and the first, in which a missing row counts as 0.
-    Further columns, and numbers of objects and the
-    like, are those of the side ``own``. Raises :class:`SqlError`.
+    Further columns, and numbers of objects and the like, are those of the side ``own``. Raises :class:`SqlError`.
     """
     names = [column.name for column in sides[own].columns]
     if any([column.name for column in side.columns] != names for side in sides):
