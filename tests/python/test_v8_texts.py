@@ -149,7 +149,13 @@ def test_hostile_depth_is_neither_slow_nor_large(tmp_path: Path, monkeypatch: py
         rope = ropes.joined(rope, rope)
     data = ropes.heap.data()
     graph = loaded(data, tmp_path)
-    assert [name_of(graph, end) for end in (*ends, rope)] == ["x" * LONGEST, "", "x" * LONGEST, "", "x" * LONGEST]
+    assert [name_of(graph, end) for end in (*ends, rope)] == [
+        "x" * LONGEST,
+        "",
+        "x" * LONGEST,
+        "",
+        "x" * LONGEST,
+    ]
     # one text of each length, the full one once
     assert len(graph.texts.utf8) < 2_000_000
     # strings that grow at their beginning have texts that differ, which would be a thousand times the file
@@ -196,7 +202,8 @@ def brute_force(ropes: Ropes) -> tuple[int, int]:
     for number, node in enumerate(ropes.heap.nodes):
         is_joined = number in ropes.parts
         if is_joined:
-            if len(ropes.parts[number]) < 2 or any(len(ropes.parts.get(part, [0, 0])) < 2 for part in ropes.parts[number]):
+            parts = ropes.parts[number]
+            if len(parts) < 2 or any(len(ropes.parts.get(part, [0, 0])) < 2 for part in parts):
                 continue
             text = ropes.as_devtools(number)
             if len(text) >= LONGEST or UNKNOWN_PART in text:
@@ -206,7 +213,9 @@ def brute_force(ropes: Ropes) -> tuple[int, int]:
         else:
             continue
         groups.setdefault((text, node["self_size"], is_joined), []).append(node["self_size"])
-    return sum(len(each) - 1 for each in groups.values()), sum(sum(each) - max(each) for each in groups.values())
+    return sum(len(each) - 1 for each in groups.values()), sum(
+        sum(each) - max(each) for each in groups.values()
+    )
 
 
 def test_copies_are_counted_once_with_their_own_bytes(open_dump: Opened) -> None:
@@ -228,7 +237,9 @@ def test_copies_are_counted_once_with_their_own_bytes(open_dump: Opened) -> None
 def saved_by_the_example(snapshot: Snapshot) -> tuple[int, int]:
     """How many copies the SQL tab's example lists, and their bytes."""
     tables.fill(snapshot, lambda *_: None)
-    (example,) = [each.query for each in examples(snapshot.info) if each.title.startswith("Duplicate strings")]
+    (example,) = [
+        each.query for each in examples(snapshot.info) if each.title.startswith("Duplicate strings")
+    ]
     query = example.replace("LIMIT 100", "")
     assert query != example
     with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:

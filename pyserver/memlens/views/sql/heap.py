@@ -44,6 +44,7 @@ from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
+from memlens.views.graph.plain_values import plain_value
 from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
 from memlens.views.graph.referrers import referring_to_type
 from memlens.views.graph.retained import reachable_bytes, retained_by
@@ -55,12 +56,6 @@ from memlens.views.selection.texts import Pattern
 from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
 
 SqlValue = int | float | str | None
-
-_BOXES = frozenset(
-    f"java.lang.{name}"
-    for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
-)
-
 Chosen: TypeAlias = "array[int]"
 """Numbers of objects, of which there may be as many as the dump has."""
 
@@ -353,20 +348,16 @@ def _field(snapshot: Snapshot, of: Any, path: Any) -> SqlValue:
 
 def _target(reader: FieldReader, number: int, name: str) -> int | None:
     if not name.isdecimal():
-        return reader.references(number).get(name)
+        return reader.reference(number, name)
     places, targets = reader.elements(number)
     at = np.flatnonzero(places == int(name))
     return int(targets[at[0]]) if len(at) else None
 
 
 def _content(snapshot: Snapshot, number: int) -> SqlValue:
-    kind = field_reader(snapshot).type_name(number)
-    if kind == "java.lang.String":
-        return _value(snapshot, number) or ""
-    if kind in _BOXES:
-        found = field_reader(snapshot).values(number).get("value")
-        return int(found) if isinstance(found, bool) else found
-    return number
+    """The text of a string or the number in a box, else the object's number."""
+    known = plain_value(snapshot, number)
+    return number if known is None else known
 
 
 def _holder(snapshot: Snapshot, of: Any, pattern: Any) -> int | None:
@@ -395,7 +386,9 @@ def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         yield position, name, int(value) if isinstance(value, bool) else value, None, None, None, None
     rows = object_rows(snapshot, list(known.values()))
     for position, (name, row) in enumerate(zip(known, rows, strict=True), len(values)):
-        yield position, name, row.name or None, row.object, row.type, row.name, row.retained_bytes
+        known = plain_value(snapshot, row.object)
+        content = (row.name or None) if known is None else known
+        yield position, name, content, row.object, row.type, row.name, row.retained_bytes
 
 
 def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
