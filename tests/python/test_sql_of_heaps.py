@@ -17,9 +17,10 @@ from tests.python.heap_files import HeapFile, heap_of
 from memlens.errors import CancelledError, MemlensError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.views.graph.merged_paths import merged_paths
 from memlens.views.graph.retained import RetainedAnswer, retained_by
 from memlens.views.graph.rows import type_names
-from memlens.views.graph.without import parsed, without
+from memlens.views.graph.without import LeavesOut, parsed, without
 from memlens.views.sql import heap
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import examples, schema
@@ -314,6 +315,22 @@ def test_what_is_cut_is_what_is_named(open_dump: Opened, text: str, cut: list[st
     out = left.are_out(sources, np.arange(len(target)))
     names = type_names(snapshot)
     assert sorted({names[int(snapshot.objects.type[int(each)])] for each in target[out]}) == cut
+
+
+def test_merged_paths_name_what_a_cut_takes(open_dump: Opened) -> None:
+    snapshot = open_dump(v8_fields(), "fields.heapsnapshot")
+    names = type_names(snapshot)
+
+    def steps(of: str, chosen: tuple[LeavesOut, ...] = ()) -> list[tuple[str, str]]:
+        kind = names.index(of)
+        (top,) = merged_paths(snapshot, kind, None, "", 0, 0, 10, (), chosen).rows
+        below = merged_paths(snapshot, kind, None, "", top.node, 0, 10, (), chosen).rows
+        return [(row.above_type, row.name) for row in below]
+
+    # each is held otherwise by what the cut doesn't name
+    for of, name, otherwise in (("shape", "map (internal)", "map"), ("Inner", "map", "table")):
+        assert steps(of) == [("Holder", name)]
+        assert steps(of, (parsed(snapshot, f"Holder.{name}"),)) == [("Holder", otherwise)]
 
 
 def test_values_of_python(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from memlens.model.graph import NONE, VALUE_KINDS
 from memlens.store.models import graph_of
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.kinds import engine_s_own, kinds_where, named_kind
+from memlens.views.graph.kinds import engine_s_own, internal_name, kinds_where, named_kind
 
 Numbers = npt.NDArray[Any]
 
@@ -92,7 +92,9 @@ class FieldReader:
         pairs = [(self.name(name), target) for name, target in zip(names, targets, strict=True)]
         found = {name: target for (name, target), is_own in zip(pairs, own, strict=True) if not is_own}
         internal = {name: target for (name, target), is_own in zip(pairs, own, strict=True) if is_own}
-        return found | {f"{name} (internal)" if name in found else name: internal[name] for name in internal}
+        return found | {
+            internal_name(name) if name in found else name: target for name, target in internal.items()
+        }
 
     def reference(self, number: int, name: str) -> int | None:
         """What a field refers to; ``map (internal)`` is V8's own reference of that name."""

@@ -18,6 +18,8 @@ def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> 
     return found
 
 
+_STRETCH = 1 << 20
+"""References that are looked at together."""
 _OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
 
 
@@ -27,9 +29,30 @@ def named_kind(name: str) -> tuple[str, str | None]:
     return (name, None) if found is None else (found[1], found[2])
 
 
+def internal_name(name: str) -> str:
+    """How V8's own reference is called where it isn't to be taken for a property."""
+    return f"{name} (internal)" if name else name
+
+
 def engine_s_own(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
     """Whether references of each kind are V8's own, as those from objects to their hidden classes, named ``map``."""
     return kinds_where(snapshot, lambda kind: kind.name == "internal")
+
+
+def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """An item for each string: whether V8's own references have that name and others as well."""
+
+    def make() -> npt.NDArray[np.bool_]:
+        stored, own = snapshot.references, engine_s_own(snapshot)
+        kinds = (own, named_by_text(snapshot) & ~own)
+        known = np.zeros((2, len(snapshot.strings.end)), np.bool_)
+        for start in range(0, len(stored.kind) if own.any() else 0, _STRETCH):
+            part = slice(start, start + _STRETCH)
+            for has, table in zip(kinds, known, strict=True):
+                table[stored.name[part][has[stored.kind[part]]]] = True
+        return known[0] & known[1]
+
+    return snapshot.keep("names of both", make)
 
 
 def named_by_text(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
