@@ -2316,7 +2316,11 @@ export interface ObjectsLink {
   sql: string;
 }
 
-/** References of a name: those of a type's objects, or of all objects where `type` is None. */
+/**
+ * References of a name: those of a type's objects, or of all objects where `type` is None.
+ *
+ * V8's own are meant by `map (internal)`, and by `map` where nothing has a property of that name.
+ */
 export interface OneName {
   is: 'name';
   name: string;

@@ -1,23 +1,31 @@
 """SQL's functions for heap dumps, against the dump's graph in plain Python."""
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.python.graphs import SmallGraph, attached, random_graph, rooted
-from tests.python.heap_archives import archived
-from tests.python.heap_files import heap_of
+from tests.python.heap_archives import Opened, archived
+from tests.python.heap_files import HeapFile, heap_of
 
 from memlens.errors import CancelledError, MemlensError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.views.graph.merged_paths import merged_paths
 from memlens.views.graph.retained import RetainedAnswer, retained_by
+from memlens.views.graph.rows import type_names
+from memlens.views.graph.without import LeavesOut, parsed, without
 from memlens.views.sql import heap, object_sets
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import examples, schema
+
+pytest_plugins = ("tests.python.heap_fixtures",)
 
 Asked = Callable[[str], list[tuple[Any, ...]]]
 SEEDS = range(6)
@@ -284,3 +292,141 @@ def test_examples_and_errors(tmp_path: Path) -> None:
             ):  # fmt: skip
                 with pytest.raises(MemlensError):
                     session.ask(wrong)
+
+
+def v8_fields() -> bytes:
+    """An object with a property of the name of V8's own reference, and one of each value that a dump may have."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    holder, shape, inner = (heap.node("object", name, 40) for name in ("Holder", "shape", "Inner"))
+    heap.edge(root, "property", "holder", holder)
+    # in either order
+    heap.edge(holder, "property", "map", inner)
+    for each in (holder, inner):
+        heap.edge(each, "internal", "map", shape)
+    heap.edge(holder, "internal", "table", inner)
+    other = heap.node("object", "Holder", 40)
+    heap.edge(inner, "property", "other", other)
+    heap.edge(other, "internal", "map", shape)
+    heap.edge(other, "property", "map", heap.node("object", "Second", 100))
+    rope = heap.node("concatenated string", "(concatenated string)", 32)
+    heap.edge(rope, "internal", "first", heap.node("string", "one and ", 24))
+    heap.edge(rope, "internal", "second", heap.node("string", "two", 24))
+    heap.edge(holder, "property", "rope", rope)
+    heap.edge(holder, "property", "empty", heap.node("string", "", 16))
+    heap.edge(holder, "property", "sliced", heap.node("sliced string", "(sliced string)", 32))
+    for name, text in (
+        ("half", "0.5"), ("many", "12345678901234567890"), ("none", "NaN"), ("least", "-Infinity"), ("small", "-7"),
+        ("odd", "1_0"), ("hidden", None),
+    ):  # fmt: skip
+        number = heap.node("number", "heap number", 16)
+        if text is not None:
+            heap.edge(number, "internal", "value", heap.node("string", text, 0))
+        heap.edge(holder, "property", name, number)
+    return heap.data()
+
+
+def test_properties_come_before_references_of_v8_and_values_are_values(open_dump: Opened) -> None:
+    snapshot = open_dump(v8_fields(), "fields.heapsnapshot")
+    tables.fill(snapshot, lambda *_: None)
+    with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+
+        def asked(query: str) -> list[tuple[Any, ...]]:
+            return list(session.stream(query)[1])
+
+        names = {
+            name: number for number, name in asked("SELECT object, type FROM objects ORDER BY object DESC")
+        }
+        paths = (
+            "map",
+            "map (internal)",
+            "table",
+            "table (internal)",
+            "table.map",
+            "rope (internal)",
+            "map.other.map",
+        )
+        assert asked("SELECT " + ", ".join(f"field({names['Holder']}, '{path}')" for path in paths)) == [
+            (
+                names["Inner"],
+                names["shape"],
+                names["Inner"],
+                names["Inner"],
+                names["shape"],
+                None,
+                names["Second"],
+            )
+        ]
+        fields = {
+            name: (content, number)
+            for name, content, number in asked(
+                f"SELECT field, content, object FROM fields_of({names['Holder']})"
+            )
+        }
+        values = {
+            "rope": "one and two", "empty": "", "half": 0.5, "many": "12345678901234567890", "none": None,
+            "least": float("-inf"), "small": -7,
+        }  # fmt: skip
+        for name, value in values.items():
+            assert fields[name][0] == value, name
+            assert asked(f"SELECT field({names['Holder']}, '{name}')") == [(value,)], name
+        # of which only the object is known
+        for name in ("sliced", "odd", "hidden"):
+            assert asked(f"SELECT field({names['Holder']}, '{name}')") == [(fields[name][1],)]
+        assert (fields["map"][1], fields["map (internal)"][1]) == (names["Inner"], names["shape"])
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("Holder.map", ["Inner", "Second"]), ("Holder.map (internal)", ["shape"]), ("Inner.map", ["shape"]),
+        (".map", ["Inner", "Second"]), (".map (internal)", ["shape"]), ("Holder.table", ["Inner"]),
+        ("Holder.table (internal)", ["Inner"]),
+    ],
+)  # fmt: skip
+def test_what_is_cut_is_what_is_named(open_dump: Opened, text: str, cut: list[str]) -> None:
+    snapshot = open_dump(v8_fields(), "fields.heapsnapshot")
+    left = without(snapshot, (parsed(snapshot, text),))
+    assert left is not None
+    start, target = snapshot.references.start.astype(int), snapshot.references.target
+    sources = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    out = left.are_out(sources, np.arange(len(target)))
+    names = type_names(snapshot)
+    assert sorted({names[int(snapshot.objects.type[int(each)])] for each in target[out]}) == cut
+
+
+def test_merged_paths_name_what_a_cut_takes(open_dump: Opened) -> None:
+    snapshot = open_dump(v8_fields(), "fields.heapsnapshot")
+    names = type_names(snapshot)
+
+    def steps(of: str, chosen: tuple[LeavesOut, ...] = ()) -> list[tuple[str, str]]:
+        kind = names.index(of)
+        (top,) = merged_paths(snapshot, kind, None, "", 0, 0, 10, (), chosen).rows
+        below = merged_paths(snapshot, kind, None, "", top.node, 0, 10, (), chosen).rows
+        return [(row.above_type, row.name) for row in below]
+
+    # each is held otherwise by what the cut doesn't name
+    for of, name, otherwise in (("shape", "map (internal)", "map"), ("Inner", "map", "table")):
+        assert steps(of) == [("Holder", name)]
+        assert steps(of, (parsed(snapshot, f"Holder.{name}"),)) == [("Holder", otherwise)]
+
+
+def test_values_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "fields.heap"
+    values = {"text": "a text", "empty": "", "whole": 12, "large": 10**30, "half": -0.5, "most": float("inf")}
+    lines = ["import memlens.dump", "class Holder: pass", "holder = Holder()", "holder.other = [1]"]
+    lines += [f"holder.{name} = {value!r}".replace("inf", "float('inf')") for name, value in values.items()]
+    program = "\n".join([*lines, f"memlens.dump.heap({str(path)!r})"])
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            query = (
+                "SELECT f.field, f.content, field(o.object, f.field), f.object "
+                "FROM objects AS o JOIN fields_of(o.object) AS f WHERE o.type = '__main__.Holder'"
+            )
+            found = {name: row for name, *row in session.stream(query)[1]}
+            for name, value in values.items():
+                known = str(value) if name == "large" else value
+                assert found[name][:2] == [known, known], name
+            assert found["other"][1] == found["other"][2]

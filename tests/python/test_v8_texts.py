@@ -202,9 +202,8 @@ def brute_force(ropes: Ropes) -> tuple[int, int]:
     for number, node in enumerate(ropes.heap.nodes):
         is_joined = number in ropes.parts
         if is_joined:
-            if len(ropes.parts[number]) < 2 or any(
-                len(ropes.parts.get(part, [0, 0])) < 2 for part in ropes.parts[number]
-            ):
+            parts = ropes.parts[number]
+            if len(parts) < 2 or any(len(ropes.parts.get(part, [0, 0])) < 2 for part in parts):
                 continue
             text = ropes.as_devtools(number)
             if len(text) >= LONGEST or UNKNOWN_PART in text:

@@ -38,9 +38,8 @@ class JoinedTexts(NamedTuple):
         said = phrase(
             plural(
                 self.left_out,
-                "{n} concatenated string has no text here, since the texts of all would take more memory than the file.",
-                "{n} concatenated strings have no text here, since the texts of all would take more memory than the "
-                "file.",
+                "{n} concatenated string has no text here: those of all would take more memory than the file.",
+                "{n} concatenated strings have no text here: those of all would take more memory than the file.",
             ),
             n=self.left_out,
         )

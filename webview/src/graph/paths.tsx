@@ -103,7 +103,7 @@ function Step({ step, above, gap, isLast, context, leaveOut }: StepProps): VNode
       {gap > 0 && <li class="muted">… {referencesText(gap)} …</li>}
       <Link
         row={step.object}
-        name={step.name}
+        name={ownName(step)}
         above={gap > 0 ? null : above}
         {...{ isLast, context, leaveOut }}
       >
@@ -130,6 +130,11 @@ interface LinkProps {
   readonly context: GraphContext;
   readonly leaveOut: LeaveOut;
   readonly children: ComponentChildren;
+}
+
+/** The name by which a reference is left out: V8's own may have the name of a property. */
+function ownName({ name, kind }: PathStep): string {
+  return kind === 'internal' && name !== '' ? `${name} (internal)` : name;
 }
 
 /** A link of a chain: its menu, also by a button that shows when the link has the focus, leaves out who holds. */

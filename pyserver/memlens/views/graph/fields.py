@@ -11,7 +11,7 @@ from memlens.model.graph import NONE, VALUE_KINDS
 from memlens.store.models import graph_of
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.kinds import kinds_where
+from memlens.views.graph.kinds import engine_s_own, internal_name, kinds_where, named_kind
 
 Numbers = npt.NDArray[Any]
 
@@ -36,6 +36,7 @@ class FieldReader:
         self._texts = kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.retains)
         self._any_texts = kinds_where(snapshot, lambda kind: kind.naming == "text")
         self._indexes = kinds_where(snapshot, lambda kind: kind.naming == "index" and kind.name == "element")
+        self._own = engine_s_own(snapshot)
         self._super = kinds_where(snapshot, lambda kind: kind.name == "super class")
         self._type_names = snapshot.strings.texts(snapshot.types.name)
         classes = snapshot.types.object
@@ -79,11 +80,31 @@ class FieldReader:
         return None
 
     def references(self, number: int, *, weak: bool = True) -> dict[str, int]:
-        """What an object's fields refer to; of two fields of a name that of the class further above."""
+        """What an object's fields refer to; of two fields of a name that of the class further above.
+
+        V8's own reference of a property's name is called ``map (internal)``.
+        """
         stored, rows = self._snapshot.references, self._rows(number)
-        chosen = (self._any_texts if weak else self._texts)[stored.kind[rows]]
+        kinds = stored.kind[rows]
+        chosen = (self._any_texts if weak else self._texts)[kinds]
         names, targets = stored.name[rows][chosen].tolist(), stored.target[rows][chosen].tolist()
-        return {self.name(name): target for name, target in zip(names, targets, strict=True)}
+        own = self._own[kinds][chosen].tolist()
+        pairs = [(self.name(name), target) for name, target in zip(names, targets, strict=True)]
+        found = {name: target for (name, target), is_own in zip(pairs, own, strict=True) if not is_own}
+        internal = {name: target for (name, target), is_own in zip(pairs, own, strict=True) if is_own}
+        return found | {
+            internal_name(name) if name in found else name: target for name, target in internal.items()
+        }
+
+    def reference(self, number: int, name: str) -> int | None:
+        """What a field refers to; ``map (internal)`` is V8's own reference of that name."""
+        known = self.references(number)
+        plain, kind = named_kind(name)
+        if name in known or kind is None:
+            return known.get(name)
+        stored, rows = self._snapshot.references, self._rows(number)
+        own = stored.name[rows][self._own[stored.kind[rows]]].tolist()
+        return known.get(plain) if any(self.name(each) == plain for each in own) else None
 
     def elements(self, number: int) -> tuple[Numbers, Numbers]:
         """The indexes of an array's elements that aren't null, and what they refer to."""

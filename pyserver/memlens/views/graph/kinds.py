@@ -1,5 +1,6 @@
 """Kinds of references, as tables that kernels look them up in."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +9,10 @@ import numpy.typing as npt
 from memlens.model.graph import ReferenceKind, Strength
 from memlens.store.snapshot import Snapshot
 
+_STRETCH = 1 << 20
+"""References that are looked at together."""
+_OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
+
 
 def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> npt.NDArray[np.bool_]:
     """An item for each number of a byte: whether references of that kind pass a test."""
@@ -15,6 +20,38 @@ def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> 
     for number, kind in enumerate(snapshot.graph_names.reference_kinds):
         found[number] = bool(test(kind))
     return found
+
+
+def named_kind(name: str) -> tuple[str, str | None]:
+    """A reference's name and its kind, where ``map (internal)`` says that it isn't a property: else None."""
+    found = _OF_KIND.fullmatch(name)
+    return (name, None) if found is None else (found[1], found[2])
+
+
+def internal_name(name: str) -> str:
+    """How V8's own reference is called where it isn't to be taken for a property."""
+    return f"{name} (internal)" if name else name
+
+
+def engine_s_own(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Whether references of each kind are V8's own, as those from objects to their hidden classes, named ``map``."""
+    return kinds_where(snapshot, lambda kind: kind.name == "internal")
+
+
+def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """An item for each string: whether V8's own references have that name and others as well."""
+
+    def make() -> npt.NDArray[np.bool_]:
+        stored, own = snapshot.references, engine_s_own(snapshot)
+        kinds = (own, named_by_text(snapshot) & ~own)
+        known = np.zeros((2, len(snapshot.strings.end)), np.bool_)
+        for start in range(0, len(stored.kind) if own.any() else 0, _STRETCH):
+            part = slice(start, start + _STRETCH)
+            for has, table in zip(kinds, known, strict=True):
+                table[stored.name[part][has[stored.kind[part]]]] = True
+        return known[0] & known[1]
+
+    return snapshot.keep("names of both", make)
 
 
 def has_strength(snapshot: Snapshot, strength: Strength) -> bool:

@@ -12,7 +12,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cuts
 from memlens.views.graph.freed import Freed, amounts
-from memlens.views.graph.path_tree import ANY_INDEX, NO_NAME, MergedPaths, merged_tree
+from memlens.views.graph.kinds import internal_name
+from memlens.views.graph.path_tree import ANY_INDEX, INTERNAL, NO_NAME, MergedPaths, merged_tree
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, type_names
 from memlens.views.graph.without import LeavesOut, WithoutAnswer
 
@@ -26,7 +27,10 @@ class PathNode(Struct, frozen=True):
     node: int
     type: str
     name: str
-    """The reference's name, ``[…]`` for any index; of the first step the kind of root."""
+    """The reference's name, ``[…]`` for any index; of the first step the kind of root.
+
+    V8's own that is called as a property is ``map (internal)``.
+    """
     above_type: str
     """The type of the objects that have the reference; empty for the first step."""
     objects: int
@@ -174,4 +178,7 @@ def _label(snapshot: Snapshot, tree: MergedPaths, number: int) -> str:
         return kinds[label] if 0 <= label < len(kinds) else "root"
     if label == ANY_INDEX:
         return "[…]"
-    return "" if label == NO_NAME else snapshot.strings.head(label, MOST_NAME)
+    if label == NO_NAME:
+        return ""
+    name = snapshot.strings.head(label % INTERNAL, MOST_NAME)
+    return internal_name(name) if label >= INTERNAL else name

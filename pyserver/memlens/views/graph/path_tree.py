@@ -14,7 +14,7 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.freed import Freed
-from memlens.views.graph.kinds import kinds_where, named_by_text
+from memlens.views.graph.kinds import engine_s_own, kinds_where, named_by_text, names_of_both
 from memlens.views.graph.listing import fitting
 from memlens.views.graph.reach import distances_through, followed, root_kinds
 from memlens.views.graph.rows import Numbers
@@ -27,7 +27,7 @@ MOST_LENGTH = 300
 _MOST_REFERENCES = 30_000_000
 """References that are looked at for one step of all paths."""
 
-ANY_INDEX, NO_NAME = -1, -2
+ANY_INDEX, NO_NAME, INTERNAL = -1, -2, 1 << 32
 """Labels of nodes besides the numbers of names."""
 
 
@@ -264,5 +264,9 @@ def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
     # V8 numbers the slots of its tables in names
     by_index[by_text] |= snapshot.strings.where(names[by_text], lambda text: text[:1].isdigit())
     labels = np.where(by_text, names.astype(np.int64), NO_NAME)
+    # V8's own references aren't properties of the same name
+    own = by_text & engine_s_own(snapshot)[stored.kind[rows]]
+    own[own] = names_of_both(snapshot)[names[own]]
+    labels[own] |= INTERNAL
     labels[by_index] = ANY_INDEX
     return labels

@@ -15,7 +15,7 @@ from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.freed import Freed
-from memlens.views.graph.kinds import kinds_where, named_by_text
+from memlens.views.graph.kinds import engine_s_own, kinds_where, named_by_text, named_kind
 from memlens.views.graph.native import native_or_none, own_native
 from memlens.views.graph.objects import number_of
 from memlens.views.graph.reach import distances_through, followed, held_distances, is_entry
@@ -46,7 +46,10 @@ class OneType(Struct, frozen=True, tag_field="is", tag="type"):
 
 
 class OneName(Struct, frozen=True, tag_field="is", tag="name"):
-    """References of a name: those of a type's objects, or of all objects where ``type`` is None."""
+    """References of a name: those of a type's objects, or of all objects where ``type`` is None.
+
+    V8's own are meant by ``map (internal)``, and by ``map`` where nothing has a property of that name.
+    """
 
     name: str
     type: str | None
@@ -217,19 +220,33 @@ def _instances(snapshot: Snapshot, name: str) -> U32:
 
 
 def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> None:
-    stored, strings, by_text = snapshot.references, snapshot.strings, named_by_text(snapshot).view(np.uint8)
-    wanted = strings.find(np.arange(1, len(strings.end), dtype=np.int64), each.name) if each.name else -1
-    count = 0
-    if wanted >= 0:
-        instances = None if each.type is None else _instances(snapshot, each.type)
-        count = finished(
-            left_out.add_name(stored.name, by_text, wanted, snapshot.work)
-            if instances is None
-            else left_out.add_names(stored.name, by_text, wanted, instances, snapshot.work)
-        )
-    if not count:
+    by_text, own = named_by_text(snapshot), engine_s_own(snapshot)
+    instances = None if each.type is None else _instances(snapshot, each.type)
+    name, kind = named_kind(each.name)
+    # a property of a name comes before V8's own reference of that name, which "map (internal)" means
+    meant = [(each.name, by_text & ~own), (each.name, by_text & own)]
+    if kind is not None:
+        meant.append((name, by_text & own))
+    if not any(_leave_out(snapshot, left_out, name, kinds, instances) for name, kinds in meant):
         raise BadRequestError(
             phrase("No reference is called {name}", name=each.name)
             if each.type is None
             else phrase("No {type} has a reference called {name}", type=each.type, name=each.name)
         )
+
+
+def _leave_out(
+    snapshot: Snapshot, left_out: LeftOut, name: str, kinds: npt.NDArray[np.bool_], instances: U32 | None
+) -> int:
+    """Leave out the references of a name and of some kinds, of some objects or of all; how many there are."""
+    stored, strings, by_kind = snapshot.references, snapshot.strings, kinds.view(np.uint8)
+    wanted = (
+        strings.find(np.arange(1, len(strings.end), dtype=np.int64), name) if name and kinds.any() else -1
+    )
+    if wanted < 0:
+        return 0
+    return finished(
+        left_out.add_name(stored.name, by_kind, wanted, snapshot.work)
+        if instances is None
+        else left_out.add_names(stored.name, by_kind, wanted, instances, snapshot.work)
+    )

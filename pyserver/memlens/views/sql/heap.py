@@ -44,6 +44,7 @@ from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
+from memlens.views.graph.plain_values import plain_value
 from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
 from memlens.views.graph.referrers import referring_to_types
 from memlens.views.graph.retained import reachable_bytes, retained_by, retained_set
@@ -67,11 +68,6 @@ SqlValue = int | float | str | None
 
 _MOST_COMPARED, _LONGEST_COMPARED = 2_000, 200
 """Names that are compared with a misspelt one, and their characters."""
-
-_BOXES = frozenset(
-    f"java.lang.{name}"
-    for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
-)
 
 
 class HeapFunction(NamedTuple):
@@ -429,20 +425,16 @@ def _field(snapshot: Snapshot, of: Any, path: Any) -> SqlValue:
 
 def _target(reader: FieldReader, number: int, name: str) -> int | None:
     if not name.isdecimal():
-        return reader.references(number).get(name)
+        return reader.reference(number, name)
     places, targets = reader.elements(number)
     at = np.flatnonzero(places == int(name))
     return int(targets[at[0]]) if len(at) else None
 
 
 def _content(snapshot: Snapshot, number: int) -> SqlValue:
-    kind = field_reader(snapshot).type_name(number)
-    if kind == "java.lang.String":
-        return _value(snapshot, number) or ""
-    if kind in _BOXES:
-        found = field_reader(snapshot).values(number).get("value")
-        return int(found) if isinstance(found, bool) else found
-    return number
+    """The text of a string or the number in a box, else the object's number."""
+    known = plain_value(snapshot, number)
+    return number if known is None else known
 
 
 def _holder(snapshot: Snapshot, of: Any, pattern: Any) -> int | None:
@@ -474,8 +466,9 @@ def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         yield position, name, int(value) if isinstance(value, bool) else value, None, None, None, None
     rows = object_rows(snapshot, list(known.values()))
     for position, (name, row) in enumerate(zip(known, rows, strict=True), len(values)):
-        kind = _type(snapshot, row.object)
-        yield position, name, row.name or None, row.object, kind, row.name, row.retained_bytes
+        kind, plain = _type(snapshot, row.object), plain_value(snapshot, row.object)
+        content = (row.name or None) if plain is None else plain
+        yield position, name, content, row.object, kind, row.name, row.retained_bytes
 
 
 def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:

@@ -1,0 +1,64 @@
+"""What objects have that are a text or a number in their language: strings and boxes of Java, V8, Python and Ruby."""
+
+import re
+
+import numpy as np
+
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.fields import field_reader
+
+Plain = int | float | str
+
+_BOXES = frozenset(
+    f"java.lang.{name}"
+    for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
+)
+_TEXT_KINDS = ("string", "concatenated string", "String")
+"""Kinds of types whose objects' names are their texts: V8's and Ruby's, and Julia's in V8's format."""
+_TEXT_TYPES = ("java.lang.String", "str")
+_NUMBER_KIND, _NUMBER = "number", "value"
+"""V8's numbers, and the reference to the text of one, in dumps with the values of numbers."""
+_WHOLE, _LONGEST_NUMBER = re.compile(r"-?[0-9]+"), 400
+_FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?|-?Infinity|-?inf|NaN|nan")
+_MOST_WHOLE = 1 << 63
+
+
+def plain_value(snapshot: Snapshot, number: int) -> Plain | None:
+    """A string's whole text, as far as the dump has it, or a number; None for another object, and where it isn't known.
+
+    A whole number of more than 64 bits, which SQL doesn't have, is a text.
+    """
+    reader, objects = field_reader(snapshot), snapshot.objects
+    kind = snapshot.graph_names.type_kinds[int(snapshot.types.kind[int(objects.type[number])])]
+    type_name, name = reader.type_name(number), int(objects.name[number])
+    if type_name in _BOXES:
+        found = reader.values(number).get("value")
+        return int(found) if isinstance(found, bool) else found
+    if kind in _TEXT_KINDS or type_name in _TEXT_TYPES:
+        return _text(snapshot, name) if name else _empty(snapshot, type_name)
+    if kind == _NUMBER_KIND:
+        held = reader.reference(number, _NUMBER)
+        return None if held is None else _parsed(_text(snapshot, int(objects.name[held])))
+    if type_name in ("int", "float") and name:
+        return _parsed(_text(snapshot, name))
+    return None
+
+
+def _text(snapshot: Snapshot, name: int) -> str:
+    return snapshot.strings.texts(np.array([name]))[0]
+
+
+def _empty(snapshot: Snapshot, type_name: str) -> str | None:
+    """The text of a string without one: Java's and Python's empty ones have none, nor have those that were removed."""
+    has_texts = type_name in _TEXT_TYPES and snapshot.info.kind in ("hprof", "python", "pyheap")
+    return "" if has_texts and "removed" not in snapshot.manifest.settings else None
+
+
+def _parsed(text: str) -> Plain | None:
+    """A number as its language writes it: ``NaN`` and ``Infinity`` of JavaScript as well."""
+    if len(text) > _LONGEST_NUMBER:
+        return None
+    if _WHOLE.fullmatch(text):
+        whole = int(text)
+        return whole if -_MOST_WHOLE <= whole < _MOST_WHOLE else text
+    return float(text) if _FLOAT.fullmatch(text) else None
