@@ -247,6 +247,13 @@ export interface ChangedLine {
   lines: number[];
 }
 
+/** A class: `type` is the number of the type of its objects, None where the dump has no type of it. */
+export interface ClassRow {
+  type: number | null;
+  object: number;
+  name: string;
+}
+
 /** A view was closed. With the last view of a snapshot its maps, files and database are released at once. */
 export interface CloseParams {
   snapshot: string;
@@ -1927,6 +1934,7 @@ export interface InstancesAnswer {
   instances: ObjectRow[];
   offset: number;
   total: number;
+  extends: ClassRow[];
 }
 
 /** Documents that may have lines in an open snapshot. */
@@ -2236,6 +2244,7 @@ export interface ObjectAnswer {
   group: number;
   image: ImageRow | null;
   equal_images: EqualImages;
+  extends: ClassRow[];
 }
 
 /** An object of a heap dump, by its number. */

@@ -30,8 +30,8 @@ Filter = Annotated[
         max_length=4096,
         description="Terms as in Memlens's filter, all of which must match. Traces and profiles: line:train.py:46, "
         "function:forward, file:model.py, by:=train.py:46, size>1MiB, category:gradient. Heap dumps: type:Session, "
-        "name:onTick, retained>1MiB, shallow>1KiB, field:cache, held-by:Map, distance<5, unreachable, is:detached, "
-        'finding:"Duplicate strings". A leading - negates a term.',
+        "extends:AbstractMap, name:onTick, retained>1MiB, shallow>1KiB, field:cache, held-by:Map, distance<5, "
+        'unreachable, is:detached, finding:"Duplicate strings". A leading - negates a term.',
     ),
 ]
 ValueName = Annotated[

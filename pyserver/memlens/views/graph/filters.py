@@ -3,6 +3,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ========================= ==============================================================================
 ``Session cache``         words: the object's type or its own name has each of them
 ``type:``, ``package:``   its type's name; the package or namespace of that
+``extends:``              its type's class, or one that this extends, has that name
 ``kind:``                 what its type is: ``kind:array``, in V8 also ``kind:closure`` and others
 ``string:"…"``            its name is a string's text that has this in it
 ``name:``                 its own name, whatever it is
@@ -27,9 +28,9 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
-``type:``, ``package:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take regular expressions, as
-``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned round and quoted as in
-:mod:`memlens.views.selection.filters`.
+``type:``, ``package:``, ``extends:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take regular
+expressions, as ``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned round and
+quoted as in :mod:`memlens.views.selection.filters`.
 """
 
 import re
@@ -47,6 +48,7 @@ from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
+from memlens.views.graph.hierarchy import extending, known_hierarchy
 from memlens.views.graph.kinds import named_by_text
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
@@ -68,8 +70,8 @@ from memlens.views.selection.texts import Pattern, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
 
-_TYPES = ("type", "package", "kind")
-_WITH_EXPRESSIONS = ("type", "package", "held-by", "string", "name", "field")
+_TYPES = ("type", "package", "kind", "extends")
+_WITH_EXPRESSIONS = ("type", "package", "extends", "held-by", "string", "name", "field")
 """Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = (
@@ -178,6 +180,8 @@ def _check(snapshot: Snapshot, term: Term) -> None:
     _patterns(term)
     if term.field in _AMOUNTS:
         _amounts(term)
+    if term.field == "extends":
+        known_hierarchy(snapshot)
     if term.field == "retained-by":
         for value in term.values:
             checked_terms(snapshot, _keepers(value))
@@ -219,6 +223,8 @@ def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
 
 def _of_types(snapshot: Snapshot, term: Term) -> Mask:
     patterns = _patterns(term)
+    if term.field == "extends":
+        return extending(snapshot, patterns)
     if term.field == "package":
         packages = packages_of(snapshot)
         fits = np.array([any(p.matches(name) for p in patterns) for name in packages.names], bool)
