@@ -385,10 +385,10 @@ def test_invalid_filters_are_refused(small: Snapshot, text: str, message: str) -
 def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small: Snapshot) -> None:
     tree = drawn_tree(small)
     assert tree.form == DOMINATORS
-    assert tree.inclusive[0].tolist() == small.compact.retained.tolist()
-    assert tree.ends[0].tolist() == small.compact.shallow.tolist()
+    assert tree.inclusive[0].tolist() == tree.grouped.total.tolist()
+    assert tree.ends[0].tolist() == tree.grouped.shallow.tolist()
     found = tree.search("detached")
-    holding = int(small.objects.group[_named(small, "Detached HTMLDivElement")])
+    holding = group_of(small, _named(small, "Detached HTMLDivElement"), DOMINATORS)
     assert found.nodes.tolist() == [holding]
     assert found.held[holding] & 1
     above = tree.path(holding)[:-1]
@@ -396,7 +396,7 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
     assert found.totals.tolist() == [72, 1]
     kind = int(small.objects.type[_named(small, "Detached HTMLDivElement")])
     of_type = tree.marked("", kind)
-    assert of_type.nodes.tolist() == np.flatnonzero(small.compact.type == kind).tolist()
+    assert of_type.nodes.tolist() == np.flatnonzero(tree.grouped.key == kind).tolist()
     assert of_type.totals.tolist() == [int(small.types.shallow[kind]), int(figures_of(small)["count"][kind])]
     # a filter that no object of the type fits is answered by itself
     others = tree.marked("-detached", kind).nodes.tolist()
@@ -445,7 +445,10 @@ def test_every_level_is_grouped_by_what_was_asked_for(
             top = -1 if has_root or not is_lost[number] else -2
             paths_of[number] = (top, key_of[number])
         for below in reversed(chain):
-            paths_of[below] = (*paths_of[number], key_of[below])
+            above = paths_of[number]
+            # what is directly below its own group is in that, but for what is below the dump's own root
+            is_same = above[-1] == key_of[below] and not (has_root and len(above) == 2)
+            paths_of[below] = above if is_same else (*above, key_of[below])
             number = below
         return paths_of[number]
 
@@ -459,7 +462,13 @@ def test_every_level_is_grouped_by_what_was_asked_for(
         assert (found, tree.name(node)) == (form, names[chain[-1]])
         assert int(tree.objects[node]) == len(each)
         assert int(tree.shallow[node]) == int(stored.shallow[each].sum())
-        assert int(tree.total[node]) == int(totals[each].sum())
+        within = set(each)
+        outermost = [item for item in each if dominator_of[item] not in within]
+        assert int(tree.total[node]) == int(totals[outermost].sum())
+    assert not (tree.key[1:] == tree.key[tree.parent[1:]])[tree.parent[1:] != 0].any()
+    # the children of a node stand together, by size
+    after = np.flatnonzero((tree.parent[1:-1] == tree.parent[2:]) & (tree.parent[1:-1] != 0)) + 1
+    assert (tree.total[after] >= tree.total[after + 1]).all()
     drawn = drawn_tree(snapshot, form)
     largest = sorted(groups, key=lambda each: len(groups[each][1]))[-20:]
     for number in largest:
@@ -884,12 +893,14 @@ def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
 @has_java
 def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     snapshot = opened(JAVA)
-    found, tree, compact = overview(snapshot), drawn_tree(snapshot), snapshot.compact
-    last = int(compact.last[0]) - 1
+    found, tree = overview(snapshot), drawn_tree(snapshot)
+    compact = tree.grouped
+    (last,) = (1 + np.flatnonzero(compact.key[1:] == NEVER)).tolist()
     assert found.unreachable_bytes > 0
-    assert int(compact.retained[last]) == found.unreachable_bytes
-    assert int(compact.retained[0]) == found.shallow_bytes
-    below = np.array([last in tree.path(node) for node in range(len(compact.type))])
+    assert int(compact.total[last]) == found.unreachable_bytes
+    assert int(compact.total[0]) == found.shallow_bytes
+    below = np.array([last in tree.path(node) for node in range(len(compact.key))])
+    below = below if compact.node_of is None else below[compact.node_of]
     is_lost = snapshot.objects.distance == NEVER
     assert (below[snapshot.objects.group] == is_lost).all()
     answer = group(snapshot, last, "")

@@ -1,5 +1,7 @@
 """Where two heap dumps differ in the dominator tree grouped by type."""
 
+from functools import cached_property
+
 from msgspec import Struct
 
 from memlens.store.models import graph_of
@@ -7,6 +9,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.views.graph.groupings import DOMINATORS, grouped_tree
 from memlens.views.graph.native import has_native, native_of_nodes
+from memlens.views.graph.rows import Numbers
 
 LEAST_SHARE = 0.002
 """A node is compared only if it retains, or has grown by, at least this share of the larger dump."""
@@ -41,6 +44,10 @@ class _Tree:
         self.stored = grouped_tree(snapshot, DOMINATORS)
         self._snapshot = snapshot
 
+    @cached_property
+    def _native(self) -> Numbers:
+        return self.stored.summed_totals(native_of_nodes(self._snapshot)[1])
+
     def children(self, node: int | None, least: int) -> dict[str, int]:
         """A node's children that retain at least ``least`` bytes, by type."""
         found: dict[str, int] = {}
@@ -72,7 +79,7 @@ class _Tree:
 
     def native(self, node: int | None) -> int:
         """What its objects retain outside of the heap."""
-        return 0 if node is None else int(native_of_nodes(self._snapshot)[1][node])
+        return 0 if node is None else int(self._native[node])
 
 
 def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
