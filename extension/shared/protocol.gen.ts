@@ -2530,7 +2530,7 @@ export interface PathStep {
   freed_native_bytes: number | null;
 }
 
-/** Paths, the shortest first; `complete` if there are no others. `without` is None where nothing is left out. */
+/** Paths; `complete` if they begin at all roots that there are. `without` is None where nothing is left out. */
 export interface PathsAnswer {
   object: ObjectRow;
   paths: Path[];

@@ -891,6 +891,22 @@ def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
 
 
 @has_java
+def test_types_without_a_module_are_in_their_packages(opened: Opened) -> None:
+    snapshot = opened(JAVA)
+    keys, names = keys_of_types(snapshot, "module")
+    assert snapshot.types.module is not None
+    modules = snapshot.strings.texts(snapshot.types.module)
+    plain = snapshot.strings.texts(snapshot.types.name)
+    found = {(module or f"{name.rpartition('.')[0]} (package)", names[key].text)
+             for module, name, key in zip(modules, plain, keys.tolist(), strict=True) if module or "." in name}  # fmt: skip
+    assert len(found) > 20
+    assert all(expected == own for expected, own in found)
+    assert {names[key].text for name, key in zip(plain, keys.tolist(), strict=True) if name == "byte[]"} == {
+        "(no module)"
+    }
+
+
+@has_java
 def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     snapshot = opened(JAVA)
     found, tree = overview(snapshot), drawn_tree(snapshot)

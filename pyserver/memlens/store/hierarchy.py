@@ -104,10 +104,10 @@ def _hierarchy(snapshot: Snapshot) -> Hierarchy:
             raise CancelledError(phrase("The request was cancelled"))
         above |= {number: [] for number in classes.tolist()}
         rows, holder = _references(snapshot, classes)
-        kind = stored.kind[rows]
-        chosen = is_super[kind]
+        of_kind = stored.kind[rows]
+        chosen = is_super[of_kind]
         pairs = [(holder[chosen], stored.target[rows[chosen]])]
-        attributes = np.flatnonzero(is_attribute[kind])
+        attributes = np.flatnonzero(is_attribute[of_kind])
         attributes = attributes[names.are(stored.name[rows[attributes]], _ALL_ABOVE)]
         if len(attributes):
             tuples, of = stored.target[rows[attributes]].astype(np.int64), holder[attributes]

@@ -137,7 +137,10 @@ def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
 
 
 def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]]:
-    """The key of each type, and the keys' names. Raises :class:`BadRequestError`."""
+    """The key of each type, and the keys' names; a type without a module is in its package.
+
+    Raises :class:`BadRequestError`.
+    """
     match by:
         case "type":
             return np.arange(len(snapshot.types.name), dtype=np.uint32), [*map(Text, type_names(snapshot))]
@@ -147,14 +150,24 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
         case "module":
             if snapshot.types.module is None:
                 raise BadRequestError(phrase("The dump doesn't say which modules types are of"))
-            numbers: dict[str, int] = {}
+            packages = packages_of(snapshot)
+            # a dump may know the modules of a few types alone: the boot loader's have none
+            numbers: dict[tuple[str, str], int] = {}
             of_type = [
-                numbers.setdefault(name, len(numbers))
-                for name in snapshot.strings.texts(snapshot.types.module)
+                numbers.setdefault((name, "" if name else packages.names[package]), len(numbers))
+                for name, package in zip(
+                    snapshot.strings.texts(snapshot.types.module), packages.of_type.tolist(), strict=True
+                )
             ]
-            return np.array(of_type, np.uint32), [Text(name) if name else _NO_MODULE for name in numbers]
+            return np.array(of_type, np.uint32), [_module_name(*each) for each in numbers]
         case _:
             assert_never(by)
+
+
+def _module_name(module: str, package: str) -> Text:
+    if module:
+        return Text(module)
+    return phrase("{package} (package)", package=package) if package else _NO_MODULE
 
 
 def base_tree(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
