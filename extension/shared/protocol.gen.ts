@@ -247,6 +247,13 @@ export interface ChangedLine {
   lines: number[];
 }
 
+/** A class: `type` is the number of the type of its objects, None where the dump has no type of it. */
+export interface ClassRow {
+  type: number | null;
+  object: number;
+  name: string;
+}
+
 /** A view was closed. With the last view of a snapshot its maps, files and database are released at once. */
 export interface CloseParams {
   snapshot: string;
@@ -1928,6 +1935,7 @@ export interface InstancesAnswer {
   instances: ObjectRow[];
   offset: number;
   total: number;
+  extends: ClassRow[];
 }
 
 /** Documents that may have lines in an open snapshot. */
@@ -2237,6 +2245,7 @@ export interface ObjectAnswer {
   group: number;
   image: ImageRow | null;
   equal_images: EqualImages;
+  extends: ClassRow[];
 }
 
 /** An object of a heap dump, by its number. */
@@ -2526,7 +2535,7 @@ export interface PathStep {
   freed_native_bytes: number | null;
 }
 
-/** Paths, the shortest first; `complete` if there are no others. `without` is None where nothing is left out. */
+/** Paths; `complete` if they begin at all roots that there are. `without` is None where nothing is left out. */
 export interface PathsAnswer {
   object: ObjectRow;
   paths: Path[];

@@ -27,7 +27,7 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, shortest, together, tree
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph.alike import first_alike
-from memlens.kernels.graph.paths import PathSearch
+from memlens.kernels.graph.paths import PathSearch, WaySearch
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.objects.room import Room
@@ -536,6 +536,49 @@ def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
             assert all(after in graph.strong(before) for before, after in itertools.pairwise(path))
         several += len(paths) > 1
     assert several > 20
+
+
+def test_a_way_is_the_shortest_that_avoids_some_objects() -> None:
+    rng, around, none = random.Random(5), 0, 0
+    for seed in SEEDS:
+        graph = random_graph(seed)
+        if not graph.roots:
+            continue
+        item, is_root = seed % len(graph.edges), np.zeros(len(graph.edges), np.uint8)
+        is_root[graph.roots] = 1
+        known, above = _distances(graph), naive_dominators(graph, graph.roots)
+        distance = np.array([known.get(each, kernel.NONE) for each in graph.objects], np.uint32)
+        dominator = np.array(
+            [kernel.NONE if above.get(each) is None else above[each] for each in graph.objects], np.uint32
+        )
+        avoided = {each for each in graph.objects if rng.random() < 0.2} - {item}
+        last = {each for each in graph.objects if rng.random() < 0.2}
+        columns = turned(*graph.columns())
+        passes = bool(seed % 2)
+        search = WaySearch(*columns, RETAINS, is_root, distance, dominator, item, avoided, last, passes)
+        path = search.next_path(1_000)
+        edges = [
+            [] if each in avoided else [(to, kind) for to, kind in of if to != item or each not in last]
+            for each, of in enumerate(graph.edges)
+        ]
+        roots = [each for each in graph.roots if each not in avoided and not (passes and each == item)]
+        expected = _distances(graph._replace(edges=edges, roots=roots)).get(item)
+        if expected is None:
+            assert path is None
+            assert search.is_complete
+            none += item in known
+            continue
+        assert path is not None
+        way = np.asarray(path).tolist()
+        assert len(way) == expected + 1
+        assert way[-1] == item
+        assert way[0] in roots
+        assert not avoided & set(way)
+        assert len(way) == 1 or way[-2] not in last
+        assert all(after in graph.strong(before) for before, after in itertools.pairwise(way))
+        around += expected > known[item]
+    assert around > 20
+    assert none > 20
 
 
 def test_a_search_for_paths_can_be_limited() -> None:

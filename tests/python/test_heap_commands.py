@@ -168,3 +168,34 @@ def test_shares_are_of_what_roots_reach(tmp_path: Path, capfd: pytest.CaptureFix
     assert (
         f"shares are of the reachable heap; {format_bytes(lost)} in 16 objects that no root reaches" in report
     )
+
+
+def test_merged_paths_of_a_filter(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    cache = ("--cache-dir", path.parent / "cache")
+    found = json.loads(printed(capfd, "paths", path, "--of", "type:=Order", "--json", *cache))
+    assert (found["explained"], found["bytes"], found["steps"], found["without"]) == (20, 3_000, 3, None)
+    rows = {row["node"]: row for row in found["rows"]}
+    steps = [
+        (row["name"], row["type"], row["objects"], row["ends"], row["freed_bytes"]) for row in rows.values()
+    ]
+    assert steps[1:] == [("orders", "Array", 20, 0, 3_016), ("[…]", "Order", 20, 20, 3_000)]
+    assert [row["above"] for row in rows.values()] == [0, *list(rows)[:-1]]
+    lines = printed(capfd, "paths", path, "--of", "type:=Order", *cache).splitlines()
+    assert lines[0] == "The shortest paths from roots to 20 objects that retain 2.93 KiB"
+    assert [line.split()[-2:] for line in lines[-2:]] == [["orders:", "Array"], ["[…]:", "Order"]]
+    assert [len(line) - len(line[35:].lstrip()) for line in lines[-3:]] == [36, 37, 38]
+    marked = printed(capfd, "paths", path, "--of", "type:=Order", "--markdown", *cache).splitlines()
+    assert marked[-1] == "    - `[…]`: `Order`, 20 objects of 2.93 KiB; without it 2.93 KiB would be freed"
+    fewer = printed(capfd, "paths", path, "--of", "type:=Order", "--top", 1, *cache).splitlines()
+    assert "The 1 largest of 3 steps: --top prints more" in fewer
+    gone = printed(
+        capfd, "paths", path, "--of", "type:=Order", "--without", "Window.orders", *cache
+    ).splitlines()
+    assert "and 20 objects that only what is left out keeps alive" in gone
+    for wrong, said in (
+        ((), "takes the ID of an object, or a filter"),
+        (("1", "--of", "type:Order"), "takes the ID of an object, or a filter"),
+        (("1", "--markdown"), "--markdown is for --of"),
+    ):
+        assert main(["paths", str(path), *wrong, *map(str, cache)]) != 0
+        assert said in capfd.readouterr().err

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.python.conftest import DATA
 from tests.python.gcdump_files import gcdump
-from tests.python.graphs import STRONG, SmallGraph, random_graph, rooted
+from tests.python.graphs import STRONG, SmallGraph, attached, naive_dominators, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 
@@ -52,7 +52,7 @@ from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
 from memlens.views.graph.packages import is_platform, short_name
 from memlens.views.graph.path_tree import merged_tree
-from memlens.views.graph.paths import paths
+from memlens.views.graph.paths import _Ways, paths
 from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers, type_names
@@ -111,6 +111,68 @@ def test_each_link_of_a_path_says_what_cutting_it_frees(small: Snapshot) -> None
     assert steps[-1].object.object == number
     assert steps[-1].freed_bytes == small.objects.retained[number] > 0
     assert all(step.freed_bytes in (0, small.objects.retained[step.object.object]) for step in steps)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_paths_differ_in_all_that_not_every_path_has(seed: int, opened: Opened, tmp_path: Path) -> None:
+    below_root = random_graph(seed, 30)
+    graph = rooted(below_root)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(below_root).data())
+    snapshot = opened(path)
+    # what no root reaches holds as well, as in DevTools
+    above = naive_dominators(attached(graph), [0])
+    roots = set(entries(snapshot).tolist())
+    differ = 0
+    for number in sorted(graph.reached([0]) - {0}):
+        found = [way.tolist() for way in _Ways(snapshot, number, followed(snapshot)).found(10)]
+        answer = [
+            [each.root.object, *(step.object.object for step in each.steps)]
+            for each in paths(snapshot, number).paths
+        ]
+        # then come those from other roots
+        assert answer[: len(found)] == found
+        others = [way[0] for way in answer[len(found) :]]
+        assert len(set(others)) == len(others)
+        assert not set(others) & {way[0] for way in found}
+        for way in found:
+            assert way[0] in roots
+            assert way[-1] == number
+            assert len(set(way)) == len(way)
+            assert all(after in graph.strong(before) for before, after in itertools.pairwise(way))
+        assert [len(way) for way in found] == sorted(map(len, found))
+        assert len(found[0]) - 1 == int(snapshot.objects.distance[number])
+        on_all, at = {number}, above[number]
+        while at is not None:
+            on_all.add(at)
+            at = above[at]
+        everywhere = on_all | {way[0] for way in found}
+        for one, other in itertools.combinations(found, 2):
+            assert one != other
+            ends = itertools.takewhile(
+                lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)
+            )
+            # what two have in common is the end of both, or on all paths
+            assert set(one) & set(other) <= everywhere | {end for end, _ in ends}
+        # none is missed that has nothing in common with the first
+        first = found[0]
+        if len(first) == 1:
+            continue
+        everywhere = on_all | {first[0]}
+        edges = [
+            [] if item in set(first[1:-1]) - everywhere else list(each)
+            for item, each in enumerate(graph.edges)
+        ]
+        if first[-2] in everywhere:
+            edges[first[-2]] = [edge for edge in edges[first[-2]] if edge[0] != number]
+        left = graph._replace(edges=edges)
+        if number in left.reached(roots):
+            differ += 1
+            far, level = 0, set(roots)
+            while number not in level:
+                far, level = far + 1, {to for each in level for to in left.strong(each)}
+            assert any(len(way) - 1 == far and not set(way) & set(first) - everywhere for way in found[1:])
+    assert differ or seed not in (0, 12, 17, 24)
 
 
 @pytest.mark.parametrize(
@@ -324,10 +386,10 @@ def test_invalid_filters_are_refused(small: Snapshot, text: str, message: str) -
 def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small: Snapshot) -> None:
     tree = drawn_tree(small)
     assert tree.form == DOMINATORS
-    assert tree.inclusive[0].tolist() == small.compact.retained.tolist()
-    assert tree.ends[0].tolist() == small.compact.shallow.tolist()
+    assert tree.inclusive[0].tolist() == tree.grouped.total.tolist()
+    assert tree.ends[0].tolist() == tree.grouped.shallow.tolist()
     found = tree.search("detached")
-    holding = int(small.objects.group[_named(small, "Detached HTMLDivElement")])
+    holding = group_of(small, _named(small, "Detached HTMLDivElement"), DOMINATORS)
     assert found.nodes.tolist() == [holding]
     assert found.held[holding] & 1
     above = tree.path(holding)[:-1]
@@ -335,7 +397,7 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
     assert found.totals.tolist() == [72, 1]
     kind = int(small.objects.type[_named(small, "Detached HTMLDivElement")])
     of_type = tree.marked("", kind)
-    assert of_type.nodes.tolist() == np.flatnonzero(small.compact.type == kind).tolist()
+    assert of_type.nodes.tolist() == np.flatnonzero(tree.grouped.key == kind).tolist()
     assert of_type.totals.tolist() == [int(small.types.shallow[kind]), int(figures_of(small)["count"][kind])]
     # a filter that no object of the type fits is answered by itself
     others = tree.marked("-detached", kind).nodes.tolist()
@@ -384,7 +446,10 @@ def test_every_level_is_grouped_by_what_was_asked_for(
             top = -1 if has_root or not is_lost[number] else -2
             paths_of[number] = (top, key_of[number])
         for below in reversed(chain):
-            paths_of[below] = (*paths_of[number], key_of[below])
+            above = paths_of[number]
+            # what is directly below its own group is in that, but for what is below the dump's own root
+            is_same = above[-1] == key_of[below] and not (has_root and len(above) == 2)
+            paths_of[below] = above if is_same else (*above, key_of[below])
             number = below
         return paths_of[number]
 
@@ -398,7 +463,13 @@ def test_every_level_is_grouped_by_what_was_asked_for(
         assert (found, tree.name(node)) == (form, names[chain[-1]])
         assert int(tree.objects[node]) == len(each)
         assert int(tree.shallow[node]) == int(stored.shallow[each].sum())
-        assert int(tree.total[node]) == int(totals[each].sum())
+        within = set(each)
+        outermost = [item for item in each if dominator_of[item] not in within]
+        assert int(tree.total[node]) == int(totals[outermost].sum())
+    assert not (tree.key[1:] == tree.key[tree.parent[1:]])[tree.parent[1:] != 0].any()
+    # the children of a node stand together, by size
+    after = np.flatnonzero((tree.parent[1:-1] == tree.parent[2:]) & (tree.parent[1:-1] != 0)) + 1
+    assert (tree.total[after] >= tree.total[after + 1]).all()
     drawn = drawn_tree(snapshot, form)
     largest = sorted(groups, key=lambda each: len(groups[each][1]))[-20:]
     for number in largest:
@@ -821,14 +892,35 @@ def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
 
 
 @has_java
+def test_types_without_a_module_are_in_their_packages(opened: Opened) -> None:
+    snapshot = opened(JAVA)
+    keys, names = keys_of_types(snapshot, "module")
+    assert snapshot.types.module is not None
+    modules = snapshot.strings.texts(snapshot.types.module)
+    plain = snapshot.strings.texts(snapshot.types.name)
+    found = {
+        (module or f"{name.rpartition('.')[0]} (package)", names[key].text)
+        for module, name, key in zip(modules, plain, keys.tolist(), strict=True)
+        if module or "." in name
+    }
+    assert len(found) > 20
+    assert all(expected == own for expected, own in found)
+    assert {names[key].text for name, key in zip(plain, keys.tolist(), strict=True) if name == "byte[]"} == {
+        "(no module)"
+    }
+
+
+@has_java
 def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     snapshot = opened(JAVA)
-    found, tree, compact = overview(snapshot), drawn_tree(snapshot), snapshot.compact
-    last = int(compact.last[0]) - 1
+    found, tree = overview(snapshot), drawn_tree(snapshot)
+    compact = tree.grouped
+    (last,) = (1 + np.flatnonzero(compact.key[1:] == NEVER)).tolist()
     assert found.unreachable_bytes > 0
-    assert int(compact.retained[last]) == found.unreachable_bytes
-    assert int(compact.retained[0]) == found.shallow_bytes
-    below = np.array([last in tree.path(node) for node in range(len(compact.type))])
+    assert int(compact.total[last]) == found.unreachable_bytes
+    assert int(compact.total[0]) == found.shallow_bytes
+    below = np.array([last in tree.path(node) for node in range(len(compact.key))])
+    below = below if compact.node_of is None else below[compact.node_of]
     is_lost = snapshot.objects.distance == NEVER
     assert (below[snapshot.objects.group] == is_lost).all()
     answer = group(snapshot, last, "")

@@ -171,13 +171,14 @@ def test_sql_reads_fields_collections_and_arrays(ran: Ran) -> None:
         assert ("shop.Contents$Kept",) in asked(f"{held} WHERE o.type = 'byte[]'")
         assert asked(f"{held} WHERE o.type = 'java.util.WeakHashMap$Entry'") == []
         # classes below a class
-        assert {"java.util.LinkedHashMap", "java.util.HashMap"} <= {
-            row[0] for row in asked(
-                "WITH RECURSIVE below(class) AS (SELECT class FROM types WHERE type = 'java.util.AbstractMap' UNION "
-                "SELECT source FROM refs JOIN below ON target = class WHERE kind = 'super class') "
-                "SELECT type FROM types JOIN below USING (class)"
-            )
-        }  # fmt: skip
+        of_references = asked(
+            "WITH RECURSIVE below(class) AS (SELECT class FROM types WHERE type = 'java.util.AbstractMap' UNION "
+            "SELECT source FROM refs JOIN below ON target = class WHERE kind = 'super class') "
+            "SELECT type FROM types JOIN below USING (class) ORDER BY 1"
+        )
+        assert {("java.util.LinkedHashMap",), ("java.util.HashMap",)} <= set(of_references)
+        below = "SELECT type FROM types JOIN subclasses_of('java.util.AbstractMap') USING (class) ORDER BY 1"
+        assert asked(below) == of_references
 
 
 def test_elements_of_arrays_are_those_that_java_says(ran: Ran, tmp_path: Path) -> None:

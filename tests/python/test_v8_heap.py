@@ -29,6 +29,7 @@ from memlens.kernels.readers import v8_json
 from memlens.model.graph import NONE, Graph
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph import paths as path_search
+from memlens.views.graph.groupings import DOMINATORS, grouped_tree, is_in
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import group_nodes, retained_by
@@ -453,7 +454,7 @@ def test_answers_agree_with_brute_force(
 ) -> None:
     # so that paths are also looked for in parts
     monkeypatch.setattr(path_search, "_AT_ONCE", 1)
-    compared = nearest = 0
+    compared = nearest = merged = 0
     for seed in range(60):
         graph = random_graph(seed)
         if not graph.roots:
@@ -515,13 +516,16 @@ def test_answers_agree_with_brute_force(
             assert [each.object for each in listed] == sorted(each.object for each in listed)
             assert len(listed) == row.count
             assert sum(each.shallow_bytes for each in listed) == row.shallow_bytes
-        groups = group_nodes(snapshot, np.arange(len(snapshot.compact.objects)))
+        groups = group_nodes(snapshot, np.arange(len(grouped_tree(snapshot, DOMINATORS).key)))
         for group in groups[1:]:
-            members = np.flatnonzero(snapshot.objects.group == group.node)
+            members = np.flatnonzero(is_in(snapshot, group.node))
             assert len(members) == group.objects
-            assert int(snapshot.objects.retained[members].sum()) == group.total_bytes
+            outermost = members[~np.isin(snapshot.objects.dominator[members], members)]
+            assert int(snapshot.objects.retained[outermost].sum()) == group.total_bytes
+            merged += len(outermost) < len(members)
     assert compared > 200
     assert nearest > 20
+    assert merged > 20
 
 
 def test_objects_are_found_by_their_ids(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:

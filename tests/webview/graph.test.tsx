@@ -476,6 +476,10 @@ test('the overview, and the details of an object', async () => {
     ...{ contents: [], contents_total: 0 },
     image: null,
     equal_images: { rows: [], total: 0 },
+    extends: [
+      { type: 5, object: 8, name: 'σ.Τ' },
+      { type: null, object: 9, name: 'Ο' },
+    ],
   };
   const context = contextWith({
     ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
@@ -496,6 +500,14 @@ test('the overview, and the details of an object', async () => {
   await drawn();
   assertTranslated(details, 'details');
   assert.equal(located, 7, 'its box is outlined');
+  const above = [
+    ...details.querySelectorAll<HTMLButtonElement>('button.link.code[title="σ.Τ"], [title="Ο"]'),
+  ];
+  for (const button of above) button.click();
+  assert.deepEqual(context.did.slice(-2), [
+    { is: 'type', kind: 5 },
+    { is: 'object', object: 9 },
+  ]);
   const marked = (): number => details.querySelectorAll('.heap-reference-row .badge').length;
   assert.match(details.textContent, /30.*41.*40/s, 'of many roots and fields the rest is counted');
   assert.equal(marked(), 2, 'it refers to itself, and nothing reads a variable');
@@ -577,6 +589,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
     ...{ contents: [], contents_total: 0 },
     image: null,
     equal_images: { rows: [], total: 0 },
+    extends: [],
   };
   const objects = contextWith({ 'memlens/heapObject': found }, null, info);
   const inspector = new Inspector(objects, never, () => undefined);
@@ -688,7 +701,15 @@ test('what is wasted in what something retains is looked for at a press, and by 
       references: [],
       references_total: 0,
     },
-    ...{ referrers: [], referrers_total: 0, allocated: [], group: 7, contents: [], contents_total: 0 },
+    ...{
+      referrers: [],
+      referrers_total: 0,
+      allocated: [],
+      group: 7,
+      contents: [],
+      contents_total: 0,
+      extends: [],
+    },
   };
   const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapFindings': wasted });
   Object.assign(context, { showObjects: (shown: unknown) => context.did.push(shown) });
@@ -771,6 +792,7 @@ test('an image says its size, or why it isn’t drawn', async () => {
     ...{ object: row(1), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [], image },
     ...{ roots_total: 0, fields_total: 0 },
     equal_images: { rows: [row(2)], total: 3 },
+    extends: [],
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
     ...{ contents: [], contents_total: 0 },
   };

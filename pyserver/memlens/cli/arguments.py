@@ -200,7 +200,7 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     )
     for report in (one, paths):
         report.add_argument(
-            "object", type=_object_id, metavar="ID",
+            "object", type=_object_id, metavar="ID", nargs="?" if report is paths else None,
             help="the object's id or address in the file, such as 5143, @5143 or 0x7f00",
         )  # fmt: skip
         report.add_argument(
@@ -213,6 +213,12 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         help="write all elements of an array of numbers, or the whole text of a string, to a file instead (Java)",
     )  # fmt: skip
     paths.add_argument(
+        "--of", metavar="FILTER",
+        help="instead of one object: the paths to all objects that match this filter, merged by types and references, "
+        "as in the view: 'type:=Session'",
+    )  # fmt: skip
+    paths.add_argument("--markdown", action="store_true", help="with --of: print Markdown")
+    paths.add_argument(
         "--through", action="append", choices=get_args(Strength),
         help="follow references of this strength besides strong ones; may be repeated (default: soft)",
     )  # fmt: skip
@@ -221,7 +227,11 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         help="leave out what TYPE.NAME, .NAME of any type, all objects of a TYPE or the object @ID refer to, to see "
         "what else holds the object; may be repeated",
     )  # fmt: skip
-    for report, top in ((types, 30), (one, 20), (paths, 3), (threads, 10), (images, 30)):
+    paths.add_argument(
+        "--top", type=_positive, metavar="N",
+        help="print only the first N paths (default 3), or with --of the N largest steps (default 40)",
+    )  # fmt: skip
+    for report, top in ((types, 30), (one, 20), (threads, 10), (images, 30)):
         report.add_argument(
             "--top", type=_positive, default=top, metavar="N", help=f"print only the first N (default {top})"
         )

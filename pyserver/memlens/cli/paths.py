@@ -2,25 +2,36 @@
 
 import argparse
 
+from memlens.cli import merged_paths
 from memlens.cli.ask import ask
 from memlens.cli.object import chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
+from memlens.errors import BadRequestError
 from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import counted, format_bytes
 from memlens.views.graph.paths import Path, PathsAnswer, paths
 from memlens.views.graph.without import parsed
 
+_MOST_PATHS = 3
+
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if (options.object is None) == (options.of is None):
+        raise BadRequestError(phrase("paths takes the ID of an object, or a filter with --of"))
+    if options.of is not None:
+        return merged_paths.run(options)
+    if options.markdown:
+        raise BadRequestError(phrase("--markdown is for --of"))
     without = options.without or []
 
     def question(snapshot: Snapshot) -> tuple[str, PathsAnswer]:
         left_out = tuple(parsed(snapshot, text) for text in without)
         number = chosen_number(snapshot, options)
         through = options.through or RETAINING
-        return snapshot.info.kind, paths(snapshot, number, options.top, through, left_out)
+        return snapshot.info.kind, paths(snapshot, number, options.top or _MOST_PATHS, through, left_out)
 
     kind, answer = ask(options, question)
     if options.json:

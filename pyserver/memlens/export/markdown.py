@@ -42,7 +42,7 @@ def finding_markdown(finding: SnapshotFinding, bullet: str = "") -> Iterator[str
     title = f"**{finding.title}** {inferred_mark(finding)}".rstrip()
     yield f"{bullet}{title}: {_marked(finding.sentence)}"
     if finding.line is not None:
-        yield f"{' ' * len(bullet)}{_code(place_of(finding.line))}"
+        yield f"{' ' * len(bullet)}{code(place_of(finding.line))}"
 
 
 def table_markdown(table: Table) -> Iterator[str]:
@@ -71,12 +71,12 @@ def place_of(line: LineLink) -> str:
 def _marked(sentence: TextPart) -> str:
     """A sentence in which lines of source are code."""
     return "".join(
-        _code(part.text) if part.line is not None and part.figure is None else _escaped(part.text)
+        code(part.text) if part.line is not None and part.figure is None else _escaped(part.text)
         for part in pieces(sentence)
     )
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Text as code, however many backticks it has."""
     text = plain(text)
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)

@@ -42,7 +42,11 @@ from memlens.units import shortened
 
 KIND = "ruby"
 
-KINDS = (ReferenceKind("reference", "none"), ReferenceKind("class", "none"))
+KINDS = (
+    ReferenceKind("reference", "none"),
+    ReferenceKind("class", "none"),
+    ReferenceKind("super class", "none"),
+)
 
 _MOST_BAD = 0.1
 """The share of lines that may be invalid JSON, because older Rubies don't escape the names of some classes."""

@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type {
+  ClassRow,
   GroupAnswer,
   InstancesAnswer,
   ObjectAnswer,
@@ -63,6 +64,7 @@ export function ObjectDetails({
           ...(row.flags.length === 0 ? [] : ([[t('Flags'), row.flags.join(', '), '']] as const)),
         ]}
       />
+      <Extends rows={found.extends} context={context} />
       {image && <Picture key={row.object} object={row.object} image={image} context={context} />}
       <EqualImages {...{ found, context }} />
       {row.distance !== null && <Waste {...{ selection, context }} />}
@@ -154,6 +156,37 @@ export function ObjectDetails({
   );
 }
 
+/** The classes above a class, the nearest first; one without objects of its own has no type to open, but its object. */
+function Extends({
+  rows,
+  context,
+}: {
+  readonly rows: readonly ClassRow[];
+  readonly context: GraphContext;
+}): VNode | null {
+  if (rows.length === 0) return null;
+  return (
+    <Section title={t('Extends')}>
+      <ol class="heap-list">
+        {rows.map(({ type, object, name }) => (
+          <li key={object}>
+            <button
+              type="button"
+              class="link code"
+              title={visible(name)}
+              onClick={() =>
+                context.select(type === null ? { is: 'object', object } : { is: 'type', kind: type })
+              }
+            >
+              <bdi>{visible(shorten(shortType(name), 120))}</bdi>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+}
+
 /** What isn't listed of more than anyone reads. */
 function Rest({ count: left }: { readonly count: number }): VNode | null {
   return left > 0 ? <p class="muted">{t('and {0} more', count(left))}</p> : null;
@@ -234,6 +267,7 @@ export function TypeDetails({
           [t('Kind'), type.kind, ''],
         ]}
       />
+      <Extends rows={found.extends} context={context} />
       {hasImages(context, type.number) && (
         <button type="button" class="link" onClick={() => context.showImages(ofType(type.type))}>
           {t('Show Images')}

@@ -48,6 +48,7 @@ export function allocationTerms(categories: readonly string[]): readonly Offer[]
 /** The terms about objects of a heap dump. */
 export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'type:', help: t('the type: type:HashMap, type:"=java.lang.String"') },
+  { text: 'extends:', help: t('a class and all below it: extends:AbstractMap, extends:"=app.Shape"') },
   { text: 'package:', help: t('its package or namespace: package:com.example') },
   {
     text: 'module:',

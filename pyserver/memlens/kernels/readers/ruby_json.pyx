@@ -470,7 +470,7 @@ cdef class Lines(Scan):
         cdef size_t count = self.address.count, item, each
         cdef int64_t ordinal
         cdef uint64_t total = 0
-        cdef uint8_t of_class = 1, plain = 0
+        cdef uint8_t of_class = 1, kind_of
         if address_map_build(map, address, count, seed) < 0:
             return E_NO_MEMORY
         if vector_reserve(starts, count + 1) < 0 or vector_push(starts, &total) < 0:
@@ -497,7 +497,10 @@ cdef class Lines(Scan):
             for each in range(start[item], start[item + 1]):
                 ordinal = address_ordinal(map, old[each])
                 self.dangling += ordinal < 0
-                if ordinal >= 0 and (vector_push_u32(target, <uint32_t> ordinal) < 0 or vector_push(kind, &plain) < 0):
+                if ordinal < 0:
+                    continue
+                kind_of = 2 if <uint64_t> ordinal == above[item] else 0
+                if vector_push_u32(target, <uint32_t> ordinal) < 0 or vector_push(kind, &kind_of) < 0:
                     return E_NO_MEMORY
             total = target.count
             if vector_push(starts, &total) < 0:
@@ -512,7 +515,7 @@ cdef class Lines(Scan):
         """Move the columns out by name. Called once, after :meth:`link`.
 
         ``class``, ``superclass`` and ``root_object`` are numbers of objects, or 0xFFFFFFFF for none; ``kind`` is 1 for
-        a reference to an object's class.
+        a reference to an object's class, and 2 for one from a class to the class above it.
         """
         if not self.linked:
             raise ValueError("the lines aren't linked")

@@ -140,7 +140,7 @@ async def paths(opened: OpenSnapshot, arguments: PathsArguments) -> Any:
     def question(snapshot: Snapshot) -> Any:
         graph_of(snapshot.info)
         if arguments.filter.strip():
-            return largest_branches(snapshot, arguments.filter, None, arguments.limit, arguments.through)
+            return largest_branches(snapshot, arguments.filter, None, arguments.limit, arguments.through)[0]
         return paths_to(
             snapshot, chosen_number(snapshot, arguments), min(arguments.limit, 20), arguments.through
         )

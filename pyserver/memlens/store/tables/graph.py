@@ -14,6 +14,7 @@ from memlens.model.graph import NONE
 from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
+from memlens.store.hierarchy import hierarchy_of
 from memlens.store.models import graph_of
 from memlens.store.objects.moments import UNKNOWN, allocated_us
 from memlens.store.objects.places import class_frames, place_frames
@@ -52,9 +53,11 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     classes = (
         none if types.object is None else [None if item == NONE else item for item in types.object.tolist()]
     )
+    hierarchy = hierarchy_of(snapshot)
+    above = [None if item is None else hierarchy.nearest(item) for item in classes]
     columns = (
         types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist(), *natives, packages, modules,
-        classes,
+        classes, above,
     )  # fmt: skip
     insert(
         database, "types",

@@ -209,7 +209,8 @@ CREATE TABLE types (
     native_retained_bytes INTEGER,  -- what they retain of that, each byte counted once; NULL likewise
     package TEXT,                   -- its package or namespace; NULL for none
     module TEXT,                    -- its assembly, module or class loader, as far as it has one; NULL for none
-    class INTEGER                   -- the object that is the class; NULL if there is none
+    class INTEGER,                  -- the object that is the class; NULL if there is none
+    superclass INTEGER              -- the object that is the class which that extends; NULL if none or not known
 );
 
 -- A heap dump's objects.

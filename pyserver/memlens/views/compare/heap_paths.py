@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import islice
 from typing import TypeAlias
 
@@ -12,6 +13,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.views.graph.groupings import DOMINATORS, grouped_tree
 from memlens.views.graph.native import has_native, native_of_nodes
+from memlens.views.graph.rows import Numbers
 
 LEAST_SHARE = 0.002
 """A node is compared only if it retains, or has grown by, at least this share of the larger dump."""
@@ -51,6 +53,10 @@ class _Tree:
         self._snapshot = snapshot
         self._names = names
 
+    @cached_property
+    def _native(self) -> Numbers:
+        return self.stored.summed_totals(native_of_nodes(self._snapshot)[1])
+
     def children(self, node: int | None, least: int) -> dict[_Child, int]:
         """A node's children that retain at least ``least`` bytes."""
         found: dict[_Child, int] = {}
@@ -86,7 +92,7 @@ class _Tree:
 
     def native(self, node: int | None) -> int:
         """What its objects retain outside of the heap."""
-        return 0 if node is None else int(native_of_nodes(self._snapshot)[1][node])
+        return 0 if node is None else int(self._native[node])
 
 
 def grown_paths(before: Snapshot, after: Snapshot, names: Mapping[str, str]) -> list[GrownPath]:

@@ -21,6 +21,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.compare.heap_paths import GrownPath, grown_paths
 from memlens.views.graph import filters
+from memlens.views.graph.dominators import fitting_by_group
+from memlens.views.graph.groupings import DOMINATORS, grouped_tree
 from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
 from memlens.views.graph.native import has_native
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
@@ -181,7 +183,8 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
     rows = _types(before, after, only_before, only_after, filter_text, names)
     paths = grown_paths(before, after, names)
     if filter_text:
-        groups = set(np.unique(after.objects.group[_fitting(after, filter_text)]).tolist())
+        tree = grouped_tree(after, DOMINATORS)
+        groups = set(np.flatnonzero(tree.summed(fitting_by_group(after, filter_text))).tolist())
         paths = [row for row in paths if row.group in groups]
     comparison = HeapComparison(
         "type" if same is None else "id",

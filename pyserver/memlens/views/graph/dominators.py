@@ -25,6 +25,7 @@ from memlens.views.graph.groupings import (
     GroupedTree,
     Grouping,
     HeapTree,
+    base_tree,
     grouped_tree,
     is_in,
     keys_of_types,
@@ -198,7 +199,7 @@ class DrawnTree(CallTree):
         if kind is not None:
             matched = int(shallow[listing.fitting(snapshot, text, kind, None)].sum())
             # a group's objects are of one type
-            by_type = grouped_tree(snapshot, Form("type", self.form.tree))
+            by_type = base_tree(snapshot, self.form.tree)
             every = by_type.objects.astype(np.int64) if chosen is None else fitting
             own = np.where(by_type.key == kind, every, 0)
             if chosen is not None and not own.any():
@@ -221,8 +222,8 @@ class DrawnTree(CallTree):
 def fitting_by_group(
     snapshot: Snapshot, filter_text: str, tree: HeapTree = "dominators"
 ) -> npt.NDArray[np.int64]:
-    """How many objects of each node of a tree by type fit a filter. Raises :class:`BadRequestError`."""
-    by_type = grouped_tree(snapshot, Form("type", tree))
+    """How many objects of each node of a tree's base fit a filter. Raises :class:`BadRequestError`."""
+    by_type = base_tree(snapshot, tree)
     groups = len(by_type.key)
     chosen = filters.chosen(snapshot, filter_text)
     if chosen is None:

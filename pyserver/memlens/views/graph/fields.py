@@ -2,12 +2,14 @@
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.model.graph import NONE, VALUE_KINDS
+from memlens.store.hierarchy import hierarchy_of
 from memlens.store.models import graph_of
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
@@ -23,7 +25,7 @@ Value = int | float | str | bool
 _FLOATS = {"float": "<f", "double": "<d"}
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _MOST_ABOVE = 1_000
-"""Classes above a class; damaged dumps say that one is above itself."""
+"""Classes above a class, of which a damaged dump may have as many as it has objects."""
 
 
 class FieldReader:
@@ -37,7 +39,6 @@ class FieldReader:
         self._any_texts = kinds_where(snapshot, lambda kind: kind.naming == "text")
         self._indexes = kinds_where(snapshot, lambda kind: kind.naming == "index" and kind.name == "element")
         self._own = engine_s_own(snapshot)
-        self._super = kinds_where(snapshot, lambda kind: kind.name == "super class")
         self._type_names = snapshot.strings.texts(snapshot.types.name)
         classes = snapshot.types.object
         own = [] if classes is None else classes.tolist()
@@ -59,18 +60,13 @@ class FieldReader:
         return found
 
     def _above(self, kind: int) -> Iterator[str]:
-        classes, stored = self._snapshot.types.object, self._snapshot.references
-        for _ in range(_MOST_ABOVE):
-            yield self._type_names[kind]
-            number = NONE if classes is None else int(classes[kind])
-            if number == NONE:
-                return
-            rows = self._rows(number)
-            above = stored.target[rows][self._super[stored.kind[rows]]].tolist()
-            known = self._type_of_class.get(above[0]) if above else None
-            if known is None:
-                return
-            kind = known
+        classes = self._snapshot.types.object
+        yield self._type_names[kind]
+        number = NONE if classes is None else int(classes[kind])
+        for above in islice(hierarchy_of(self._snapshot).above(number), _MOST_ABOVE):
+            known = self._type_of_class.get(above)
+            if known is not None:
+                yield self._type_names[known]
 
     def static(self, name: str, field: str) -> int | None:
         """What a static field of a class refers to."""

@@ -3,6 +3,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ========================= ==============================================================================
 ``Session cache``         words: the object's type or its own name has each of them
 ``type:``, ``package:``   its type's name; the package or namespace of that
+``extends:``              its type's class, or one that this extends, has that name
 ``module:``               its type's assembly, module or class loader, ``module:none`` for none; of Java's and Android's
                           dumps ``module:boot`` for the bootstrap loader, which has no name there
 ``heap:``                 the heap that it is in, of Android: ``heap:app``, ``heap:zygote``, ``heap:image``
@@ -34,9 +35,9 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
-``type:``, ``package:``, ``module:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take regular expressions,
-as ``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned round and quoted as in
-:mod:`memlens.views.selection.filters`.
+``type:``, ``package:``, ``module:``, ``extends:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take
+regular expressions, as ``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned
+round and quoted as in :mod:`memlens.views.selection.filters`.
 """
 
 import re
@@ -54,6 +55,7 @@ from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
+from memlens.views.graph.hierarchy import extending, known_hierarchy
 from memlens.views.graph.kinds import has_strength, named_by_text
 from memlens.views.graph.modules import heaps, in_heap, of_modules
 from memlens.views.graph.native import native_columns
@@ -78,8 +80,8 @@ from memlens.views.selection.texts import Pattern, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
 
-_TYPES = ("type", "package", "module", "kind")
-_WITH_EXPRESSIONS = ("type", "package", "module", "held-by", "string", "name", "field")
+_TYPES = ("type", "package", "module", "kind", "extends")
+_WITH_EXPRESSIONS = ("type", "package", "module", "extends", "held-by", "string", "name", "field")
 """Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = (
@@ -206,8 +208,6 @@ def _check(snapshot: Snapshot, term: Term) -> None:
     if term.field == "retained-by":
         for value in term.values:
             checked_terms(snapshot, _keepers(value))
-    if term.field in ("since", "until"):
-        _seconds(snapshot, term)
     if term.field == "id":
         for value in term.values:
             number_of(value, str(term))
@@ -219,9 +219,12 @@ def _check(snapshot: Snapshot, term: Term) -> None:
         )
     if term.field in _CHECKS:
         _CHECKS[term.field](snapshot, term)
+
+
+def _states(snapshot: Snapshot, term: Term) -> None:
     softly = (_SOFTLY,) if has_strength(snapshot, "soft") else ()
     known = ("unreachable", *softly, "root", *snapshot.graph_names.flags)
-    if term.field == "is" and not set(term.values) <= set(known):
+    if not set(term.values) <= set(known):
         raise BadRequestError(
             phrase("'{term}': expected one of {known}", term=str(term), known=", ".join(known))
         )
@@ -247,6 +250,8 @@ def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
 
 def _of_types(snapshot: Snapshot, term: Term) -> Mask:
     patterns = _patterns(term)
+    if term.field == "extends":
+        return extending(snapshot, patterns)
     if term.field == "package":
         packages = packages_of(snapshot)
         fits = np.array([any(p.matches(name) for p in patterns) for name in packages.names], bool)
@@ -467,6 +472,7 @@ _OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
 }  # fmt: skip
 """Terms that a function of their own answers."""
 _CHECKS: dict[str, Callable[[Snapshot, Term], object]] = {
-    "module": of_modules, "heap": heaps, "in": check_files,
+    "extends": lambda snapshot, _: known_hierarchy(snapshot), "heap": heaps, "in": check_files, "is": _states,
+    "module": of_modules, "since": _seconds, "until": _seconds,
 }  # fmt: skip
 """Terms whose values are looked up before anything is evaluated."""

@@ -1,8 +1,10 @@
 """The trees of a heap dump's objects, grouped at each level: by type, by package or by module.
 
-One is that of dominators, the other that of shortest paths. Objects of one type and below one group are of one package
-as well, so trees by package and module are made of the one that is grouped by type: of its nodes, each as one object
-that stands for its group.
+One is that of dominators, the other that of shortest paths. The store has, and :mod:`memlens.views.graph.shortest`
+makes, a tree by type in which each level has its own nodes: the *base*. The trees that people see are made of it, of
+its nodes, each as one object that stands for its group: by type, or by package or module, as objects of one type and
+below one node are of one package as well. In these what is directly below its own group belongs to that, so that a
+linked list is one box, and not one for each of its entries.
 """
 
 import sys
@@ -58,8 +60,8 @@ class GroupedTree(NamedTuple):
 
     ``key`` is each node's type, or a number of its package or module; NEVER as for types. ``names`` are those of keys.
     ``total`` is what a node's objects retain, or of shortest paths the bytes of them and of everything below them.
-    ``node_of`` has the node of each node of the tree by type; None for that tree itself. ``group`` has the node of
-    each object in the tree by type.
+    ``node_of`` has the node of each node of the base, and ``outermost`` those of the base that are below no other of
+    their node; both are None for the base itself. ``group`` has the node of the base that each object is in.
     """
 
     names: list[Text]
@@ -72,6 +74,7 @@ class GroupedTree(NamedTuple):
     last: U32
     group: U32
     node_of: U32 | None
+    outermost: npt.NDArray[np.bool_] | None
 
     def name(self, node: int) -> Text:
         """What a node is called."""
@@ -81,12 +84,16 @@ class GroupedTree(NamedTuple):
         return UNREACHABLE if node else ROOTS
 
     def summed(self, figures: Numbers) -> Numbers:
-        """For each node, the sum of what its nodes of the tree by type have."""
+        """For each node, the sum of what its nodes of the base have by themselves."""
         if self.node_of is None:
             return figures
         found = np.zeros(len(self.key), figures.dtype)
         np.add.at(found, self.node_of, figures)
         return found
+
+    def summed_totals(self, figures: Numbers) -> Numbers:
+        """The same of figures in which those of the nodes below are: each counts once."""
+        return figures if self.outermost is None else self.summed(np.where(self.outermost, figures, 0))
 
 
 def number_of(form: Form, node: int) -> int:
@@ -126,14 +133,14 @@ def group_of(snapshot: Snapshot, number: int, form: Form) -> int:
 
 def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
     """A tree, grouped. Raises :class:`BadRequestError` for modules where the dump has none."""
-    return snapshot.keep(
-        ("grouped tree", form),
-        lambda: _by_type(snapshot, form.tree) if form.by == "type" else _regrouped(snapshot, form),
-    )
+    return snapshot.keep(("grouped tree", form), lambda: _regrouped(snapshot, form))
 
 
 def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]]:
-    """The key of each type, and the keys' names. Raises :class:`BadRequestError`."""
+    """The key of each type, and the keys' names; a type without a module is in its package.
+
+    Raises :class:`BadRequestError`.
+    """
     match by:
         case "type":
             return np.arange(len(snapshot.types.name), dtype=np.uint32), [*map(Text, type_names(snapshot))]
@@ -143,30 +150,41 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
         case "module":
             if snapshot.types.module is None:
                 raise BadRequestError(phrase("The dump doesn't say which modules types are of"))
-            numbers: dict[str, int] = {}
+            packages = packages_of(snapshot)
+            # a dump may know the modules of a few types alone: the boot loader's have none
+            numbers: dict[tuple[str, str], int] = {}
             of_type = [
-                numbers.setdefault(name, len(numbers))
-                for name in snapshot.strings.texts(snapshot.types.module)
+                numbers.setdefault((name, "" if name else packages.names[package]), len(numbers))
+                for name, package in zip(
+                    snapshot.strings.texts(snapshot.types.module), packages.of_type.tolist(), strict=True
+                )
             ]
-            return np.array(of_type, np.uint32), [Text(name) if name else _NO_MODULE for name in numbers]
+            return np.array(of_type, np.uint32), [_module_name(*each) for each in numbers]
         case _:
             assert_never(by)
 
 
-def _by_type(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
+def _module_name(module: str, package: str) -> Text:
+    if module:
+        return Text(module)
+    return phrase("{package} (package)", package=package) if package else _NO_MODULE
+
+
+def base_tree(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
+    """A tree by type in which what is directly below its own type is a node of its own."""
     _, names = keys_of_types(snapshot, "type")
     match tree:
         case "dominators":
             compact = snapshot.compact
             return GroupedTree(
                 names, compact.type, compact.parent, compact.objects, compact.shallow, compact.retained,
-                compact.first, compact.last, snapshot.objects.group, None,
+                compact.first, compact.last, snapshot.objects.group, None, None,
             )  # fmt: skip
         case "paths":
             paths = shortest_paths(snapshot)
             return GroupedTree(
                 names, paths.type, paths.parent, paths.objects, paths.shallow, paths.below, paths.first,
-                paths.last, paths.group, None,
+                paths.last, paths.group, None, None,
             )  # fmt: skip
         case _:
             assert_never(tree)
@@ -174,8 +192,7 @@ def _by_type(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
 
 def _regrouped(snapshot: Snapshot, form: Form) -> GroupedTree:
     of_type, names = keys_of_types(snapshot, form.by)
-    whole = grouped_tree(snapshot, Form("type", form.tree))
-    nodes = len(whole.key)
+    whole = base_tree(snapshot, form.tree)
     # what is no object stays by itself: the roots together, and the unreachable objects
     roots, unreachable = len(names), len(names) + 1
     of_node = np.append(of_type, np.uint32(unreachable))[np.minimum(whole.key, len(of_type))].astype(
@@ -183,18 +200,47 @@ def _regrouped(snapshot: Snapshot, form: Form) -> GroupedTree:
     )
     if whole.key[0] == NEVER:
         of_node[0] = roots
-    # the children of a node are adjacent, and so are those of nodes that follow each other
-    begin = np.zeros(nodes + 1, np.uint32)
-    np.cumsum(whole.last - whole.first, out=begin[1:])
-    below = Dominated(begin, np.arange(1, nodes, dtype=np.uint32))
+    top = _topmost(whole.parent, of_node)
+    outermost = top == np.arange(len(top))
+    if form.by == "type" and bool(outermost.all()):
+        return whole
+    nodes = np.flatnonzero(outermost)
+    place = np.cumsum(outermost) - 1
+    shallow = np.zeros(len(nodes), np.uint64)
+    np.add.at(shallow, place[top], whole.shallow)
+    # below each node are now those that were below it and what it stands for, in the order in which they stood
+    above = place[top[whole.parent[nodes[1:]]]]
+    begin = np.zeros(len(nodes) + 1, np.uint32)
+    np.cumsum(np.bincount(above, minlength=len(nodes)), out=begin[1:])
+    below = Dominated(begin, (1 + np.argsort(above, kind="stable")).astype(np.uint32))
     columns, node_of = compact_tree(
-        below, len(names) + 2, of_node, np.array(whole.shallow), np.array(whole.total), 0,
+        below,
+        len(names) + 2,
+        of_node[nodes],
+        shallow,
+        np.array(whole.total[nodes]),
+        0,
         Room(Path(), sys.maxsize),
-    )  # fmt: skip
+    )
+    node_of = node_of[place[top]]
     key = columns["type"]
     key[key >= roots] = NEVER
     objects = np.bincount(node_of, whole.objects, len(key)).astype(np.uint32)
     return GroupedTree(
         names, key, columns["parent"], objects, columns["shallow"], columns["retained"], columns["first"],
-        columns["last"], whole.group, node_of,
+        columns["last"], whole.group, node_of, outermost,
     )  # fmt: skip
+
+
+def _topmost(parent: U32, key: U32) -> npt.NDArray[np.int64]:
+    """For each node the one furthest above it to which only nodes of its key lead; nothing belongs to node 0."""
+    top = np.arange(len(parent))
+    above = parent[1:].astype(np.int64)
+    is_same = (key[1:] == key[above]) & (above != 0)
+    top[1:] = np.where(is_same, above, top[1:])
+    while True:
+        # twice as far each time, as chains may be as long as the heap
+        further = top[top]
+        if bool((further == top).all()):
+            return top
+        top = further

@@ -78,6 +78,7 @@ class PathBranchesAnswer(Struct, frozen=True):
     bytes: int
     left_out: int
     unreachable: int
+    freed: int
 
 
 def merged_paths(
@@ -117,22 +118,25 @@ def largest_branches(
     group: int | None,
     most: int,
     through: Collection[Strength] = RETAINING,
-) -> PathBranchesAnswer:
+    leaving_out: Collection[LeavesOut] = (),
+) -> tuple[PathBranchesAnswer, WithoutAnswer | None]:
     """The steps below which most bytes are, at most ``most``, of the paths to the objects that fit a filter.
 
-    Raises :class:`BadRequestError`.
+    What is left out is None where nothing is. Raises as :func:`merged_paths` does.
     """
-    tree = merged_tree(snapshot, None, group, filter_text, through)
+    tree = merged_tree(snapshot, None, group, filter_text, through, leaving_out)
     # a step explains no more than the one before it, so that of the largest ones none lacks its own
     largest = 1 + np.lexsort((np.arange(1, len(tree.parent)), -tree.objects[1:], -tree.bytes[1:]))[:most]
     numbers = np.sort(largest)
-    return PathBranchesAnswer(
+    answer = PathBranchesAnswer(
         [
             PathBranch(**msgspec.structs.asdict(row), above=int(tree.parent[row.node]))
             for row in _rows(snapshot, tree, numbers)
         ],
         len(tree.parent) - 1, int(tree.objects[0]), int(tree.bytes[0]), tree.left_out, tree.unreachable,
+        tree.only_without,
     )  # fmt: skip
+    return answer, None if tree.without is None else tree.without.answer(snapshot)
 
 
 def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathNode]:

@@ -14,6 +14,7 @@ from memlens.views.answers import Frame
 from memlens.views.graph.contents import count_of, some_contents
 from memlens.views.graph.fields import number_array, value_of, value_text
 from memlens.views.graph.groupings import DOMINATORS, Form, group_of
+from memlens.views.graph.hierarchy import ClassRow, extended
 from memlens.views.graph.images import EqualImages, ImageRow, equal_images, image_row
 from memlens.views.graph.rows import (
     MOST_NAME,
@@ -80,6 +81,8 @@ class ObjectAnswer(Struct, frozen=True):
     image: ImageRow | None
     """Its size where it is an image, see :mod:`memlens.views.graph.images`."""
     equal_images: EqualImages
+    extends: list[ClassRow]
+    """What its class extends, or what it extends if it is a class, the nearest first."""
 
 
 def number_of(snapshot: Snapshot, own_id: int) -> int:
@@ -126,6 +129,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, form: Form = DOM
         group=group_of(snapshot, number, form),
         image=image_row(snapshot, number),
         equal_images=equal_images(snapshot, number),
+        extends=extended(snapshot, number),
     )
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.kernels.graph.paths import PathSearch
+from memlens.kernels.graph.paths import PathSearch, WaySearch
 from memlens.model.graph import RETAINING, Strength
-from memlens.store.manifest import InconsistentError
+from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cut
@@ -22,9 +22,9 @@ from memlens.views.graph.rows import (
     check_object,
     object_rows,
     reference_rows,
-    referrers_of,
 )
 from memlens.views.graph.stopped import stopped
+from memlens.views.graph.types import group_roots
 from memlens.views.graph.without import LeavesOut, Without, WithoutAnswer, without
 
 MOST_PATHS = 100
@@ -70,7 +70,7 @@ class Path(Struct, frozen=True):
 
 
 class PathsAnswer(Struct, frozen=True):
-    """Paths, the shortest first; ``complete`` if there are no others. ``without`` is None where nothing is left out."""
+    """Paths; ``complete`` if they begin at all roots that there are. ``without`` is None where nothing is left out."""
 
     object: ObjectRow
     paths: list[Path]
@@ -89,26 +89,32 @@ def paths(
 ) -> PathsAnswer:
     """Paths from roots to an object, by strong references and those of the strengths ``through``.
 
-    Each further path begins at another root. One that comes from the graph's own root through another is left out:
-    below that are the groups by which a file lists its roots. If the answer is to come ``soon``, further paths are only
-    looked for nearby. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is stopped.
+    The first is a shortest one. Those that follow differ from it and from each other: they are the shortest that go
+    through none of the objects of those before, but for the objects that all paths go through, their roots, and the
+    groups by which a file lists its roots. These are looked for nearby, and not where ``through`` or ``leaving_out``
+    say what is followed. Then come paths from other roots, a shortest one each, whatever they go through. One that
+    comes from the graph's own root through another is left out. If the answer is to come ``soon``, these are only
+    looked for nearby as well. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is
+    stopped.
     """
     check_object(snapshot, number)
     left = without(snapshot, leaving_out)
     follows, stored = followed(snapshot, through), snapshot.references
     begins = is_entry(snapshot) if left is None else left.is_entry
+    most = min(most, MOST_PATHS)
+    is_stored = left is None and bool((follows == followed(snapshot)).all())
+    ways = _Ways(snapshot, number, follows).found(most) if is_stored else []
+    found = [_path(snapshot, way, follows, left) for way in ways]
     search = PathSearch(
         stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
         stored.referrer_kind, follows, begins, number,
         None if left is None else left.left_out,
     )  # fmt: skip
-    found: list[Path] = []
+    reached = {int(way[0]) for way in ways}
     # where all begin at one root, as V8's do, looking for another one would pass through the whole heap
     roots = len(entries(snapshot))
-    is_stored = left is None and bool((follows == followed(snapshot)).all())
-    nearest = _by_distance(snapshot, number, follows) if soon and is_stored else None
     stretches = 0
-    while len(found) < min(most, MOST_PATHS, roots):
+    while len(found) < most and len(reached) < roots:
         items = search.next_path(_AT_ONCE)
         if items is None:
             if search.is_complete:
@@ -116,45 +122,92 @@ def paths(
             stretches += 1
             if not snapshot.work.report(stretches * _AT_ONCE / len(begins)):
                 raise stopped()
-            if not soon or stretches < _AT_FIRST:
-                continue
-            if not found and nearest is not None:
-                found.append(_path(snapshot, nearest, follows, left))
-            if found:
+            if soon and stretches >= _AT_FIRST and found:
                 break
             continue
         path = np.asarray(items)
-        if found and int(path[0]) == snapshot.graph_names.root and bool(begins[path[1:]].any()):
-            roots -= 1
+        root = int(path[0])
+        if found and root == snapshot.graph_names.root and bool(begins[path[1:]].any()):
+            roots -= root not in reached
             continue
-        found.append(_path(snapshot, path, follows, left))
+        if root not in reached:
+            reached.add(root)
+            found.append(_path(snapshot, path, follows, left))
     return PathsAnswer(
-        object_rows(snapshot, [number])[0], found, search.is_complete or len(found) == roots,
+        object_rows(snapshot, [number])[0], found, search.is_complete or len(reached) == roots,
         None if left is None else left.answer(snapshot),
     )  # fmt: skip
 
 
-def _by_distance(
-    snapshot: Snapshot, number: int, follows: npt.NDArray[np.uint8]
-) -> npt.NDArray[np.uint32] | None:
-    """A shortest path, as :class:`PathSearch` returns it; None where there is none, or one of many steps.
+class _Ways:
+    """The shortest paths to an object that have no objects in common but those that all paths have.
 
-    It is found by the stored distances: however many objects are nearer to the object than a root is, none of them is
-    looked at that isn't a referrer of one on the path.
+    The object's dominators are on all paths. Where no path to the object itself differs from those before, one to its
+    nearest dominator may, and so on.
     """
-    distance, stored = snapshot.objects.distance, snapshot.references
-    far = int(distance[number])
-    if far > _MOST_STEPS:
-        return None
-    path = [number]
-    for nearer in reversed(range(far)):
-        part = referrers_of(snapshot, path[-1])
-        sources = stored.items(ReferenceColumns.referrer, part)
-        leads = (follows[stored.referrer_kind[part]] != 0) & (distance[sources] == nearer)
-        if not leads.any():
-            raise InconsistentError("An object is nearer to a root than what refers to it")
-        path.append(int(sources[np.argmax(leads)]))
-    return np.array(path[::-1], np.uint32)
+
+    def __init__(self, snapshot: Snapshot, number: int, follows: npt.NDArray[np.uint8]) -> None:
+        self._snapshot, self._follows = snapshot, follows
+        self._number = number
+        self._ways: list[list[int]] = []
+        self._left = _AT_FIRST
+        """Stretches that may still be looked through."""
+
+    def found(self, most: int) -> list[npt.NDArray[np.uint32]]:
+        """As many as that at most. Raises :class:`CancelledError` when the snapshot's work is stopped."""
+        objects = self._snapshot.objects
+        if int(objects.distance[self._number]) > _MOST_STEPS or not (first := self._next(self._number)):
+            return []
+        self._ways.append(first)
+        at = self._number
+        for _ in range(_MOST_STEPS):
+            if at in first:
+                tail = first[first.index(at) + 1 :]
+                while len(self._ways) < most and self._left > 0 and (way := self._next(at)):
+                    self._ways.append(way + tail)
+            at = int(objects.dominator[at])
+            if at == NEVER or len(self._ways) >= most or self._left <= 0:
+                break
+        return [np.array(way, np.uint32) for way in sorted(self._ways, key=len)]
+
+    def _next(self, at: int) -> list[int]:
+        """The shortest path to the object or to one of its dominators that differs from all before; empty for none."""
+        stored, objects = self._snapshot.references, self._snapshot.objects
+        shared = self._shared()
+        before = [way[: way.index(at)] for way in self._ways if at in way]
+        search = WaySearch(
+            stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
+            stored.referrer_kind, self._follows, is_entry(self._snapshot), objects.distance, objects.dominator, at,
+            {number for way in self._ways for number in way} - shared,
+            {way[-1] for way in before if way and way[-1] in shared},
+            any(not way for way in before),
+            # the first is found along the distances, however much there is besides
+            NEVER if self._ways else int(objects.distance[at]),
+        )  # fmt: skip
+        if not self._ways:
+            items = search.next_path(len(objects.type) + len(stored.referrer))
+            return [] if items is None else [int(number) for number in np.asarray(items)]
+        while True:
+            items = search.next_path(_AT_ONCE)
+            if items is not None:
+                self._left -= 1
+                return [int(number) for number in np.asarray(items)]
+            self._left -= 1
+            if not self._snapshot.work.report(0.0):
+                raise stopped()
+            if search.is_complete or self._left <= 0:
+                return []
+
+    def _shared(self) -> set[int]:
+        """What is on the paths so far and may be on others: dominators, roots, and the groups of roots."""
+        objects, kinds = self._snapshot.objects, self._snapshot.types.kind
+        passed = {number for way in self._ways for number in way}
+        shared, at = {way[0] for way in self._ways}, self._number
+        while at != NEVER and len(shared) <= _MOST_STEPS + MOST_PATHS:
+            shared.add(at)
+            at = int(objects.dominator[at])
+        groups = group_roots(self._snapshot, kinds)
+        return shared | {number for number in passed if groups[int(objects.type[number])]}
 
 
 def _path(

@@ -13,7 +13,7 @@ from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph.groupings import DOMINATORS, Form, HeapTree, grouped_tree, number_of
+from memlens.views.graph.groupings import DOMINATORS, Form, HeapTree, base_tree, grouped_tree, number_of
 from memlens.views.graph.native import native_of_nodes, native_or_none, own_native
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object
@@ -52,6 +52,7 @@ class RetainedAnswer(Struct, frozen=True):
 def group_nodes(snapshot: Snapshot, numbers: Numbers, form: Form = DOMINATORS) -> list[GroupNode]:
     """Some nodes of a tree."""
     tree = grouped_tree(snapshot, form)
+    own, below = _native_of_nodes(snapshot, form.tree)
     columns = (tree.objects, tree.shallow, tree.total, tree.first, tree.last)
     return [
         GroupNode(
@@ -66,22 +67,19 @@ def group_nodes(snapshot: Snapshot, numbers: Numbers, form: Form = DOMINATORS) -
         for number, (objects, shallow, total, first, last), outside in zip(
             numbers.tolist(),
             zip(*(column[numbers].tolist() for column in columns), strict=True),
-            zip(
-                *(tree.summed(column)[numbers].tolist() for column in _native_of_nodes(snapshot, form.tree)),
-                strict=True,
-            ),
+            zip(tree.summed(own)[numbers].tolist(), tree.summed_totals(below)[numbers].tolist(), strict=True),
             strict=True,
         )
     ]
 
 
 def _native_of_nodes(snapshot: Snapshot, tree: HeapTree) -> tuple[Numbers, Numbers]:
-    """What the objects of each node of a tree by type own outside of the heap, and what ``native_total_bytes`` is."""
+    """What the objects of each node of a tree's base own outside of the heap, and what ``native_total_bytes`` is."""
     if tree == "dominators":
         return native_of_nodes(snapshot)
 
     def make() -> tuple[Numbers, Numbers]:
-        by_type, owned = grouped_tree(snapshot, Form("type", tree)), snapshot.objects.owned
+        by_type, owned = base_tree(snapshot, tree), snapshot.objects.owned
         own = np.zeros(len(by_type.key), np.int64)
         np.add.at(own, by_type.group[owned["object"]], owned["native"].astype(np.int64))
         below = own[np.newaxis].copy()

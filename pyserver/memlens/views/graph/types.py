@@ -13,6 +13,7 @@ from memlens.store.models import graph_of
 from memlens.store.objects.columns import TypeColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph.hierarchy import ClassRow, extended_by_type
 from memlens.views.graph.places import places_of_types
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
 
@@ -73,6 +74,8 @@ class InstancesAnswer(Struct, frozen=True):
     instances: list[ObjectRow]
     offset: int
     total: int
+    extends: list[ClassRow]
+    """What its class extends, the nearest first."""
 
 
 def types(
@@ -197,7 +200,9 @@ def instances(
         case "object":
             chosen = np.sort(members)[rows]
     row = type_rows(snapshot, np.array([number]))[0]
-    return InstancesAnswer(row, object_rows(snapshot, chosen), offset, len(members))
+    return InstancesAnswer(
+        row, object_rows(snapshot, chosen), offset, len(members), extended_by_type(snapshot, number)
+    )
 
 
 def instances_of(snapshot: Snapshot, number: int) -> Numbers:

@@ -4,12 +4,13 @@
 that they lead to; ``object_set(object)`` these objects as a set, see ``object_sets.py``. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
 left out; ``through`` names the strengths of references that are followed besides strong ones, ``soft`` if left out);
-``referrers_of(object)``; ``referrers_by_type('Name')``; ``retained_by(object)``, all that an object dominates or a set
-retains, itself included; ``fields_of(object)``, ``contents_of(object)`` of a collection, ``elements_of(object)`` of an
-array; ``collections``, ``arrays``, ``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``,
-``services``, ``extension_points`` and ``extensions``, which take no object. Of one object ``field(object,
-'name.first')`` is what a field has, ``value_of(object)`` its name or value, ``holder_of(object, 'java.*')`` the nearest
-object that dominates it and whose type doesn't fit, and ``realm_of(object)`` the realm of V8 that it belongs to.
+``referrers_of(object)``; ``referrers_by_type('Name')``; ``subclasses_of('Name')``, a class and all that extend it;
+``retained_by(object)``, all that an object dominates or a set retains, itself included; ``fields_of(object)``,
+``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
+``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
+``extensions``, which take no object. Of one object ``field(object, 'name.first')`` is what a field has,
+``value_of(object)`` its name or value, ``holder_of(object, 'java.*', '/^javax?[.]/')`` the nearest object that
+dominates it and whose type fits none of the patterns, and ``realm_of(object)`` the realm of V8 that it belongs to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple, get_args
 
 import apsw
 import numpy as np
+import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import RETAINING, Strength
@@ -40,6 +42,7 @@ from memlens.views.graph.dump_bytes import DumpReader
 from memlens.views.graph.eclipse_registry import extension_points, extensions
 from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader
 from memlens.views.graph.held_unread import held_by_unread_alone
+from memlens.views.graph.hierarchy import below_class
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
@@ -60,7 +63,7 @@ from memlens.views.graph.rows import (
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.unread import unread
 from memlens.views.graph.values import words_of
-from memlens.views.selection.texts import Pattern
+from memlens.views.selection.texts import pattern_of
 from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
 from memlens.views.sql.object_sets import Gathered, ObjectSets
 
@@ -98,6 +101,11 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         ("object", "type", "name", "kind", "strength", "refs", "referrers", "objects", "retained_bytes"),
         "What refers to the objects of a type, by the referrer's type and the reference's name; elements of arrays "
         "together. `object` is one of the referrers, `retained_bytes` what the objects they refer to retain together.",
+    ),
+    "subclasses_of": HeapFunction(
+        ("of_class",),
+        ("class", "name", "steps"),
+        "A class by its name, and all that extend it, the nearest first; `class` is the class's object.",
     ),
     "retained_by": HeapFunction(
         ("of",),
@@ -213,10 +221,11 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot, sets: Ob
         connection.create_aggregate_function(name, partial(aggregate, of_set), 1)
     connection.create_scalar_function("field", partial(_field, snapshot), 2)
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
-    connection.create_scalar_function("holder_of", partial(_holder, snapshot), 2)
+    connection.create_scalar_function("holder_of", partial(_holder, snapshot), -1)
     connection.create_scalar_function("realm_of", partial(_realm, snapshot), 1)
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "referrers_by_type": _referrers_by_type,
+        "subclasses_of": _subclasses,
         "retained_by": partial(_held, sets), "fields_of": _fields, "contents_of": _contents,
         "collections": _collections, "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms,
         "bundles": _bundles,
@@ -353,6 +362,14 @@ def _type(snapshot: Snapshot, number: int) -> str:
     return plain_type_names(snapshot)[int(snapshot.objects.type[number])]
 
 
+def _subclasses(snapshot: Snapshot, of_class: Any) -> Iterator[Row]:
+    if of_class is None:
+        return
+    if not isinstance(of_class, str):
+        raise BadRequestError(phrase("subclasses_of takes the name of a class, as in the column type"))
+    yield from below_class(snapshot, of_class)
+
+
 def _held(sets: ObjectSets, snapshot: Snapshot, of: Any) -> Iterator[Row]:
     """All that an object dominates, level after level, or that a set retains, by number."""
     if of is None:
@@ -437,19 +454,20 @@ def _content(snapshot: Snapshot, number: int) -> SqlValue:
     return number if known is None else known
 
 
-def _holder(snapshot: Snapshot, of: Any, pattern: Any) -> int | None:
-    """The nearest object that dominates another and whose type doesn't fit a pattern; NULL if there is none."""
+def _holder(snapshot: Snapshot, of: Any = None, *patterns: Any) -> int | None:
+    """The nearest object that dominates another and whose type fits no pattern; NULL if there is none."""
+    if not patterns:
+        raise BadRequestError(phrase("holder_of takes an object and the patterns of types that it skips"))
     if of is None:
         return None
-    kinds = snapshot.keep(
-        ("types that fit", pattern),
-        lambda: np.array(
-            [
-                isinstance(pattern, str) and Pattern(pattern).matches(name)
-                for name in plain_type_names(snapshot)
-            ]
-        ),
-    )
+
+    def fitting_types() -> npt.NDArray[np.bool_]:
+        known = [pattern_of(each) for each in patterns if isinstance(each, str)]
+        return np.array(
+            [any(p.matches(name) for p in known) for name in plain_type_names(snapshot)], np.bool_
+        )
+
+    kinds = snapshot.keep(("types that fit", patterns), fitting_types)
     objects = snapshot.objects
     number = int(objects.dominator[check_object(snapshot, _number(of))])
     while number != NEVER and kinds[int(objects.type[number])]:

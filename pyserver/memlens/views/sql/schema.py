@@ -199,6 +199,8 @@ def _described() -> Iterator[SqlTable]:
 
 
 _OWN_COLUMNS = {
+    "class": SqlTableColumn("class", "INTEGER", "the object that is the class"),
+    "steps": SqlTableColumn("steps", "INTEGER", "how many classes it is below; 0 for the class itself"),
     "path": SqlTableColumn("path", "INTEGER", "number of the path, the shortest 0"),
     "step": SqlTableColumn("step", "INTEGER", "references from the root"),
     "refs": SqlTableColumn("refs", "INTEGER", "how many such references there are"),

@@ -22,6 +22,7 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
+from memlens.views.graph.groupings import DOMINATORS, group_of, grouped_tree, located
 from memlens.views.graph.rows import Numbers
 
 BIG_SHARE = 0.1
@@ -326,9 +327,10 @@ def _children(case: GraphCase, members: Numbers) -> Numbers:
 
 
 def _link(case: GraphCase, holder: int | None, group: _Group) -> ObjectsLink:
-    node = int(case.snapshot.objects.group[int(group.members[0])])
-    if int(case.snapshot.compact.objects[node]) == len(group.members):
-        return ObjectsLink("group", node)
+    number = group_of(case.snapshot, int(group.members[0]), DOMINATORS)
+    _, node = located(case.snapshot, number)
+    if int(grouped_tree(case.snapshot, DOMINATORS).objects[node]) == len(group.members):
+        return ObjectsLink("group", number)
     least = int(case.snapshot.objects.retained[group.members].max())
     return ObjectsLink(
         "query",
