@@ -19,8 +19,8 @@ from memlens.model.graph import Graph
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.views.filtering import complete_filters
 from memlens.views.findings.ahead import findings
-from memlens.views.findings.filtering import complete_filters
 from memlens.views.findings.graph import duplicates as rule
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.graph import filters

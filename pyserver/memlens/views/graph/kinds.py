@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.graph import ReferenceKind
+from memlens.model.graph import ReferenceKind, Strength
 from memlens.store.snapshot import Snapshot
 
 
@@ -53,6 +53,11 @@ def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
         return known[0] & known[1]
 
     return snapshot.keep("names of both", make)
+
+
+def has_strength(snapshot: Snapshot, strength: Strength) -> bool:
+    """Whether a heap dump's format has references of a strength."""
+    return any(kind.strength == strength for kind in snapshot.graph_names.reference_kinds)
 
 
 def named_by_text(snapshot: Snapshot) -> npt.NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph.paths import PathSearch
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
@@ -82,12 +82,12 @@ def paths(
     snapshot: Snapshot,
     number: int,
     most: int = 10,
-    through: Collection[Strength] = (),
+    through: Collection[Strength] = RETAINING,
     leaving_out: Collection[LeavesOut] = (),
     *,
     soon: bool = False,
 ) -> PathsAnswer:
-    """Paths from roots to an object, by references that keep their targets alive, and by those of ``through``.
+    """Paths from roots to an object, by strong references and those of the strengths ``through``.
 
     Each further path begins at another root. One that comes from the graph's own root through another is left out:
     below that are the groups by which a file lists its roots. If the answer is to come ``soon``, further paths are only
@@ -105,7 +105,8 @@ def paths(
     found: list[Path] = []
     # where all begin at one root, as V8's do, looking for another one would pass through the whole heap
     roots = len(entries(snapshot))
-    nearest = _by_distance(snapshot, number, follows) if soon and not through and left is None else None
+    is_stored = left is None and bool((follows == followed(snapshot)).all())
+    nearest = _by_distance(snapshot, number, follows) if soon and is_stored else None
     stretches = 0
     while len(found) < min(most, MOST_PATHS, roots):
         items = search.next_path(_AT_ONCE)
