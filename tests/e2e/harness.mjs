@@ -18,7 +18,7 @@ import { pixelOf } from './pixels.mjs';
 import { isOpen, settledIn } from './settled.mjs';
 import { TextEditors } from './text-editor.mjs';
 import { colourWorkbench, hasTheme } from './themes.mjs';
-import { TIMEOUT_MS } from './waiting.mjs';
+import { TIMEOUT_MS, came } from './waiting.mjs';
 
 export { ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
@@ -189,14 +189,17 @@ class VSCode {
   async openFile(name) {
     const base = path.posix.basename(name);
     const left = (await this.activeFile()) === base ? [] : await this.#viewsOfActiveGroup();
-    await this.#palette.enter(name);
     const row = this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: base });
-    await row.waitFor();
-    await this.page.keyboard.press('Enter');
-    await this.page
-      .locator('.editor-group-container.active .tab.active', { hasText: base })
-      .first()
-      .waitFor();
+    const tab = this.page.locator('.editor-group-container.active .tab.active', { hasText: base }).first();
+    // an editor that is still opening may take the focus, which closes the list
+    for (let attempt = 0; ; attempt++) {
+      await this.#palette.enter(name);
+      if (await came(row.waitFor({ timeout: 5000 }))) {
+        await this.page.keyboard.press('Enter');
+        if (await came(tab.waitFor({ timeout: 10_000 }))) break;
+      }
+      if (attempt === 5) throw new Error(`${name} did not open.`);
+    }
     // The tab appears before its editor; until then the view of the previous one is visible.
     for (const view of left) await this.page.locator(`iframe[name="${view}"]`).waitFor({ state: 'hidden' });
   }

@@ -48,8 +48,12 @@ export class Palette {
 
   /** Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. */
   async run(title) {
-    await this.select(title);
-    const commands = await commandsIn(this.page);
+    let commands;
+    do {
+      await this.select(title);
+      commands = await commandsIn(this.page);
+      // meanwhile an editor that is still opening may have taken the focus
+    } while (!(await this.page.locator('.quick-input-widget').isVisible()));
     await this.accept();
     if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
   }

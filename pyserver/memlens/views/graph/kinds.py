@@ -9,6 +9,10 @@ import numpy.typing as npt
 from memlens.model.graph import ReferenceKind, Strength
 from memlens.store.snapshot import Snapshot
 
+_STRETCH = 1 << 20
+"""References that are looked at together."""
+_OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
+
 
 def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> npt.NDArray[np.bool_]:
     """An item for each number of a byte: whether references of that kind pass a test."""
@@ -16,11 +20,6 @@ def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> 
     for number, kind in enumerate(snapshot.graph_names.reference_kinds):
         found[number] = bool(test(kind))
     return found
-
-
-_STRETCH = 1 << 20
-"""References that are looked at together."""
-_OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
 
 
 def named_kind(name: str) -> tuple[str, str | None]:

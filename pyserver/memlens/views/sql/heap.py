@@ -466,7 +466,7 @@ def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         yield position, name, int(value) if isinstance(value, bool) else value, None, None, None, None
     rows = object_rows(snapshot, list(known.values()))
     for position, (name, row) in enumerate(zip(known, rows, strict=True), len(values)):
-        plain, kind = plain_value(snapshot, row.object), _type(snapshot, row.object)
+        kind, plain = _type(snapshot, row.object), plain_value(snapshot, row.object)
         content = (row.name or None) if plain is None else plain
         yield position, name, content, row.object, kind, row.name, row.retained_bytes
 
