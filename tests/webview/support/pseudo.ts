@@ -10,9 +10,9 @@ host.dataset['texts'] = readFileSync(path.resolve('l10n/bundle.l10n.qps-ploc.jso
 document.body.append(host);
 
 const READ_ATTRIBUTES = ['title', 'aria-label', 'placeholder', 'aria-description', 'alt'];
-/** Units, keys, products, and terms of a filter are the same in every language. */
+/** Units, keys, products, terms of a filter, and V8's mark of its own references are the same in every language. */
 const SAME =
-  /\b([KMGTPE]iB|PyTorch|SQL|SVG|PNG|JSON|CSV|Markdown|Ctrl|Shift|Alt|Enter|Escape|Delete|Arrow(Up|Down)|Space)\b|\b[a-z-]+[:<>][^\s,]*/g;
+  /\b([KMGTPE]iB|PyTorch|SQL|SVG|PNG|JSON|CSV|Markdown|Ctrl|Shift|Alt|Enter|Escape|Delete|Arrow(Up|Down)|Space)\b|\b[a-z-]+[:<>][^\s,]*|\(internal\)/g;
 
 /** The words of a text that are English still: those of data have to be written in another script. */
 function englishIn(text: string): readonly string[] {

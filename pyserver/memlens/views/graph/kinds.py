@@ -49,7 +49,8 @@ def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
             part = slice(start, start + _STRETCH)
             for has, table in zip(kinds, known, strict=True):
                 table[stored.name[part][has[stored.kind[part]]]] = True
-        return known[0] & known[1]
+        both: npt.NDArray[np.bool_] = known[0] & known[1]
+        return both
 
     return snapshot.keep("names of both", make)
 
