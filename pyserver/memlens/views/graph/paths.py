@@ -102,6 +102,7 @@ def paths(
     follows, stored = followed(snapshot, through), snapshot.references
     begins = is_entry(snapshot) if left is None else left.is_entry
     most = min(most, MOST_PATHS)
+    # the stored distances and dominators are of what is followed by default
     is_stored = left is None and bool((follows == followed(snapshot)).all())
     ways = _Ways(snapshot, number, follows).found(most) if is_stored else []
     found = [_path(snapshot, way, follows, left) for way in ways]
