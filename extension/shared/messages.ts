@@ -77,13 +77,17 @@ export type BookmarkChange =
 /** How it is known which of two snapshots is the earlier one; names decide where times are the same or unknown. */
 export type OrderedBy = 'recorded' | 'modified' | 'name';
 
-/** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
+/**
+ * The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file, `file` what it
+ * is called in filters: its name beside the view's own, else its path.
+ */
 export type OtherSnapshot =
   | { is: 'opening'; uri: string; name: string; stage: string; fraction: number | null }
   | {
       is: 'open';
       uri: string;
       name: string;
+      file: string;
       info: SnapshotInfo;
       itself: boolean;
       older: boolean;
@@ -96,6 +100,8 @@ export interface SeriesDump {
   readonly is: 'own' | OtherSnapshot['is'];
   readonly uri: string;
   readonly name: string;
+  /** What it is called in filters: its name if all dumps are in one folder, else its path. */
+  readonly file: string;
   readonly writtenMs: number;
   /** What is wrong with one that failed. */
   readonly message: string;
@@ -296,6 +302,8 @@ export type ToWebviewMessage =
   /** The snapshot's bookmarks are others. */
   | { type: 'bookmarks' }
   | { type: 'command'; command: ViewCommand }
+  /** Say when the user does something in the view again. */
+  | { type: 'tellNextAct' }
   /** The ranks of a fleet, in the alignment of its state. */
   | { type: 'fleet'; heat: HeatMap; state: FleetState | null };
 
@@ -342,6 +350,8 @@ export type FromWebviewMessage =
   | { type: 'history'; by: -1 | 1 }
   /** Put a link to the state that was last reported on the clipboard. */
   | { type: 'copyLink' }
+  /** The user did something, of which the host asked to be told. */
+  | { type: 'acted' }
   /** The state of a fleet's heat map; with another alignment the ranks are sent again. */
   | { type: 'fleetState'; state: FleetState }
   /** Open a snapshot of the fleet, by its number in the summaries. */

@@ -555,7 +555,8 @@ export interface ComparedTree {
 /**
  * A type in both dumps. `new` and `gone` are objects of one dump alone, None without ids.
  *
- * `before_number` and `after_number` are its numbers in the dumps, None if a dump doesn't have it.
+ * Types of one name in both dumps (:func:`memlens.views.naming.stable_names.common_names`) are one. `before_number`
+ * and `after_number` are its numbers in the dumps, of several that of which retains most, None if a dump has none.
  */
 export interface ComparedType {
   type: string;
@@ -3415,6 +3416,8 @@ export interface TypeRow {
   estimated_shallow_bytes: number | null;
   native_bytes: number | null;
   native_retained_bytes: number | null;
+  unreachable_count: number;
+  unreachable_bytes: number;
 }
 
 /** What a variable refers to. `name` is empty if the file doesn't have it; `kind` is the kind of root. */

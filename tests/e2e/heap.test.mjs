@@ -205,6 +205,45 @@ test('SQL leads to objects, and the explored objects are restored after a reload
   await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Dominators' }).waitFor();
 });
 
+test('the rows of a query are the filter of all views', async () => {
+  const badge = () => view.text('.filter-badge');
+  const button = view.locator('.sql-bar .button', { hasText: 'Filter' });
+  await view.pane('SQL');
+  await view.runQuery('SELECT type, count(*) FROM objects GROUP BY type');
+  await view.locator('.sql-body .sql-row').first().waitFor();
+  assert.equal(await button.isDisabled(), true);
+  await view.runQuery("SELECT object, type -- of it\nFROM objects\nWHERE type = 'SessionStore'");
+  await view.locator('.sql-body .sql-row', { hasText: 'SessionStore' }).first().waitFor();
+  await button.click();
+  await until(async () => /^1 of/.test(await badge()), 'the one object is counted');
+  await view.pane('Types');
+  const types = view.locator('[id=pane-types] .grid-row[aria-level="1"]');
+  await until(async () => (await types.count()) === 1, 'its type is left');
+  assert.match(await types.innerText(), /^SessionStore\s+1\b/);
+  assert.equal(
+    await view.locator('.filter-input').inputValue(),
+    `query:"SELECT object, type FROM objects WHERE type = 'SessionStore'"`,
+  );
+  // it comes back with the view, and a key takes what is written
+  await vscode.runCommand('View: Close Editor');
+  await open();
+  await until(async () => /^1 of/.test(await badge()), 'the filter is restored');
+  await view.pane('SQL');
+  const content = view.locator('.sql .cm-content');
+  await content.fill("SELECT target FROM refs JOIN objects ON object = source WHERE type = 'SessionStore'");
+  await content.press('Escape');
+  await content.press('Control+Shift+Enter');
+  await until(async () => /^[2-9]\d* of/.test(await badge()), 'what it refers to is counted');
+  await content.fill('SELECT nix FROM objects');
+  await content.press('Escape');
+  await content.press('Control+Shift+Enter');
+  await view.locator('.filter-error', { hasText: "The filter's query: no such column: nix" }).waitFor();
+  await view.locator('.filter-input').fill('');
+  await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is cleared');
+  await view.locator('.filter-input').press('Escape');
+  await view.pane('Dominators');
+});
+
 test('what is selected is kept with a note, which its details show and the command line prints', async () => {
   const { page } = vscode;
   const input = page.locator('.quick-input-widget input');
@@ -293,6 +332,22 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
   await view.settled();
   assert.equal(await view.locator('.series-line.marked circle').count(), 4);
   await vscode.screenshot('heap-series');
+  await view.settled();
+  // of four dumps, what was allocated between the first two and is still there in the last
+  const between = `-in:${EARLIER[0]} in:${EARLIER[1]}`;
+  const { types } = await vscode.memlens('types', FILE, '--filter', between);
+  const leaked = types.find(({ type }) => type === 'Session');
+  assert.equal(leaked.count, 1000);
+  await view.locator('.heap-compare-note .dropdown').selectOption(between);
+  await view.pane('Types');
+  await view
+    .locator('[id=pane-types] .grid-row', { hasText: /^Session(?!Store)[^]*1,000/ })
+    .first()
+    .waitFor();
+  await view.pane('Compare');
+  await vscode.screenshot('heap-allocated-between');
+  await view.locator('.heap-compare-note .dropdown').selectOption('');
+  await until(async () => /4,000/.test(await line.innerText()), 'all objects are back');
   await view.settled();
   await view.pane('SQL');
   await view.locator('.sql-series input').click();

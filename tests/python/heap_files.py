@@ -6,7 +6,10 @@ from typing import Any
 
 from tests.python.graphs import WEAK, SmallGraph
 
-NODE_TYPES = ["hidden", "array", "string", "object", "code", "closure", "native", "synthetic"]
+NODE_TYPES = [
+    "hidden", "array", "string", "object", "code", "closure", "native", "synthetic", "number", "concatenated string",
+    "sliced string",
+]  # fmt: skip
 EDGE_TYPES = ["context", "element", "property", "internal", "hidden", "shortcut", "weak"]
 SCOPE_FIELDS = {
     "scope_fields": [

@@ -172,6 +172,6 @@ def test_a_filter_narrows_all_parts_and_new_objects_are_listed(open_dump: Opened
     (holder,) = narrow.comparison.holders
     assert (names[int(after.objects.type[holder.object.object])], holder.new_objects) == ("Store", 30)
     assert int(before.objects.id[holder.before_object]) == 1_001
-    listed = only_here(after, narrow.only_after, "Session", 0, 5)
+    listed = only_here(after, narrow, narrow.only_after, "Session", 0, 5)
     assert (listed.total, [row.shallow_bytes for row in listed.rows]) == (30, [1039, 1038, 1037, 1036, 1035])
     assert series_of([side_of_series(each, "type:=Other") for each in (before, after)]).objects == [20, 30]

@@ -111,7 +111,7 @@ def test_duplicates_are_counted_within_the_component(
     snapshot, compared = looked_at(path), 0
     objects = snapshot.objects
     is_text = np.array([name in ("java.lang.String", "(string)", "string") for name in type_names(snapshot)])
-    largest = np.argsort(-objects.retained.astype(np.int64), kind="stable")[:40]
+    largest = np.argsort(-objects.retained.astype(np.int64), kind="stable")[:200]
     for number in largest.tolist():
         numbers = np.array([number])
         has = retained_set(snapshot, numbers)

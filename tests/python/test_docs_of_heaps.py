@@ -25,6 +25,7 @@ def test_commands_print_what_the_docs_show(
 ) -> None:
     for name, data in (
         ("before.heapsnapshot", v8_heap(has=False)), ("app.heapsnapshot", v8_heap(has=True)),
+        ("during.heapsnapshot", v8_heap(has=True)),
         ("before.hprof", java_heap(has=False)), ("app.hprof", java_heap(has=True)),
         ("app.gcdump", gcdump_files.small()),
         *((dump.name, dump.read_bytes()) for dump in DUMPS),

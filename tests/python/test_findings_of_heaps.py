@@ -27,10 +27,10 @@ from memlens.store.tables import fill as tables
 from memlens.units import format_bytes
 from memlens.views import examining
 from memlens.views.examining import EXAMINED, examine
+from memlens.views.filtering import complete_filters
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, pieces
-from memlens.views.findings.filtering import complete_filters
 from memlens.views.graph import filters
 from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
 from memlens.views.graph.together import TOGETHER

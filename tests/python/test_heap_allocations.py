@@ -11,7 +11,7 @@ from tests.python.heap_files import small_heap
 
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings.filtering import complete_filters
+from memlens.views.filtering import complete_filters
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
 from memlens.views.flame.tables import children, details

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from tests.python.heap_files import HeapFile
+from tests.python.hprof_files import BYTE, OBJECT, Dump
 
 from memlens.cli import main
+from memlens.units import format_bytes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
 
@@ -160,3 +162,36 @@ def test_merged_paths_of_a_filter(path: Path, capfd: pytest.CaptureFixture[str])
     ):
         assert main(["paths", str(path), *wrong, *map(str, cache)]) != 0
         assert said in capfd.readouterr().err
+
+
+def test_shares_are_of_what_roots_reach(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Large arrays, of which most are garbage: the report's table has the share that its sentences have."""
+    dump = Dump()
+    dump.klass(0x10, "java/lang/Object")
+    dump.klass(0x20, "com/example/Cache", 0x10, [("data", OBJECT)])
+    for number in range(10):
+        dump.instance(0x1000 + 16 * number, 0x20, "P", 0x100000 * (number + 1))
+        dump.numbers(0x100000 * (number + 1), BYTE, bytes([1]) * 40_000)
+    dump.add(0xFF, "P", 0x1000)
+    dump.add(0xFF, "P", 0x1010)
+    path, cache = tmp_path / "dump.hprof", ("--cache-dir", tmp_path / "cache")
+    path.write_bytes(dump.end())
+    lines = printed(capfd, "types", path, *cache).splitlines()
+    assert [line.split()[-2:] for line in lines if line.endswith("byte[]")] == [["8", "byte[]"]]
+    assert "unreachable" in lines[0]
+    assert lines[-1] == "unreachable: how many of them no root reaches; --filter=-unreachable leaves them out"
+    reached = printed(capfd, "types", path, "--filter", "-unreachable", *cache)
+    assert "unreachable" not in reached
+    rows = {row["type"]: row for row in json.loads(printed(capfd, "types", path, "--json", *cache))["types"]}
+    assert rows["byte[]"]["unreachable_count"] == rows["com.example.Cache"]["unreachable_count"] == 8
+    assert rows["byte[]"]["unreachable_bytes"] * 10 == rows["byte[]"]["shallow_bytes"] * 8
+    info = json.loads(printed(capfd, "info", path, "--json", *cache))
+    report = printed(capfd, "report", path, "--markdown", *cache)
+    (row,) = [line for line in report.splitlines() if line.startswith("| com.example.Cache")]
+    retained = rows["com.example.Cache"]["retained_bytes"] * 2 / 10
+    assert row.split(" | ")[2] == f"{retained / info['reachable_bytes']:.1%}"
+    assert row.split(" | ")[-1] == "2 |"
+    lost = info["shallow_bytes"] - info["reachable_bytes"]
+    assert (
+        f"shares are of the reachable heap; {format_bytes(lost)} in 16 objects that no root reaches" in report
+    )

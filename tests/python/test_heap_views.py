@@ -24,6 +24,7 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph import largest
 from memlens.model.frames import USER
 from memlens.model.graph import Strength
+from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.store.artefacts import write_columns
 from memlens.store.models import graph_of
@@ -49,7 +50,7 @@ from memlens.views.graph.listing import heap_packages, heap_types, objects
 from memlens.views.graph.merged_paths import PathNode, merged_paths
 from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
-from memlens.views.graph.packages import is_platform, package_of, short_name
+from memlens.views.graph.packages import is_platform, short_name
 from memlens.views.graph.path_tree import merged_tree
 from memlens.views.graph.paths import _Ways, paths
 from memlens.views.graph.reach import entries, followed, holders
@@ -897,8 +898,11 @@ def test_types_without_a_module_are_in_their_packages(opened: Opened) -> None:
     assert snapshot.types.module is not None
     modules = snapshot.strings.texts(snapshot.types.module)
     plain = snapshot.strings.texts(snapshot.types.name)
-    found = {(module or f"{name.rpartition('.')[0]} (package)", names[key].text)
-             for module, name, key in zip(modules, plain, keys.tolist(), strict=True) if module or "." in name}  # fmt: skip
+    found = {
+        (module or f"{name.rpartition('.')[0]} (package)", names[key].text)
+        for module, name, key in zip(modules, plain, keys.tolist(), strict=True)
+        if module or "." in name
+    }
     assert len(found) > 20
     assert all(expected == own for expected, own in found)
     assert {names[key].text for name, key in zip(plain, keys.tolist(), strict=True) if name == "byte[]"} == {
@@ -963,3 +967,27 @@ def test_what_groups_roots_comes_after_the_types_that_it_retains(small: Snapshot
     if not reverse:
         listed = types_listed(small, "retained", limit=1000).types
         assert [row.number for row in listed] == [row.number for row in rows]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_types_say_what_of_them_no_root_reaches(seed: int, opened: Opened, tmp_path: Path) -> None:
+    below = random_graph(seed, 30)
+    graph = rooted(below)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(below).data())
+    snapshot = opened(path)
+    reached, shallow = graph.reached([0]), snapshot.objects.shallow.tolist()
+    kinds = snapshot.objects.type.tolist()
+    for text, fits in (("", lambda _: True), ("shallow>40", lambda item: shallow[item] > 40)):
+        rows = heap_types(snapshot, text, "retained", None, "package", 0, 100, reverse=False).rows
+        listed = rows if text else types_listed(snapshot, "retained", "", 0, 100).types
+        assert {row.number for row in listed} >= {row.number for row in rows}
+        for row in (*rows, *listed):
+            lost = [
+                item
+                for item in graph.objects
+                if kinds[item] == row.number and item not in reached and fits(item)
+            ]
+            assert (row.unreachable_count, row.unreachable_bytes) == (
+                len(lost), sum(shallow[item] for item in lost),
+            )  # fmt: skip

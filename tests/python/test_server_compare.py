@@ -216,6 +216,14 @@ def test_two_heap_dumps_and_a_series(server: LspClient, tmp_path: Path) -> None:
     page = {"search": "sess", "order": "retained", "reverse": False, "offset": 0, "limit": 10}
     (row,) = server.request("memlens/compareHeapTypes", {**sides, **page})["rows"]
     assert (row["before_count"], row["after_count"], row["new"]) == (5, 30, 25)
+    # of each dump what a query names there
+    some = "query:\"SELECT object FROM objects WHERE type = 'Session'\""
+    (row,) = server.request("memlens/compareHeapTypes", {**sides, **page, "search": "", "filter": some})[
+        "rows"
+    ]
+    assert (row["type"], row["before_count"], row["after_count"]) == ("Session", 5, 30)
+    with pytest.raises(RpcError, match="The filter's query: no such column: nix"):
+        server.request("memlens/compareHeaps", {**sides, "filter": 'query:"SELECT nix"'})
     asked = {**sides, "type": "Session", "offset": 20, "limit": 10}
     new = server.request("memlens/compareHeapObjects", asked)
     assert (new["total"], len(new["rows"])) == (25, 5)

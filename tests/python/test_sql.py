@@ -254,6 +254,11 @@ def test_every_example_runs_and_every_column_is_described(
     of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES - OF_GRAPHS
     of_heap = OF_GRAPHS | {*HEAP_FUNCTIONS} if path == HEAP else set()
     assert described.keys() == (of_traces if path is None else OF_ALL | OF_PROFILES | of_heap)
+    # a file's own tables come before those that most files have
+    own = [name for name in described if name not in OF_ALL]
+    assert list(described)[: len(own)] == own
+    if path == HEAP:
+        assert list(described)[: len(of_heap)] == [name for name in described if name in of_heap]
     for name, table in described.items():
         answer = made.ask(f'SELECT * FROM "{name}"', limit=1)
         assert [column.name for column in answer.columns] == [column.name for column in table.columns]

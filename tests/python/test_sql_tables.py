@@ -17,7 +17,7 @@ from memlens.kernels.base import sqlite_trees as kernel
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
-from memlens.store.tables.database_file import Column, Inserts, Rows, Trees, connect
+from memlens.store.tables.database_file import Column, Inserts, Rows, Trees, add_computed, connect
 from memlens.store.tables.schema import FILE_NAMES, statements
 from memlens.views.sql.query import SqlSession
 
@@ -40,6 +40,7 @@ def contents(archive: Path) -> dict[str, list[tuple[Any, ...]]]:
     found: dict[str, list[tuple[Any, ...]]] = {}
     for name in FILE_NAMES.values():
         with closing(apsw.Connection(str(archive / name), flags=apsw.SQLITE_OPEN_READONLY)) as database:
+            add_computed(database, str, str)
             checked(database)
             names: list[Any] = database.execute(
                 "SELECT name FROM sqlite_schema WHERE type = 'table'"

@@ -37,6 +37,7 @@ const opened = (uri: string, devices: DeviceInfo[], more = {}): OtherSnapshot =>
     is: 'open',
     uri,
     name: 'b.pickle',
+    file: 'b.pickle',
     info: info(...devices),
     itself: false,
     older: false,
@@ -169,7 +170,7 @@ describe('a comparison of profiles', () => {
     const compare = new Compare(none, 'a.pb.gz', null, () => undefined, own as unknown as OwnProfile);
     compare.receive(
       {
-        ...{ is: 'open', uri: 'u', name: 'b', info: other, itself: false, orderedBy: 'modified' },
+        ...{ is: 'open', uri: 'u', name: 'b', file: 'b', info: other, itself: false, orderedBy: 'modified' },
         older: true,
       },
       0,

@@ -66,6 +66,7 @@ const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
 const TYPE: TypeRow = {
   ...{ number: 1, type: 'Σ.Δ', kind: 'κ', count: 1234, shallow_bytes: 40, retained_bytes: MIB + 1 },
   ...{ file: null, line: null, estimated_count: null, estimated_shallow_bytes: null },
+  ...{ unreachable_count: 0, unreachable_bytes: 0 },
   ...{ native_bytes: null, native_retained_bytes: null },
 };
 
@@ -854,11 +855,12 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
       { type: 'Σ', counts: [1, 2], shallow_bytes: [1, 2], retained_bytes: [MIB, 2 * MIB], grows: true },
     ],
   };
-  const context = contextWith({
+  const answers = {
     'memlens/compareHeaps': { before: side, after: side, matched: 'id', holders: [], paths: [] },
     'memlens/compareHeapTypes': { rows: [compared, { ...compared, type: 'Δ' }], total: 2 },
     'memlens/heapSeries': series,
-  });
+  };
+  const context = contextWith(answers, null, { ...INFO, kind: 'v8' });
   const compare = {
     ...{ ownName: 'α', unlike: null, settings: { otherFirst: true }, open: null },
     other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },
@@ -886,13 +888,19 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
   assert.match(host.querySelector('.grid-row')?.textContent ?? '', /Σ3▲ \+220/);
   pane.series.receive(
     (['α.δ', 'β.δ'] as const).map((name, at) => ({
-      ...{ is: at === 0 ? 'own' : 'open', uri: name, name, writtenMs: at, message: '' },
+      ...{ is: at === 0 ? 'own' : 'open', uri: name, name, file: name, writtenMs: at, message: '' },
     })),
   );
   await drawn();
   assertTranslated(host, 'series');
   assert.equal(host.querySelectorAll('.series-line circle').length, 2);
   assert.equal(host.querySelectorAll('.series-legend li').length, 1);
+  const allocated = (): HTMLSelectElement | null => host.querySelector('select.dropdown');
+  // the own dump is the earlier one
+  assert.deepEqual(
+    [...(allocated()?.options ?? [])].map(({ value }) => value),
+    ['', '-in:β.δ'],
+  );
   host.querySelector<HTMLElement>('.grid-row')?.click();
   await drawn();
   assert.ok(host.querySelector('.series-line.marked'));

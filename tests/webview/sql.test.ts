@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SqlColumn, SqlSchema } from '../../extension/shared/protocol.gen';
+import { filterOf, inOneLine, nameObjects } from '../../webview/src/sql/as-filter';
 import { complete } from '../../webview/src/sql/complete';
 import { numberIn, placeIn, rolesOf, shownCell, sortedRows, toCsv, toJson } from '../../webview/src/sql/rows';
 
@@ -135,5 +136,33 @@ describe('rows of an answer', () => {
     const text = toJson(columns('a', 'a', '__proto__'), [[1, 'x"</script>', null]]);
     assert.equal(text, '[\n  {"a": 1, "a_2": "x\\"</script>", "__proto__": null}\n]\n');
     assert.equal(JSON.stringify(JSON.parse(toJson(columns('a'), []))), '[]');
+  });
+});
+
+describe('a query as a filter', () => {
+  test('is one line, with nothing lost that has a meaning', () => {
+    const query = `-- what "holds" it
+      SELECT object, 'a -- b', "odd  name", [x y] /* not
+      this */ FROM objects
+      WHERE name = 'it''s
+two'   AND x = '\\' ; -- end`;
+    assert.equal(
+      inOneLine(query),
+      `SELECT object, 'a -- b', "odd  name", [x y] FROM objects WHERE name = ('it''s'||char(10)||'two') AND x = '\\'`,
+    );
+    assert.equal(
+      filterOf("SELECT object\nFROM objects\nWHERE name = 'a' OR \"type\" = '\\';"),
+      String.raw`query:"SELECT object FROM objects WHERE name = 'a' OR \"type\" = '\\'"`,
+    );
+    assert.equal(inOneLine('SELECT 1 /* without an end'), 'SELECT 1');
+  });
+
+  test('names objects by a column of that name, or by its only one', () => {
+    assert.ok(nameObjects(columns('type', 'Object')));
+    assert.ok(nameObjects(columns('target')));
+    assert.ok(!nameObjects(columns('source', 'target')));
+    assert.ok(!nameObjects(columns('object', 'OBJECT')));
+    assert.ok(!nameObjects([{ name: 'type', type: 'text' }]));
+    assert.ok(!nameObjects([]));
   });
 });

@@ -32,7 +32,10 @@ export interface Api {
 }
 
 /** Responses are handled here; the rest is for the view. */
-export type HostMessage = Exclude<ToWebviewMessage, { type: 'response' | 'packed' | 'requestProgress' }>;
+export type HostMessage = Exclude<
+  ToWebviewMessage,
+  { type: 'response' | 'packed' | 'requestProgress' | 'tellNextAct' }
+>;
 
 interface Waiting {
   readonly done: Signal<number | null>;
@@ -83,9 +86,13 @@ export function connect(): Api {
       if (request) request.done.value = message.fraction;
       return;
     }
+    if (message.type === 'tellNextAct') {
+      acts.next = () => post({ type: 'acted' });
+      return;
+    }
     if (message.type !== 'response') {
       if (message.type === 'goTo') acts.count = 0;
-      else if (isAct(message)) acts.count++;
+      else if (isAct(message)) acts.add();
       handler?.(message);
       if (message.type === 'command') commandArrived();
       return;

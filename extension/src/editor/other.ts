@@ -8,6 +8,11 @@ import type { Server } from '../server/client';
 import { problem, ProblemError, problemOf } from '../server/problem';
 import { ageOf, isOlder, modifiedMs } from './age';
 
+/** Whether two files are in one folder. */
+export function inFolderOf(one: vscode.Uri, other: vscode.Uri): boolean {
+  return one.scheme === other.scheme && path.dirname(one.fsPath) === path.dirname(other.fsPath);
+}
+
 /** The snapshot that a view is compared with: a second reference in the server, which is closed with the view. */
 export class OtherReference extends Disposable {
   #opening: vscode.CancellationTokenSource | undefined;
@@ -71,7 +76,8 @@ export class OtherReference extends Disposable {
         ageOf(uri.fsPath, modified, result.info),
         ageOf(this.main.fsPath, mainModified, this.mainInfo()),
       );
-      this.#set({ is: 'open', ...file, info: result.info, itself, ...order }, fresh);
+      const inFilters = inFolderOf(this.main, uri) ? file.name : uri.fsPath;
+      this.#set({ is: 'open', ...file, file: inFilters, info: result.info, itself, ...order }, fresh);
     } catch (error) {
       if (this.#opening === opening) this.#set({ is: 'failed', ...file, problem: problemOf(error) }, fresh);
     } finally {

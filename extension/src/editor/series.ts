@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type * as vscode from 'vscode';
+import * as vscode from 'vscode';
 import type { SeriesDump } from '../../shared/messages';
 import { Disposable } from '../base/disposable';
 import type { Logger } from '../base/logger';
 import type { Server } from '../server/client';
-import { OtherReference } from './other';
+import { inFolderOf, OtherReference } from './other';
 
 /** The heap dumps that a view shows over time beside its own: a reference in the server for each of them. */
 export class Series extends Disposable {
@@ -29,7 +29,8 @@ export class Series extends Disposable {
     const others = this.#others.flatMap(({ reference: { status }, writtenMs }): SeriesDump[] => {
       if (status === null) return [];
       const { is, uri, name } = status;
-      return [{ is, uri, name, writtenMs, message: status.is === 'failed' ? status.problem.message : '' }];
+      const message = status.is === 'failed' ? status.problem.message : '';
+      return [{ is, uri, name, file: this.#file(vscode.Uri.parse(uri)), writtenMs, message }];
     });
     return [...others, this.#own].sort((a, b) => a.writtenMs - b.writtenMs || (a.name < b.name ? -1 : 1));
   }
@@ -84,9 +85,16 @@ export class Series extends Disposable {
   get #own(): SeriesDump {
     const { main } = this;
     return {
-      ...{ is: 'own', uri: main.toString(), name: path.basename(main.fsPath), writtenMs: this.#ownMs },
-      message: '',
+      ...{ is: 'own', uri: main.toString(), name: path.basename(main.fsPath), file: this.#file(main) },
+      ...{ writtenMs: this.#ownMs, message: '' },
     };
+  }
+
+  #file(uri: vscode.Uri): string {
+    const areTogether = this.#others.every(({ reference: { status } }) =>
+      inFolderOf(this.main, status === null ? this.main : vscode.Uri.parse(status.uri)),
+    );
+    return areTogether ? path.basename(uri.fsPath) : uri.fsPath;
   }
 }
 

@@ -88,6 +88,7 @@ export class SnapshotView extends Disposable {
   readonly #moved = this.own(new vscode.EventEmitter<void>());
   /** The snapshot was opened, other commands do something, or there are other places to go back or forward to. */
   readonly onDidMove = this.#moved.event;
+  readonly #acted = this.own(new vscode.EventEmitter<void>());
   #pageReady = false;
   /** Messages to post once the page shows the snapshot. */
   #queued: ToWebviewMessage[] = [];
@@ -208,6 +209,12 @@ export class SnapshotView extends Disposable {
   send(message: ToWebviewMessage): void {
     if (this.#pageReady && this.#status.is === 'open') this.#post(message);
     else if (message.type !== 'command' || this.#commands.length > 0) this.#queued.push(message);
+  }
+
+  /** Calls back once the user does something more in the view. */
+  onNextAct(acted: () => void): vscode.Disposable {
+    this.send({ type: 'tellNextAct' });
+    return this.#acted.event(acted);
   }
 
   /** The model of the snapshot, while it is open. */
@@ -426,6 +433,9 @@ export class SnapshotView extends Disposable {
         case 'fleetState':
         case 'openRank':
           return; // of a fleet's editor
+        case 'acted':
+          this.#acted.fire();
+          return;
         case 'copyLink':
           await this.host.copyLink(this, this.#state);
           return;

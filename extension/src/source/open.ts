@@ -11,6 +11,8 @@ import { locate } from './locate';
 
 /** For how long after opening a file the focus is kept from going back to the view. */
 const FOCUS_MS = 250;
+/** For how long after the view has got the focus it is waited for what the user does there. */
+const ACT_MS = 100;
 /** The most buttons of a message. */
 const MOST_PLACES = 3;
 
@@ -165,19 +167,28 @@ async function showBeside(
 ): Promise<void> {
   let shownIn = column;
   let shown = false;
-  // A clicked webview may take the focus back after the click, but the focus should be in the text.
-  // It also gets it where the user has closed the text already, which then stays closed.
+  // A clicked webview may take the focus back after the click, but the focus should be in the text, unless the user
+  // goes on in the view. It also gets it where the user has closed the text already, which then stays closed.
+  let goesOn = false;
+  const acted = view.onNextAct(() => {
+    goesOn = true;
+  });
   const isOpen = () =>
     vscode.window.tabGroups.all.some(({ viewColumn, tabs }) => viewColumn === shownIn && tabs.length > 0);
+  const giveBack = async (): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, ACT_MS));
+    if (!goesOn && view.panel.active && isOpen()) await show(shownIn);
+  };
   const takenBack = view.panel.onDidChangeViewState(({ webviewPanel }) => {
     if (!webviewPanel.active || !shown || !isOpen()) return;
     takenBack.dispose();
-    void show(shownIn);
+    void giveBack();
   });
   shownIn = (await show(column)) ?? column;
   shown = true;
-  if (view.panel.active) await show(shownIn);
+  if (view.panel.active) await giveBack();
   setTimeout(() => void takenBack.dispose(), FOCUS_MS);
+  setTimeout(() => void acted.dispose(), FOCUS_MS + ACT_MS);
 }
 
 async function showAtLine(

@@ -4,10 +4,12 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
 from memlens.cli.parsers import LeftOut, Parser, Version
+from memlens.model.graph import Strength
 from memlens.store.tables.schema import PARTS
 from memlens.units import object_id, whole_number
 
@@ -15,10 +17,29 @@ AddCommand = Callable[[str, str], argparse.ArgumentParser]
 """Adds a command, given its name, which is also the name of its module here, and its description."""
 
 
+_OF_FILTERS = ("--filter", "--of")
+_SHORT_OPTIONS = ("-h", "-o")
+
+
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of a command line; ``command`` is the name of the command."""
-    options: argparse.Namespace = _parser(words[0] if words else "").parse_args(words)
+    options: argparse.Namespace = _parser(words[0] if words else "").parse_args(_with_filters(words))
     return options
+
+
+def _with_filters(words: Sequence[str]) -> list[str]:
+    """The words of a command line, filters that begin with a minus joined to their options.
+
+    argparse would take ``-unreachable`` after ``--filter`` for another option.
+    """
+    joined: list[str] = []
+    for word in words:
+        is_negated = word[:1] == "-" and word[1:2] not in ("", "-") and word not in _SHORT_OPTIONS
+        if is_negated and joined and joined[-1] in _OF_FILTERS:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
@@ -74,7 +95,7 @@ _PROFILE_VALUE = (
     "or as live, peak, total, count, temporary or leaked"
 )
 _DEVICE = "the device (default: the one that the view shows first)"
-_FILTER = "use only the allocations that match this filter, as in the view"
+_FILTER = "use only the allocations that match this filter, as in the view; a leading - negates a term"
 _TREE = (
     "for a heap dump: print the tree of its dominators (the default without stacks) or that of the shortest paths from "
     "roots"
@@ -153,7 +174,7 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
                         help="freed: first those of which keeping only one would free the most")  # fmt: skip
     images.add_argument(
         "--filter", default="", metavar="TEXT",
-        help="print only the images that match this filter, as in the view: 'held-by:Cache'",
+        help="print only the images that match this filter, as in the view: 'held-by:Cache', '-held-by:Cache'",
     )  # fmt: skip
     orders = ("retained", "shallow", "count", "type", "native", "native_retained")
     types.add_argument("--order", choices=orders, default="retained")
@@ -163,7 +184,8 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
                        help="only objects allocated before a recording had run that long")  # fmt: skip
     types.add_argument(
         "--filter", default="", metavar="TEXT",
-        help='count only the objects that match this filter, as in the view: \'finding:"Duplicate strings"\'',
+        help='count only the objects that match this filter, as in the view: \'finding:"Duplicate strings"\', '
+        "'-unreachable'",
     )  # fmt: skip
     threads.add_argument(
         "--filter", default="", metavar="TEXT",
@@ -197,8 +219,8 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     )  # fmt: skip
     paths.add_argument("--markdown", action="store_true", help="with --of: print Markdown")
     paths.add_argument(
-        "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
-        help="also follow references of this strength; may be repeated",
+        "--through", action="append", choices=get_args(Strength),
+        help="follow references of this strength besides strong ones; may be repeated (default: soft)",
     )  # fmt: skip
     paths.add_argument(
         "--without", action="append", metavar="HOLDER",

@@ -13,6 +13,7 @@ from memlens.cli.progress import reporter
 from memlens.errors import FileError, MemlensError, reason
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.models import LackingError
 from memlens.store.relabel import open_with
@@ -37,6 +38,9 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None) -> T:
     file: Path = options.file if path is None else path
     cache = cache_of(options)
+    for other in _named_in_filter(options, file):
+        if cache.find(other) is None:
+            _read(other, cache, is_named=True)
     try:
         archive = cache.find(file)
     except OSError as error:
@@ -51,15 +55,33 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
             return _answer(archive, options, question)
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
+    return _answer(_read(file, cache, is_named=path is not None), options, question)
+
+
+def _named_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
+    """The files that the filter names, as far as they exist: it says which don't."""
+    text = getattr(options, "filter", None) or ""
+    if "in:" not in text:
+        return []
+    # imported here, because few filters name files
+    from memlens.views.graph.filters import files_in
+    from memlens.views.graph.same_objects import file_named
+
+    named = [file_named(value, file.resolve()) for value in files_in(text)]
+    return [each for each in named if each.is_file()]
+
+
+def _read(file: Path, cache: Cache, *, is_named: bool) -> Path:
+    """Make the archive of a file; ``is_named``: errors name it."""
     report = reporter("auto")
     try:
         archive = ingest(file, cache, report, findings=False)
     except MemlensError as error:
-        if path is not None:
+        if is_named:
             error.message = phrase("{file}: {problem}", file=file, problem=error.message)
         raise
     report("done", 1.0)
-    return _answer(archive, options, question)
+    return archive
 
 
 def libraries_of(options: argparse.Namespace) -> Libraries:
@@ -71,7 +93,7 @@ def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snap
     with contextlib.closing(open_with(archive, libraries_of(options))) as snapshot:
         if snapshot.info.model == "graph" and getattr(options, "filter", None):
             # what such filters have besides takes a while to import
-            from memlens.views.findings.filtering import complete_filters
+            from memlens.views.filtering import complete_filters
 
             complete_filters()
         answer = snapshot.ask(question)

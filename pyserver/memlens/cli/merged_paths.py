@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.export.markdown import code
+from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
 from memlens.views.graph.merged_paths import PathBranch, PathBranchesAnswer, largest_branches
@@ -28,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     def question(snapshot: Snapshot) -> _Answer:
         left_out = tuple(parsed(snapshot, text) for text in options.without or ())
         most = options.top or _MOST_STEPS
-        return _Answer(*largest_branches(snapshot, options.of, None, most, options.through or (), left_out))
+        return _Answer(*largest_branches(snapshot, options.of, None, most, options.through or RETAINING, left_out))
 
     answer = ask(options, question)
     if options.json:

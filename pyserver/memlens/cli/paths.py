@@ -7,6 +7,7 @@ from memlens.cli.ask import ask
 from memlens.cli.object import chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
+from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
@@ -29,7 +30,8 @@ def run(options: argparse.Namespace) -> int:
     def question(snapshot: Snapshot) -> tuple[str, PathsAnswer]:
         left_out = tuple(parsed(snapshot, text) for text in without)
         number = chosen_number(snapshot, options)
-        return snapshot.info.kind, paths(snapshot, number, options.top or _MOST_PATHS, options.through or (), left_out)
+        through = options.through or RETAINING
+        return snapshot.info.kind, paths(snapshot, number, options.top or _MOST_PATHS, through, left_out)
 
     kind, answer = ask(options, question)
     if options.json:

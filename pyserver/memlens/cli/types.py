@@ -38,16 +38,21 @@ def run(options: argparse.Namespace) -> int:
         return 0
     has_native = any(row.native_bytes is not None for row in answer.types)
     native = f" {'native':>12}" if has_native else ""
-    say(f"{'retained':>12} {'shallow':>12}{native} {'count':>12}  type")
+    has_unreachable = any(row.unreachable_count for row in answer.types)
+    lost = f" {'unreachable':>12}" if has_unreachable else ""
+    say(f"{'retained':>12} {'shallow':>12}{native} {'count':>12}{lost}  type")
     for row in answer.types:
         about = place(row)
         if row.estimated_count is not None and row.estimated_shallow_bytes is not None:
             about += f", about {row.estimated_count:,} and {format_bytes(row.estimated_shallow_bytes)} in the program"
         native = f" {format_bytes(row.native_bytes):>12}" if row.native_bytes is not None else ""
+        lost = f" {row.unreachable_count:>12,}" if has_unreachable else ""
         say(
-            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12}{native} {row.count:>12,}  "
-            f"{row.type}{about}"
+            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12}{native} {row.count:>12,}"
+            f"{lost}  {row.type}{about}"
         )
+    if has_unreachable:
+        say("unreachable: how many of them no root reaches; --filter=-unreachable leaves them out")
     left = answer.total - len(answer.types)
     if left:
         say(f"and {counted(left, 'type')} more: use --top")

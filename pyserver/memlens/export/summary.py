@@ -8,14 +8,14 @@ from typing import assert_never
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store.models import LackingError, categories_of, timeline_of
+from memlens.store.models import LackingError, categories_of, graph_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_date, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
 from memlens.views.findings.compared import ComparedFinding, FindingsComparison
 from memlens.views.graph.bookmarks import HeapBookmark, heap_bookmark_name, heap_bookmarks
-from memlens.views.graph.types import types
+from memlens.views.graph.listing import heap_types
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, Group, groups
@@ -258,9 +258,16 @@ def _retained(one: HeapBookmark) -> str:
 
 
 def _types(snapshot: Snapshot) -> Table:
-    answer = types(snapshot, limit=MOST_ROWS)
-    whole = answer.shallow_bytes or 1
-    left = answer.total - len(answer.types)
+    # of what roots reach, as the shares in findings are
+    info = graph_of(snapshot.info)
+    answer = heap_types(snapshot, "-unreachable", "retained", None, "package", 0, MOST_ROWS, reverse=False)
+    whole = info.reachable_bytes or 1
+    left = answer.total - len(answer.rows)
+    notes = [f"{left:,} more types"] if left > 0 else []
+    if info.reachable_objects < info.objects:
+        lost = counted(info.objects - info.reachable_objects, "object")
+        size = format_bytes(info.shallow_bytes - info.reachable_bytes)
+        notes.append(f"shares are of the reachable heap; {size} in {lost} that no root reaches are left out")
     return Table(
         "By type: what its objects retain",
         ["Type", "Retained", "Share", "Shallow", "Objects"],
@@ -274,7 +281,7 @@ def _types(snapshot: Snapshot) -> Table:
                 row.retained_bytes / whole,
                 row.kind,
             )
-            for row in answer.types
+            for row in answer.rows
         ],
-        f"{left:,} more types" if left > 0 else "",
+        "; ".join(notes),
     )  # fmt: skip

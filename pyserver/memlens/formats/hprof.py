@@ -64,7 +64,7 @@ KINDS = (
     ReferenceKind("constant", "index"),
     ReferenceKind("local variable", "text"),
     ReferenceKind("weak referent", "text", "weak", retains=False),
-    ReferenceKind("soft referent", "text", "soft", retains=False),
+    ReferenceKind("soft referent", "text", "soft"),
     ReferenceKind("phantom referent", "text", "phantom", retains=False),
     ReferenceKind("finalizer referent", "text", "finalizer", retains=False),
     ReferenceKind("finalizer list", "text", "finalizer", retains=False),

@@ -29,6 +29,6 @@ class Interned:
         """Use the number of a text that was there before."""
         self._numbers[text] = number
 
-    def texts(self) -> Texts:
-        """All of them."""
-        return self._before.with_more(self._added) if self._added else self._before
+    def texts(self, *more: Texts) -> Texts:
+        """All of them, and ``more`` after the last, without their texts 0."""
+        return self._before.with_more(self._added, *more) if self._added or more else self._before

@@ -31,7 +31,7 @@ KINDS = (
     ReferenceKind("super class", "none"),
     ReferenceKind("class loader", "none"),
     ReferenceKind("weak referent", "text", "weak", retains=False),
-    ReferenceKind("soft referent", "text", "soft", retains=False),
+    ReferenceKind("soft referent", "text", "soft"),
     ReferenceKind("phantom referent", "text", "phantom", retains=False),
     ReferenceKind("finalizer referent", "text", "finalizer", retains=False),
 )

@@ -15,6 +15,7 @@ from memlens.formats.v8_places import Places, places_of
 from memlens.formats.v8_scopes import Unread, unread_variables
 from memlens.formats.v8_sections import NAMED_BY_INDEX
 from memlens.formats.v8_snapshot import Snapshot
+from memlens.formats.v8_texts import joined_texts
 from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.distinct import distinct
@@ -107,12 +108,18 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     objects.stack = places.stacks
     objects.flags = _flags(snapshot)
     snapshot.has_unknown_scopes |= unread is None and snapshot.scopes is not None
+    # last, as what went before reads the names in the file
+    joined, notices = joined_texts(snapshot, texts), _notices(snapshot, maps)
+    if joined is not None:
+        objects.name[joined.objects] = joined.numbers
+        notices += joined.notices()
+    all_texts = texts.texts() if joined is None else texts.texts(joined.texts)
     return Graph(
-        KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts.texts(),
+        KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, all_texts,
         type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
         frames=places.frames, tree=places.tree, allocated=places.allocated, places=places.places,
         samples=snapshot.samples, unread=unread_rows, facts=Facts(unreachable_attached=True),
-        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot, maps),
+        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=notices,
     )  # fmt: skip
 
 

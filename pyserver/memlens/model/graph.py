@@ -71,6 +71,10 @@ Strength = Literal["strong", "weak", "soft", "phantom", "finalizer", "ephemeron"
 """How strongly a reference holds its target. "weak" to "finalizer" are Java's; an "ephemeron" holds it only while
 another object, the key of a weak map, is alive."""
 
+RETAINING: tuple[Strength, ...] = ("soft",)
+"""Strengths of references that retain besides strong ones: what is softly reachable isn't garbage. A virtual machine
+clears soft references when memory runs short, as late as before it throws an OutOfMemoryError."""
+
 Naming = Literal["text", "index", "none"]
 """What ``References.name`` is for a kind: the number of a text, an index into an array (NONE if unknown), or
 nothing (0)."""

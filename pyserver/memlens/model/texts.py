@@ -64,10 +64,16 @@ class Texts(Struct):
             mark_equal(self.utf8, self.end, text.encode(), found)
         return found
 
-    def with_more(self, texts: Iterable[str]) -> "Texts":
-        """Return these texts and further ones, which are numbered after the last. Copies all bytes: call it once."""
-        more = Texts.of(["", *texts])
+    def with_more(self, texts: Iterable[str], *others: "Texts") -> "Texts":
+        """Return these texts and further ones, which are numbered after the last. Copies all bytes: call it once.
+
+        Of ``others`` each text 0 is left out.
+        """
+        every = (self, Texts.of(["", *texts]), *others)
+        before = np.cumsum([0, *(len(each.utf8) for each in every)]).astype(np.uint64)
         return Texts(
-            np.concatenate((self.utf8, more.utf8)),
-            np.concatenate((self.end, more.end[1:] + np.uint64(len(self.utf8)))),
+            np.concatenate([each.utf8 for each in every]),
+            np.concatenate(
+                (self.end[:1], *(each.end[1:] + begin for each, begin in zip(every, before, strict=False)))
+            ),
         )

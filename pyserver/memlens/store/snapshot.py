@@ -4,7 +4,7 @@ import bisect
 import contextlib
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, assert_never, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, assert_never, cast
 
 import apsw
 import numpy as np
@@ -45,6 +45,9 @@ from memlens.store.trace.columns import ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of
 from memlens.texts import phrase
 
+if TYPE_CHECKING:
+    from memlens.store.objects.queried import QueriedObjects
+
 T = TypeVar("T")
 C = TypeVar("C", bound=Columns)
 Column = npt.NDArray[Any]
@@ -76,6 +79,8 @@ class Snapshot(Uncounted):
         """Work to run after an answer, so that the next one is faster; see :meth:`work_in_background`."""
         self.work = Work()
         """The question that is being answered, if it takes long: another thread may stop it, or ask how far it is."""
+        self.queried: QueriedObjects | None = None
+        """Where the queries of filters are answered, if not by this snapshot itself."""
         self._kept = ResultCache(defer=self.background.append)
 
     @classmethod
@@ -96,6 +101,13 @@ class Snapshot(Uncounted):
         except BaseException:
             held.close()
             raise
+
+    def again(self) -> "Snapshot":
+        """Open the same archive once more, with the same kinds of frames. Raises :class:`ArchiveError`."""
+        opened = Snapshot.open(self.archive)
+        if self.relabelled:
+            opened.replace(self._files.replaced, self.relabelled)
+        return opened
 
     def close(self) -> None:
         """Release maps. The snapshot can't be used afterwards."""

@@ -33,5 +33,10 @@ export function messageOf(error: unknown): string {
 
 /** A text as the value of a filter's term: exactly it. */
 export function exactly(value: string): string {
-  return `"=${value.replace(/["\\]/g, '\\$&')}"`;
+  return quotedTerm('', `=${value}`, true);
+}
+
+/** A term of a filter, its value in quotes where it has blanks, commas or quotes, or `always`. */
+export function quotedTerm(field: string, value: string, always = false): string {
+  return always || /[\s",]/.test(value) ? `${field}"${value.replace(/["\\]/g, '\\$&')}"` : field + value;
 }

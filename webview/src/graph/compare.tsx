@@ -12,9 +12,10 @@ import { Notice, noticeOf, SearchBox, Sides } from '../compare/bar';
 import type { Compare } from '../compare/comparison';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
-import { Choices } from '../widgets/choice';
+import { Choices, Dropdown } from '../widgets/choice';
 import { debounce } from '../widgets/dom';
 import type { LazyAnswer } from '../widgets/lazy-rows';
+import { allocatedChoices, allocatedIn, withAllocated } from './allocated';
 import {
   compareCells,
   compareColumns,
@@ -48,6 +49,8 @@ export class ComparePane implements Pane {
   private search = '';
   /** Which comparison is shown or asked for. */
   private of = '';
+  /** Whether ids are stable between the dumps, as far as that is known; also while they are compared again. */
+  private haveIds = false;
   private readonly asking = new Latest();
   private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.show());
 
@@ -155,6 +158,30 @@ export class ComparePane implements Pane {
     );
   };
 
+  /** Chooses when the objects were allocated that all views are about, by the dumps that they are in. */
+  private readonly Allocated = (): VNode | null => {
+    const { context, compare, series } = this;
+    const isSeries = this.form.value === 'series';
+    if (context.info.kind !== 'v8' || !(isSeries || this.haveIds)) return null;
+    const { other } = compare;
+    const pair = other?.is === 'open' && !other.itself ? [other] : [];
+    const isAfter = compare.settings.otherFirst;
+    const [earlier, later] = isSeries ? series.around : [isAfter ? pair : [], isAfter ? [] : pair];
+    const choices = allocatedChoices(earlier, later);
+    if (choices.length === 1) return null;
+    return (
+      <Dropdown<string>
+        label={t('Which objects all views are about, by when they were allocated')}
+        options={choices.map(({ terms, text }) => ({ value: terms, text }))}
+        value={allocatedIn(context.filter, choices)?.terms ?? null}
+        change={(terms) => {
+          const chosen = choices.find((each) => each.terms === terms);
+          if (chosen) context.setFilter(withAllocated(context.filter, chosen));
+        }}
+      />
+    );
+  };
+
   readonly View = (room: PaneRoom): VNode => {
     const { form, version, series, tree, notice, findings } = this;
     const isSeries = form.value === 'series';
@@ -166,21 +193,24 @@ export class ComparePane implements Pane {
         {notice ? (
           <Notice {...notice} />
         ) : (
-          <p class="heap-note muted" role="status" data-version={version.value}>
-            {words ?? (isAsking ? t('Comparing…') : t('Not compared.'))}{' '}
-            {words === null && (
-              <button
-                type="button"
-                class="link"
-                onClick={() => {
-                  if (isAsking) this.cancel();
-                  else this.renew();
-                }}
-              >
-                {isAsking ? t('Cancel') : t('Try Again')}
-              </button>
-            )}
-          </p>
+          <div class="heap-compare-note">
+            <p class="heap-note muted" role="status" data-version={version.value}>
+              {words ?? (isAsking ? t('Comparing…') : t('Not compared.'))}{' '}
+              {words === null && (
+                <button
+                  type="button"
+                  class="link"
+                  onClick={() => {
+                    if (isAsking) this.cancel();
+                    else this.renew();
+                  }}
+                >
+                  {isAsking ? t('Cancel') : t('Try Again')}
+                </button>
+              )}
+            </p>
+            {!areFindings && <this.Allocated />}
+          </div>
         )}
         {isSeries && !notice && <series.Chart />}
         {/* rows of another form are none of this one */}
@@ -230,6 +260,7 @@ export class ComparePane implements Pane {
       context.api.request('memlens/compareHeaps', this.params),
       (answer) => {
         found.value = answer;
+        this.haveIds = answer.matched === 'id';
         this.show();
       },
       (error) => {

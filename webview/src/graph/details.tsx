@@ -12,7 +12,7 @@ import type {
   RetainedAnswer,
 } from '../../../extension/shared/protocol.gen';
 import { bytes, count, exactBytes, share } from '../base/format';
-import { said, t } from '../base/l10n';
+import { plural, said, t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import { useAsked } from './asked';
 import { totalTitle } from './columns';
@@ -254,6 +254,15 @@ export function TypeDetails({
           [t('Instances'), count(type.count), ''],
           [t('Retained'), bytes(type.retained_bytes), exactBytes(type.retained_bytes)],
           [t('Shallow'), bytes(type.shallow_bytes), exactBytes(type.shallow_bytes)],
+          ...(type.unreachable_count === 0
+            ? []
+            : ([
+                [
+                  t('Unreachable'),
+                  plural(type.unreachable_count, '{0} instance', '{0} instances'),
+                  exactBytes(type.unreachable_bytes),
+                ],
+              ] as const)),
           ...nativeFigures(type),
           [t('Kind'), type.kind, ''],
         ]}

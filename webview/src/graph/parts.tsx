@@ -128,6 +128,7 @@ function sqlPane(owner: GraphContext, compare: Compare, series: SeriesPart): Pan
       if (object < owner.info.objects) owner.select({ is: 'object', object });
       else none();
     },
+    setFilter: (filter) => owner.setFilter(filter),
   });
 }
 

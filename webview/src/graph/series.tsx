@@ -48,6 +48,16 @@ export class SeriesPart {
     return this.dumps.value.length;
   }
 
+  /** The open ones that were written before the view's own, and those after it, by short names. */
+  get around(): readonly [readonly SeriesDump[], readonly SeriesDump[]] {
+    const dumps = this.dumps.value;
+    const own = dumps.findIndex(({ is }) => is === 'own');
+    const names = withoutSameEnd(dumps.map(({ name }) => name));
+    const named = dumps.map((dump, at) => ({ ...dump, name: names[at] ?? dump.name }));
+    const open = (some: readonly SeriesDump[]) => some.filter(({ is }) => is === 'open');
+    return [open(named.slice(0, own)), open(named.slice(own + 1))];
+  }
+
   /** What the series comes to in a sentence; empty until it is known. */
   get words(): string {
     const found = this.answer.value;

@@ -18,6 +18,9 @@ const STRENGTHS: readonly GraphState['through'][number][] = [
   'ephemeron',
 ];
 
+/** What counts besides strong references in all figures. */
+const FOLLOWED: GraphState['through'] = ['soft'];
+
 /** What of a saved state is valid for this dump. */
 export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphState {
   const same = saved?.fileBytes === info.file_bytes ? saved : null;
@@ -29,7 +32,9 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     order: oneOf(saved?.order, orders, 'retained'),
     reverse: saved?.reverse === true,
     by: oneOf(saved?.by, GROUPS, 'type'),
-    through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
+    through: Array.isArray(saved?.through)
+      ? STRENGTHS.filter((each) => saved.through.includes(each))
+      : FOLLOWED,
     without: same && Array.isArray(same.without) ? same.without.filter((each) => isHolder(info, each)) : [],
     images: oneOf(saved?.images, IMAGE_ORDERS, 'bytes'),
     tree: oneOf(saved?.tree, TREES, 'dominators'),

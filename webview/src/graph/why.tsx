@@ -21,11 +21,11 @@ const MORE_PATHS = 20;
 type Strength = GraphState['through'][number];
 
 const STRENGTHS: readonly { readonly value: Strength; readonly text: string; readonly title: string }[] = [
-  { value: 'weak', text: t('Weak'), title: t('Also follow weak references') },
-  { value: 'soft', text: t('Soft'), title: t('Also follow soft references') },
-  { value: 'phantom', text: t('Phantom'), title: t('Also follow phantom references') },
-  { value: 'finalizer', text: t('Finalizer'), title: t('Also follow finalizer references') },
-  { value: 'ephemeron', text: t('Ephemeron'), title: t('Also follow ephemeron references') },
+  { value: 'weak', text: t('Weak'), title: t('Follow weak references') },
+  { value: 'soft', text: t('Soft'), title: t('Follow soft references') },
+  { value: 'phantom', text: t('Phantom'), title: t('Follow phantom references') },
+  { value: 'finalizer', text: t('Finalizer'), title: t('Follow finalizer references') },
+  { value: 'ephemeron', text: t('Ephemeron'), title: t('Follow ephemeron references') },
 ];
 
 /** What is explained: the latest object, type or group; that is all there is when the pane is shown. */

@@ -7,11 +7,11 @@ const BACK = 3;
 
 export class Acts {
   count = 0;
+  /** Called once, when the user does something next. */
+  next: (() => void) | null = null;
 
   constructor(go: (command: 'back' | 'forward') => void) {
-    const act = (): void => {
-      this.count++;
-    };
+    const act = (): void => this.add();
     const listen = <E extends keyof WindowEventMap>(type: E, run: (event: WindowEventMap[E]) => void): void =>
       window.addEventListener(type, run, { capture: true, passive: false });
     for (const type of ['change', 'input'] as const) listen(type, act);
@@ -30,5 +30,13 @@ export class Acts {
         event.preventDefault();
         if (type === 'mouseup') go(event.button === BACK ? 'back' : 'forward');
       });
+  }
+
+  /** The user has done something. */
+  add(): void {
+    this.count++;
+    const { next } = this;
+    this.next = null;
+    next?.();
   }
 }

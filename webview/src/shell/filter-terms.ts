@@ -1,6 +1,7 @@
 // What the filter box offers while a term is typed, and how values are written in a filter.
 
 import { t } from '../base/l10n';
+import { quotedTerm } from '../base/text';
 
 export interface Offer {
   /** What takes the place of the word that is being typed. */
@@ -49,6 +50,11 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'type:', help: t('the type: type:HashMap, type:"=java.lang.String"') },
   { text: 'extends:', help: t('a class and all below it: extends:AbstractMap, extends:"=app.Shape"') },
   { text: 'package:', help: t('its package or namespace: package:com.example') },
+  {
+    text: 'module:',
+    help: t('its assembly, module or class loader: module:WebappClassLoader, module:boot, module:none'),
+  },
+  { text: 'heap:', help: t('the heap that it is in, of Android: heap:app, heap:zygote') },
   { text: 'kind:', help: t('the kind of its type: kind:array, kind:closure') },
   { text: 'retained>', help: t('what it retains: retained>1MiB') },
   { text: 'shallow>', help: t('its own bytes: shallow>1KiB') },
@@ -69,18 +75,27 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'allocated-by:', help: t('a function or file of its allocation stack: allocated-by:cache.js:12') },
   { text: 'stack:', help: t('allocated by stacks of those numbers: stack:12,20-25') },
   { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },
+  {
+    text: 'in:',
+    help: t('another heap dump of V8 has it as well: in:2.heapsnapshot, -in:1.heapsnapshot for what is new'),
+  },
+  {
+    text: 'query:',
+    help: t('the rows of a query name it: query:"SELECT target FROM refs WHERE name = \'cart\'"'),
+  },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'until:', help: t('allocated before a recording had run that many seconds: until:4') },
   { text: 'id:', help: t('the file’s id or address: id:5143; 0x7f3a20000000 and @5143 alone mean the same') },
   { text: 'is:root', help: t('a root') },
   { text: 'is:unreachable', help: t('unreachable') },
+  { text: 'is:softly-reachable', help: t('reached by soft references only (Java)') },
   { text: '-', help: t('before a term: excludes what matches it') },
 ];
 
 /** The findings of a heap dump, by their titles. */
 export function findingTerms(titles: readonly string[]): readonly Offer[] {
   return [...new Set(titles)].map((title) => ({
-    text: `finding:${/[\s",]/.test(title) ? `"${title.replace(/["\\]/g, '\\$&')}"` : title}`,
+    text: quotedTerm('finding:', title),
     help: t('a finding'),
   }));
 }

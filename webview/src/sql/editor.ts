@@ -33,6 +33,8 @@ export interface EditorActions {
   /** Alt with an arrow: to the query before or after in the history. */
   readonly past: (step: -1 | 1) => void;
   readonly giveUp: () => void;
+  /** Filters the views by what the query names. */
+  readonly filter: () => void;
 }
 
 export class Editor {
@@ -50,6 +52,7 @@ export class Editor {
     const keys = keymap.of(
       [
         { key: 'Mod-Enter', run: does(actions.run) },
+        { key: 'Mod-Shift-Enter', run: does(actions.filter) },
         {
           key: 'Alt-ArrowUp',
           run: does(() => actions.past(-1)),

@@ -164,6 +164,7 @@ function ResultBar({ queries }: { readonly queries: Queries }): VNode {
   const { text, error } = queries.status.value;
   const result = queries.result.value;
   const nothing = !result || result.columns.length === 0;
+  const { mayFilter } = queries;
   const failed = error && running === null;
   return (
     <div class="sql-bar">
@@ -177,6 +178,20 @@ function ResultBar({ queries }: { readonly queries: Queries }): VNode {
         hidden={result?.complete ?? true}
         press={queries.fetchMore}
       />
+      {mayFilter !== null && (
+        <Button
+          text={t('Filter')}
+          title={
+            mayFilter || nothing
+              ? t(
+                  'Filter by these objects: all views show only what the rows of this query name (Ctrl+Shift+Enter)',
+                )
+              : t('To filter by these rows, name a column “object”, as in SELECT source AS object FROM refs')
+          }
+          disabled={!mayFilter}
+          press={() => result && queries.filterBy(result.query)}
+        />
+      )}
       <Button
         text="CSV"
         title={t('Save all rows as comma-separated values')}

@@ -10,6 +10,7 @@ import { messageOf, shorten } from '../base/text';
 import { time } from '../base/format';
 import type { Compare } from '../compare/comparison';
 import type { ViewContext } from '../shell/context';
+import { filterOf, MOST_CHARACTERS, nameObjects } from './as-filter';
 import { Editor } from './editor';
 import { Grid, type GridSort } from './grid';
 import { numberIn, placeIn, sortedRows, toCsv, toJson, type Roles, type Row } from './rows';
@@ -27,6 +28,8 @@ export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame
   lightStacks(stacks: ReadonlySet<number>): void;
   /** Shows an object of a heap dump. */
   showObject?(object: number): void;
+  /** Filters all views of a heap dump. */
+  setFilter?(filter: string): void;
   /** What queries may be compared with. */
   readonly compare: Pick<Compare, 'other' | 'settings'>;
   /** How many dumps are open of the series that the view shows over time. */
@@ -73,7 +76,8 @@ export class Queries {
     const saved = context.api.saved()?.kept?.sql;
     this.history.value = saved?.history ?? [];
     const { run, keep: changed, goBack: past, cancel: giveUp } = this;
-    this.editor = new Editor(saved?.query ?? '', { run, changed, past, giveUp });
+    const filter = (): void => this.filterBy(this.editor.value);
+    this.editor = new Editor(saved?.query ?? '', { run, changed, past, giveUp, filter });
     // A quick answer needs no clock.
     this.stopClock = effect(() => {
       this.running.value = null;
@@ -148,6 +152,26 @@ export class Queries {
     this.latest.cancel();
     this.status.value = { text: t('Cancelled'), error: false };
     this.context.say(t('Query cancelled'));
+  };
+
+  /** Whether the rows that are shown may be the filter of all views; null where no rows can be. */
+  get mayFilter(): boolean | null {
+    if (!this.context.setFilter) return null;
+    const result = this.result.value;
+    return result !== null && this.asked.value === 'own' && nameObjects(result.columns);
+  }
+
+  /** Shows only the objects that a query's rows name, in all views. */
+  readonly filterBy = (query: string): void => {
+    if (!this.context.setFilter || query.trim() === '') return;
+    const filter = filterOf(query);
+    if (filter.length > MOST_CHARACTERS) {
+      const text = t(
+        'The query is too long for a filter, which has at most {0} characters.',
+        count(MOST_CHARACTERS),
+      );
+      this.status.value = { text, error: true };
+    } else this.context.setFilter(filter);
   };
 
   readonly fetchMore = (): void => {

@@ -36,8 +36,8 @@ from memlens.server.protocol.heap import (
 from memlens.server.wire import Questions
 from memlens.store import bookmarks as kept
 from memlens.store.snapshot import Snapshot
+from memlens.views.filtering import complete_filters
 from memlens.views.findings.component import ComponentAnswer, component_findings
-from memlens.views.findings.filtering import complete_filters
 from memlens.views.flame import graph as flame
 from memlens.views.graph import (
     cuts,

@@ -38,6 +38,7 @@ from memlens.views.compare.heaps import (
 from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.findings.compared import FindingsComparison, compared, lacking
 from memlens.views.findings.table import compared_with
+from memlens.views.graph import filters
 from memlens.views.graph.listing import ObjectsAnswer
 
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class HeapComparisons:
         only = pair.only_after if params.other_first else pair.only_before
         mine = self._registry.get(params.snapshot)
         return await mine.ask(
-            lambda snapshot: only_here(snapshot, only, params.type, params.offset, params.limit)
+            lambda snapshot: only_here(snapshot, pair, only, params.type, params.offset, params.limit)
         )
 
     async def findings(self, params: CompareHeapFindingsParams) -> FindingsComparison:
@@ -111,6 +112,11 @@ class HeapComparisons:
         first, second = (other, mine) if params.other_first else (mine, other)
 
         async def make() -> HeapPair:
+            if params.filter.strip():
+                # one at a time: the query of a filter would hold up both threads
+                for each in (first, second):
+                    check_dump(each)
+                    await each.ask(lambda snapshot: filters.chosen(snapshot, params.filter))
             async with self._alone:
                 return await ask_both(
                     first, second, lambda before, after: pair_of(before, after, params.filter)

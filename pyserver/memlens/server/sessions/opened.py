@@ -12,7 +12,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
-from memlens.errors import FileError
+from memlens.errors import BadRequestError, FileError
 from memlens.model.attribution import Attribution
 from memlens.result_cache import ResultCache
 from memlens.server.sessions.aside import Aside
@@ -22,6 +22,7 @@ from memlens.server.sessions.sql import SqlQueries
 from memlens.store.files.verify import StoppedError
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.models import heap_dump_of
+from memlens.store.objects.queried import MOST_QUERIES, UnaskedError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.ahead import artefacts_of
@@ -113,7 +114,14 @@ class OpenSnapshot:
         self._source = snapshot.manifest.source
         self._snapshot = snapshot
         self._thread = thread
-        self._aside = Aside(open_again)
+        snapshot.queried = sql.queried
+
+        def open_aside() -> Snapshot:
+            opened = open_again()
+            opened.queried = sql.queried
+            return opened
+
+        self._aside = Aside(open_aside)
         self._on_damaged = on_damaged
         self._asked = 0
         self._answered_s = time.monotonic()
@@ -131,6 +139,11 @@ class OpenSnapshot:
     def title(self) -> str:
         """The file's name."""
         return Path(self.path).name
+
+    @property
+    def file(self) -> Path:
+        """The file itself, where its path is a link."""
+        return Path(self._source.path)
 
     async def ask(self, question: Callable[[Snapshot], T]) -> T:
         """Answer ``question`` in the snapshot's thread. Raises DamagedError and NotOpenError.
@@ -155,6 +168,18 @@ class OpenSnapshot:
         return await self._answered(lambda: self._aside.ask(question))
 
     async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
+        """The answer to a question, which is asked again when the queries that its filter has are answered."""
+        for _ in range(MOST_QUERIES):
+            try:
+                return await self._checked(asked)
+            except UnaskedError as error:
+                if error.queried is not self.sql.queried:
+                    raise
+                query = error.query
+            await self.sql.choose(query)
+        raise BadRequestError(phrase("A filter can have at most {most} queries", most=MOST_QUERIES - 1))
+
+    async def _checked(self, asked: Callable[[], Awaitable[T]]) -> T:
         try:
             return await asked()
         except RuntimeError as error:

@@ -10,24 +10,33 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from memlens import limits
 from memlens.server.sessions.children import ProgressListener
 from memlens.server.sessions.shared import Shared, all_done, given_up_ended
 from memlens.store.manifest import ArchiveError, Origin
+from memlens.store.objects.queried import QueriedObjects
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import TABLES, are_filled, remove
 from memlens.store.tables.schema import Part
 from memlens.texts import phrase
+from memlens.views.sql.filtering import wrong_query
 from memlens.views.sql.pages import SqlAnswer
 from memlens.views.sql.query import SqlError, SqlSession, SqlSort
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 MOST_SESSIONS = 4
 """The most queries that run at once, over all views of the snapshot; further ones wait."""
 
 Fill = Callable[[Part, ProgressListener], Awaitable[None]]
+
+
+_FILTER_SECONDS = 60.0
+"""The query of a filter is ended after so long: nobody sees that it runs."""
 
 
 class _Asked:
@@ -64,6 +73,9 @@ class SqlQueries:
         self._threads: ThreadPoolExecutor | None = None
         self._idle: list[SqlSession] = []
         self._asked: set[_Asked] = set()
+        self._choosing: dict[str, Shared] = {}
+        self.queried = QueriedObjects()
+        """What :meth:`choose` found out."""
         self._closed = False
 
     @property
@@ -102,6 +114,42 @@ class SqlQueries:
 
         Raises SqlError and IngestError.
         """
+        return await self._answer(
+            query, offset, sort, most_s, lambda session, stop: session.ask(query, offset, limit, sort, stop)
+        )
+
+    async def choose(self, query: str) -> None:
+        """Find out which objects the query of a filter names. Raises BadRequestError and IngestError.
+
+        All questions that need the same query wait for one, which ends when the last of them is cancelled.
+        """
+
+        async def work(_: ProgressListener) -> None:
+            chosen = await self._answer(
+                query, 0, None, _FILTER_SECONDS, lambda session, stop: session.objects(query, stop)
+            )
+            self.queried.put(query, chosen)
+
+        await given_up_ended(self._choosing.values())
+        if query not in self._choosing:
+            if self.queried.find(query) is not None:
+                return
+            shared = self._choosing[query] = Shared(work)
+            shared.task.add_done_callback(lambda _: self._choosing.pop(query, None))
+        try:
+            await all_done([self._choosing[query]], SqlError(phrase("The snapshot has been closed")))
+        except SqlError as error:
+            raise wrong_query(error) from error
+
+    async def _answer(
+        self,
+        query: str,
+        offset: int,
+        sort: SqlSort | None,
+        most_s: float | None,
+        asks: Callable[[SqlSession, threading.Event], T],
+    ) -> T:
+        """What a session answers in a thread, when the tables that the query reads are there."""
         parts = self._parts
         if not self.filled:
             try:
@@ -120,10 +168,10 @@ class SqlQueries:
             )
         asked = _Asked(self._take(query, offset, sort))
 
-        def work() -> SqlAnswer:
+        def work() -> T:
             if asked.session is None:
                 asked.session = SqlSession(self._open_again())
-            return asked.session.ask(query, offset, limit, sort, asked.stop)
+            return asks(asked.session, asked.stop)
 
         self._asked.add(asked)
         in_thread = self._threads.submit(work)
@@ -174,6 +222,7 @@ class SqlQueries:
         while self._idle:
             await asyncio.to_thread(self._idle.pop().close)
         await asyncio.to_thread(self._close_names)
+        self.queried.clear()
 
     async def forget(self) -> None:
         """Close tables that were removed because they were damaged; the next query makes them again."""

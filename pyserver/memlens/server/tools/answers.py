@@ -35,9 +35,9 @@ from memlens.store.models import graph_of, heap_dump_of, profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
+from memlens.views.filtering import complete_filters
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.compared import ComparedFinding
-from memlens.views.findings.filtering import complete_filters
 from memlens.views.graph.merged_paths import largest_branches
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths as paths_to

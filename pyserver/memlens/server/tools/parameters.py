@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from memlens.model.attribution import Attribution
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.views.compare.rows import CompareBy
 from memlens.views.graph.listing import GroupedBy
 from memlens.views.selection.profile_sets import At
@@ -31,7 +31,9 @@ Filter = Annotated[
         description="Terms as in Memlens's filter, all of which must match. Traces and profiles: line:train.py:46, "
         "function:forward, file:model.py, by:=train.py:46, size>1MiB, category:gradient. Heap dumps: type:Session, "
         "extends:AbstractMap, name:onTick, retained>1MiB, shallow>1KiB, field:cache, held-by:Map, distance<5, "
-        'unreachable, is:detached, finding:"Duplicate strings". A leading - negates a term.',
+        'unreachable, is:detached, finding:"Duplicate strings", query:"SELECT object FROM objects WHERE …"; of V8 '
+        "in:FILE, what another dump of the process has as well: -in:1.heapsnapshot in:2.heapsnapshot is what was "
+        "allocated between these two. A leading - negates a term.",
     ),
 ]
 ValueName = Annotated[
@@ -219,9 +221,9 @@ class PathsArguments(Asked, frozen=True, kw_only=True):
         list[Strength],
         Meta(
             max_length=6,
-            description="Also follow references that don't keep their target alive by themselves.",
+            description="Follow references of these strengths besides strong ones; soft ones if left out.",
         ),
-    ] = []
+    ] = field(default_factory=lambda: list[Strength](RETAINING))
     values: Values = False
     limit: Annotated[
         int,

@@ -22,6 +22,8 @@ from memlens.server.tools.reading import written
 from memlens.server.tools.table import TOOLS
 from memlens.store.models import LackingError
 from memlens.texts import as_text, phrase
+from memlens.views.graph.filters import files_in
+from memlens.views.graph.same_objects import file_named
 
 logger = logging.getLogger(__name__)
 
@@ -88,11 +90,26 @@ class Session:
                 stack.push_async_callback(self._put_back, found, view)
                 return found
 
+            async def named_in_filters(own: OpenSnapshot, asked: Any) -> None:
+                # its own file says what they are relative to
+                texts = (
+                    [getattr(asked, name, "") for name in ("filter", "of")]
+                    if own.info.model == "graph"
+                    else []
+                )
+                for text in texts:
+                    for value in files_in(text):
+                        await opened(str(file_named(value, own.file)))
+
             if isinstance(asked, CompareArguments):
                 before = await opened(asked.before)
                 after = await opened(_named(given(asked.after), "after"))
+                for each in (before, after):
+                    await named_in_filters(each, asked)
                 return await self._compare(before, after, asked)
-            return await _OF_A_FILE[name](await opened(_named(given(asked.path), "path")), asked)
+            own = await opened(_named(given(asked.path), "path"))
+            await named_in_filters(own, asked)
+            return await _OF_A_FILE[name](own, asked)
 
     async def _put_back(self, opened: OpenSnapshot, view: str) -> None:
         """Close a file after a call, or keep it open in place of the one that wasn't asked about for longest."""

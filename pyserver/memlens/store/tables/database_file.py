@@ -5,7 +5,7 @@ empty, and finds their rows when it opens the file again. :class:`Inserts` inser
 texts that a page can't hold. Both count what SQLite's planner should know of the indexes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
@@ -65,7 +65,18 @@ def connect(path: Path) -> apsw.Connection:
     )  # fmt: skip
     for name, value in settings:
         database.pragma(name, value)
+    add_computed(database, lambda _: None, lambda _: None)
     return database
+
+
+def add_computed(
+    database: apsw.Connection, package: Callable[..., str | None], module: Callable[..., str | None]
+) -> None:
+    """Give a connection what computes columns of ``objects`` that would be the same texts in most rows."""
+    for name, function in (("package_of_type", package), ("module_of_type", module)):
+        database.create_scalar_function(
+            name, function, 1, deterministic=True, flags=apsw.SQLITE_INNOCUOUS
+        )  # fmt: skip
 
 
 def insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.base.sqlite_trees import Texts
+from memlens.kernels.graph.shortest import sum_below
 from memlens.model.frames import INFERRED
 from memlens.model.graph import NONE
+from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.hierarchy import hierarchy_of
+from memlens.store.models import graph_of
 from memlens.store.objects.moments import UNKNOWN, allocated_us
 from memlens.store.objects.places import class_frames, place_frames
 from memlens.store.snapshot import Snapshot
@@ -33,7 +36,9 @@ def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
         return [kind.name for kind in snapshot.graph_names.reference_kinds]
     if part != "objects":
         return []
-    return snapshot.strings.texts(np.concatenate((snapshot.types.name, np.unique(snapshot.frames.file))))
+    types, strings = snapshot.types, snapshot.strings
+    texts = strings.texts(np.concatenate((types.name, np.unique(snapshot.frames.file))))
+    return [*texts, *snapshot.graph_names.spaces]
 
 
 def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -44,20 +49,21 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     natives = (
         none if column is None else column.tolist() for column in (types.native, types.native_retained)
     )
-    modules = none if types.module is None else [text or None for text in strings.texts(types.module)]
+    packages, modules = packages_and_modules(snapshot)
     classes = (
         none if types.object is None else [None if item == NONE else item for item in types.object.tolist()]
     )
     hierarchy = hierarchy_of(snapshot)
     above = [None if item is None else hierarchy.nearest(item) for item in classes]
     columns = (
-        types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist(), *natives, modules, classes, above,
+        types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist(), *natives, packages, modules,
+        classes, above,
     )  # fmt: skip
     insert(
         database, "types",
         (
-            (name, names.type_kinds[kind], *figures)
-            for name, kind, *figures in zip(strings.texts(types.name), *columns, strict=True)
+            (number, name, names.type_kinds[kind], *figures)
+            for number, (name, kind, *figures) in enumerate(zip(strings.texts(types.name), *columns, strict=True))
         ),
     )  # fmt: skip
     roots = snapshot.objects.roots
@@ -70,6 +76,26 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
             for item, kind, detail, frame in roots.tolist()
         ),
     )  # fmt: skip
+
+
+def packages_and_modules(snapshot: Snapshot) -> tuple[list[str | None], list[str | None]]:
+    """The package and the module of each type, None for none."""
+    types, strings = snapshot.types, snapshot.strings
+    kind = graph_of(snapshot.info).kind
+    packages = [package_of(name, kind) or None for name in strings.texts(types.name)]
+    if types.module is None:
+        return packages, [None] * len(packages)
+    return packages, [text or None for text in strings.texts(types.module)]
+
+
+def _retained_counts(snapshot: Snapshot) -> npt.NDArray[np.uint64]:
+    """How many objects each dominates, itself included."""
+    objects = snapshot.objects
+    # what dominates an object is in a node of the compact tree above its own, and that has a lower number
+    order = np.argsort(objects.group, kind="stable").astype(np.uint32)
+    counts = np.ones(len(order), np.uint64)
+    sum_below(order, objects.dominator, counts, counts)
+    return counts
 
 
 def fill_threads(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -132,6 +158,7 @@ def _dominator_rows(order: npt.NDArray[np.uint32], above: Column) -> Iterator[Ro
 def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     objects, names = snapshot.objects, _Names(snapshot)
     types = Texts(snapshot.strings.texts(snapshot.types.name))
+    counts, heaps, space = _retained_counts(snapshot), Texts(snapshot.graph_names.spaces), objects.space
     frames, lines = snapshot.frames, np.append(snapshot.frames.line, 0).astype(np.int64)
     # a file that is inferred from a class's name is known without a line
     unknown = np.append(frames.source == INFERRED, True)
@@ -149,12 +176,15 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
         frame = np.where(
             (frame < len(frames)) & (lines[np.minimum(frame, len(frames))] > 0), frame, len(frames)
         )
+        of_types = objects.type[part].astype(np.int64)
         columns: dict[str, TreeColumn] = {
             "id": number_column(objects.id[part].view(np.int64)),
-            "type": (objects.type[part].astype(np.int64), None, types),
+            "type_id": number_column(of_types),
+            "type": (of_types, None, types),
             "name": names.column(objects.name[part]),
             "shallow_bytes": number_column(objects.shallow[part].view(np.int64)),
             "retained_bytes": number_column(objects.retained[part].view(np.int64)),
+            "retained_count": number_column(counts[part].view(np.int64)),
             "dominator": number_column(dominator, dominator == NEVER),
             "distance": number_column(distance, distance == NEVER),
             "file": (file_of[frame].astype(np.int64), None, files),
@@ -163,6 +193,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
             "allocated_us": number_column(moment, moment == UNKNOWN),
             "native_bytes": _native_column(snapshot, "native", part),
             "native_retained_bytes": _native_column(snapshot, "retained", part),
+            "heap": None if space is None else (space[part].astype(np.int64), None, heaps),
         }
         yield Rows(part.stop - part.start, columns, part.start)
 

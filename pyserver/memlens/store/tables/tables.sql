@@ -197,15 +197,17 @@ CREATE TABLE labels (
     unit TEXT                       -- of a number; NULL without one
 );
 
--- The types of a heap dump's objects; empty for other models, as the next seven are.
+-- The types of a heap dump's objects.
 CREATE TABLE types (
-    type TEXT NOT NULL,             -- the type's name
+    type_id INTEGER PRIMARY KEY,    -- number of the type, as in objects: several types may have one name
+    type TEXT NOT NULL,             -- the type's name, without its module
     kind TEXT NOT NULL,             -- what it is to the runtime: class, closure, string
     count INTEGER NOT NULL,         -- how many objects are of it
     shallow_bytes INTEGER NOT NULL, -- their own bytes
     retained_bytes INTEGER NOT NULL,        -- what they retain, each byte counted once
     native_bytes INTEGER,           -- memory outside of the heap that they own; NULL if the dump says so of no object
     native_retained_bytes INTEGER,  -- what they retain of that, each byte counted once; NULL likewise
+    package TEXT,                   -- its package or namespace; NULL for none
     module TEXT,                    -- its assembly, module or class loader, as far as it has one; NULL for none
     class INTEGER,                  -- the object that is the class; NULL if there is none
     superclass INTEGER              -- the object that is the class which that extends; NULL if none or not known
@@ -215,10 +217,12 @@ CREATE TABLE types (
 CREATE TABLE objects (
     object INTEGER PRIMARY KEY,     -- number of the object in the file
     id INTEGER NOT NULL,            -- the file's own id or the address, as a signed integer
+    type_id INTEGER NOT NULL,       -- number of its type in types
     type TEXT NOT NULL,             -- its type's name
     name TEXT NOT NULL,             -- its own name or a string's text, cut after 256 bytes; whole in strings
     shallow_bytes INTEGER NOT NULL, -- its own bytes
     retained_bytes INTEGER NOT NULL,        -- what would be freed with it
+    retained_count INTEGER NOT NULL,        -- how many objects would be freed with it, itself included
     dominator INTEGER,              -- the object that all paths to it pass through last; NULL where there is none
     distance INTEGER,               -- the least number of references from a root; NULL where no root reaches it
     file TEXT,                      -- where it is defined, else allocated, else its class defined; NULL if not known
@@ -226,7 +230,10 @@ CREATE TABLE objects (
     name_string INTEGER NOT NULL,   -- the string that its name is, 0 for none
     allocated_us INTEGER,           -- until when it was allocated, since a recording began; NULL if not known
     native_bytes INTEGER,           -- memory outside of the heap that it owns; NULL if the dump says so of no object
-    native_retained_bytes INTEGER   -- what of such memory would be freed with it; NULL likewise
+    native_retained_bytes INTEGER,  -- what of such memory would be freed with it; NULL likewise
+    heap TEXT,                      -- the heap that it is in, as app or zygote of Android; NULL if not known
+    package TEXT AS (package_of_type(type_id)) VIRTUAL,  -- its type's package or namespace; NULL for none
+    module TEXT AS (module_of_type(type_id)) VIRTUAL  -- its type's assembly, module or class loader; NULL for none
 );
 
 -- References between a heap dump's objects, in the order of their sources.

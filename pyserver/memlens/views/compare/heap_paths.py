@@ -1,6 +1,10 @@
 """Where two heap dumps differ in the dominator tree grouped by type."""
 
+from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
+from itertools import islice
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -37,41 +41,50 @@ class GrownPath(Struct, frozen=True):
     after_native_retained_bytes: int | None
 
 
+_Child: TypeAlias = tuple[str, int]
+"""The name of a child's type, and its place among its siblings of that name: the one that retains most first."""
+
+
 class _Tree:
     """A dump's dominator tree grouped by type, for traversal."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, names: Mapping[str, str]) -> None:
         self.stored = grouped_tree(snapshot, DOMINATORS)
         self._snapshot = snapshot
+        self._names = names
 
     @cached_property
     def _native(self) -> Numbers:
         return self.stored.summed_totals(native_of_nodes(self._snapshot)[1])
 
-    def children(self, node: int | None, least: int) -> dict[str, int]:
-        """A node's children that retain at least ``least`` bytes, by type."""
-        found: dict[str, int] = {}
+    def children(self, node: int | None, least: int) -> dict[_Child, int]:
+        """A node's children that retain at least ``least`` bytes."""
+        found: dict[_Child, int] = {}
         if node is None:
             return found
-        stored = self.stored
+        stored, alike = self.stored, Counter[str]()
         for child in range(int(stored.first[node]), int(stored.last[node])):
             if int(stored.total[child]) >= least:
-                found.setdefault(self.name(child).text, child)
+                name = self.name(child).text
+                found[name, alike[name]] = child
+                alike[name] += 1
             elif node != 0:
                 # children are sorted by retained size, except for the node of unreachable objects
                 break
         return found
 
-    def named(self, node: int, name: str, known: dict[str, int]) -> int | None:
-        """The child of a type, whatever it retains."""
-        if name in known:
-            return known[name]
-        first, last = int(self.stored.first[node]), int(self.stored.last[node])
-        return next((child for child in range(first, last) if self.name(child).text == name), None)
+    def named(self, node: int, wanted: _Child, known: dict[_Child, int]) -> int | None:
+        """A child, whatever it retains."""
+        if wanted in known:
+            return known[wanted]
+        name, place = wanted
+        children = range(int(self.stored.first[node]), int(self.stored.last[node]))
+        return next(islice((each for each in children if self.name(each).text == name), place, None), None)
 
     def name(self, node: int) -> Text:
-        """What a node is called."""
-        return self.stored.name(node)
+        """What a node is called in both dumps."""
+        name = self.stored.name(node)
+        return Text(self._names[name.text]) if name.text in self._names else name
 
     def figures(self, node: int | None) -> tuple[int, int]:
         """The number of a node's objects, and what they retain."""
@@ -82,9 +95,13 @@ class _Tree:
         return 0 if node is None else int(self._native[node])
 
 
-def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
-    """The nodes where growth branches: no child has 70% of the node's growth."""
-    first, second = _Tree(before), _Tree(after)
+def grown_paths(before: Snapshot, after: Snapshot, names: Mapping[str, str]) -> list[GrownPath]:
+    """The nodes where growth branches: no child has 70% of the node's growth.
+
+    Siblings of types of one name are paired by what they retain. ``names`` are those that both dumps have in common for
+    types of other names (:func:`memlens.views.naming.stable_names.common_names`).
+    """
+    first, second = _Tree(before, names), _Tree(after, names)
     whole = max(graph_of(before.info).shallow_bytes, graph_of(after.info).shallow_bytes)
     least = max(1, int(LEAST_SHARE * whole))
     knows_native = has_native(before) or has_native(after)
@@ -94,8 +111,8 @@ def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
         old, node, path = waiting.pop()
         known = first.children(old, least)
         grown: list[tuple[int, int | None, int]] = []
-        for name, child in second.children(node, least).items():
-            earlier = None if old is None else first.named(old, name, known)
+        for wanted, child in second.children(node, least).items():
+            earlier = None if old is None else first.named(old, wanted, known)
             growth = second.figures(child)[1] - first.figures(earlier)[1]
             if growth >= least:
                 grown.append((growth, earlier, child))

@@ -5,7 +5,8 @@ addresses change when the garbage collector moves objects, so only types and the
 compared.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +26,9 @@ from memlens.views.graph.groupings import DOMINATORS, grouped_tree
 from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
 from memlens.views.graph.native import has_native
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
+from memlens.views.graph.same_objects import same_objects
 from memlens.views.graph.types import group_roots, instances_of
+from memlens.views.naming.stable_names import common_names
 
 HeapMatch = Literal["id", "type"]
 Mask = npt.NDArray[np.bool_]
@@ -34,9 +37,6 @@ ComparedOrder = Literal["retained", "shallow", "count", "new", "gone", "name", "
 _Figures = tuple[int, int, int, int]
 """How many objects of a type there are, their shallow bytes, and what they retain in the heap and outside of it."""
 _NONE: _Figures = (0, 0, 0, 0)
-
-SAME_SHARE = 0.9
-"""Two dumps are of one process if this share of the objects with equal ids, if any, have equal types."""
 
 
 class HeapSide(Struct, frozen=True):
@@ -52,7 +52,8 @@ class HeapSide(Struct, frozen=True):
 class ComparedType(Struct, frozen=True):
     """A type in both dumps. ``new`` and ``gone`` are objects of one dump alone, None without ids.
 
-    ``before_number`` and ``after_number`` are its numbers in the dumps, None if a dump doesn't have it.
+    Types of one name in both dumps (:func:`memlens.views.naming.stable_names.common_names`) are one. ``before_number``
+    and ``after_number`` are its numbers in the dumps, of several that of which retains most, None if a dump has none.
     """
 
     type: str
@@ -126,9 +127,13 @@ class ComparedTypes(Struct, frozen=True):
 
 
 class HeapPair(NamedTuple):
-    """All differences between two dumps. The masks are of objects that only one of them has; None without ids."""
+    """All differences between two dumps. The masks are of objects that only one of them has; None without ids.
+
+    ``names`` are those that types of other names have in the comparison.
+    """
 
     comparison: HeapComparison
+    names: Mapping[str, str]
     only_before: Mask | None
     only_after: Mask | None
 
@@ -169,13 +174,14 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
     A node of the tree grouped by type is shown if it has such objects in the later dump; its figures are of all its
     objects.
     """
-    same = _same_objects(before, after)
+    names = common_names((type_names(before), type_names(after)))
+    same = _only(before, after)
     only_before, only_after = (None, None) if same is None else same
     if filter_text and only_before is not None and only_after is not None:
         only_before = only_before & _fitting(before, filter_text)
         only_after = only_after & _fitting(after, filter_text)
-    rows = _types(before, after, only_before, only_after, filter_text)
-    paths = grown_paths(before, after)
+    rows = _types(before, after, only_before, only_after, filter_text, names)
+    paths = grown_paths(before, after, names)
     if filter_text:
         tree = grouped_tree(after, DOMINATORS)
         groups = set(np.flatnonzero(tree.summed(fitting_by_group(after, filter_text))).tolist())
@@ -190,7 +196,7 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
         paths,
         has_native(before) or has_native(after),
     )
-    return HeapPair(comparison, only_before, only_after)
+    return HeapPair(comparison, names, only_before, only_after)
 
 
 def compare_heaps(before: Snapshot, after: Snapshot, search: str = "", limit: int = 100) -> HeapComparison:
@@ -207,10 +213,12 @@ def compare_heaps(before: Snapshot, after: Snapshot, search: str = "", limit: in
     )
 
 
-def only_here(snapshot: Snapshot, only: Mask | None, name: str, offset: int, limit: int) -> ObjectsAnswer:
+def only_here(
+    snapshot: Snapshot, pair: HeapPair, only: Mask | None, name: str, offset: int, limit: int
+) -> ObjectsAnswer:
     """The objects of the types of one name that only this dump has, by what they retain; without ids all objects."""
     rows = page(offset, limit)
-    kinds = [number for number, each in enumerate(type_names(snapshot)) if each == name]
+    kinds = [number for number, each in enumerate(type_names(snapshot)) if pair.names.get(each, each) == name]
     numbers = np.concatenate([instances_of(snapshot, kind) for kind in kinds] or [np.zeros(0, np.uint32)])
     if only is not None:
         numbers = numbers[only[numbers]]
@@ -226,8 +234,9 @@ def series(snapshots: Sequence[Snapshot], search: str = "", limit: int = 100) ->
 
 
 class SeriesSide(NamedTuple):
-    """A dump in a series: figures by type, and its sums."""
+    """A dump in a series: the names of all its types, figures of those that have objects, and its sums."""
 
+    names: frozenset[str]
     figures: dict[str, _Figures]
     objects: int
     shallow_bytes: int
@@ -237,10 +246,11 @@ class SeriesSide(NamedTuple):
 
 def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
     """One dump of a series, of the objects that match a filter."""
-    figures, names = _figures(snapshot, filter_text), type_names(snapshot)
+    figures, names = _figures(snapshot, filter_text, {}), type_names(snapshot)
     groups = np.flatnonzero(group_roots(snapshot, snapshot.types.kind))
     info = graph_of(snapshot.info)
     return SeriesSide(
+        frozenset(names),
         figures,
         sum(each[0] for each in figures.values()) if filter_text else info.objects,
         sum(each[1] for each in figures.values()) if filter_text else info.shallow_bytes,
@@ -254,10 +264,12 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
     if len(sides) < 2:
         raise BadRequestError(phrase("A series needs two heap dumps or more"))
     rows, groups = [], frozenset[str]().union(*(each.groups_of_roots for each in sides))
-    for name in sorted({name for each in sides for name in each.figures}):
+    names = common_names([each.names for each in sides])
+    figures = [_renamed(each.figures, names) for each in sides]
+    for name in sorted({name for each in figures for name in each}):
         if not _fits(name, search):
             continue
-        columns = np.array([each.figures.get(name, _NONE) for each in sides], np.int64).T.tolist()
+        columns = np.array([each.get(name, _NONE) for each in figures], np.int64).T.tolist()
         steps = np.diff(columns[2])
         grows = bool((steps >= 0).all()) and columns[2][-1] > columns[2][0]
         rows.append(SeriesType(name, columns[0], columns[1], columns[2], grows))
@@ -280,26 +292,40 @@ def _fits(name: str, search: str) -> bool:
     return all(word in name.lower() for word in search.lower().split())
 
 
-def _figures(snapshot: Snapshot, filter_text: str) -> dict[str, _Figures]:
+def _figures(snapshot: Snapshot, filter_text: str, names: Mapping[str, str]) -> dict[str, _Figures]:
     """Figures by name; types with one name are merged, as loaders differ between runs."""
     figures, fits = figures_by_type(snapshot, filter_text)
-    names = type_names(snapshot)
-    native = figures.get("native_retained", np.zeros(len(names), np.uint64))
+    own = type_names(snapshot)
+    native = figures.get("native_retained", np.zeros(len(own), np.uint64))
+    columns = (figures["count"], figures["shallow"], figures["retained"], native)
+    chosen = np.flatnonzero(fits)
+    rows = zip(*(column[chosen].tolist() for column in columns), strict=True)
     found: dict[str, _Figures] = {}
-    for number in np.flatnonzero(fits).tolist():
-        count, shallow, retained, outside = found.get(names[number], _NONE)
-        found[names[number]] = (
-            count + int(figures["count"][number]),
-            shallow + int(figures["shallow"][number]),
-            retained + int(figures["retained"][number]),
-            outside + int(native[number]),
-        )
+    for number, row in zip(chosen.tolist(), rows, strict=True):
+        _add(found, own[number], row, names)
     return found
 
 
-def _numbers(snapshot: Snapshot) -> dict[str, int]:
-    """The first type of each name."""
-    return {name: number for number, name in reversed(list(enumerate(type_names(snapshot))))}
+def _renamed(figures: dict[str, _Figures], names: Mapping[str, str]) -> dict[str, _Figures]:
+    found: dict[str, _Figures] = {}
+    for name, row in figures.items():
+        _add(found, name, row, names)
+    return found
+
+
+def _add(figures: dict[str, _Figures], name: str, row: _Figures, names: Mapping[str, str]) -> None:
+    common = names.get(name, name)
+    count, shallow, retained, native = figures.get(common, _NONE)
+    figures[common] = (count + row[0], shallow + row[1], retained + row[2], native + row[3])
+
+
+def _numbers(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, int]:
+    """Of the types of each name the one that retains most."""
+    own, retained = type_names(snapshot), snapshot.types.retained
+    return {
+        names.get(own[number], own[number]): number
+        for number in np.lexsort((-np.arange(len(own)), retained)).tolist()
+    }
 
 
 def _fitting(snapshot: Snapshot, filter_text: str) -> Mask:
@@ -307,23 +333,13 @@ def _fitting(snapshot: Snapshot, filter_text: str) -> Mask:
     return np.ones(len(snapshot.objects.type), np.bool_) if chosen is None else chosen.mask(snapshot)
 
 
-def _same_objects(before: Snapshot, after: Snapshot) -> tuple[Mask, Mask] | None:
+def _only(before: Snapshot, after: Snapshot) -> tuple[Mask, Mask] | None:
     """Masks of the objects that only one of the dumps has; None if ids don't identify objects."""
-    if before.info.kind != "v8" or after.info.kind != "v8":
+    same = same_objects(before, after)
+    if same is None:
         return None
-    first, second = before.objects.id, after.objects.id
-    common, at_first, at_second = np.intersect1d(first, second, return_indices=True)
-    if not len(common):
-        return None
-    own, other = type_names(before), type_names(after)
-    number_of = {name: number for number, name in enumerate(other)}
-    renamed = np.array([number_of.get(name, -1) for name in own], np.int64)
-    alike = renamed[before.objects.type[at_first]] == after.objects.type[at_second].astype(np.int64)
-    if np.count_nonzero(alike) < SAME_SHARE * len(common):
-        return None
-    only_before, only_after = np.ones(len(first), np.bool_), np.ones(len(second), np.bool_)
-    only_before[at_first[alike]] = False
-    only_after[at_second[alike]] = False
+    only_before, only_after = (np.ones(len(each.objects.type), np.bool_) for each in (before, after))
+    only_before[same[0]], only_after[same[1]] = False, False
     return only_before, only_after
 
 
@@ -342,12 +358,13 @@ def _types(
     only_before: Mask | None,
     only_after: Mask | None,
     filter_text: str,
+    names: Mapping[str, str],
 ) -> list[ComparedType]:
-    first, second = _figures(before, filter_text), _figures(after, filter_text)
-    numbers, after_numbers = _numbers(before), _numbers(after)
+    first, second = (_figures(each, filter_text, names) for each in (before, after))
+    numbers, after_numbers = _numbers(before, names), _numbers(after, names)
     knows_native = has_native(before) or has_native(after)
-    gone = _counts(before, only_before)
-    new = _counts(after, only_after)
+    gone = _counts(before, only_before, names)
+    new = _counts(after, only_after, names)
     rows = []
     for name in {**first, **second}:
         one, two = first.get(name, _NONE), second.get(name, _NONE)
@@ -362,14 +379,14 @@ def _types(
     return rows
 
 
-def _counts(snapshot: Snapshot, only: Mask | None) -> dict[str, int] | None:
+def _counts(snapshot: Snapshot, only: Mask | None, names: Mapping[str, str]) -> dict[str, int] | None:
     if only is None:
         return None
-    names = type_names(snapshot)
-    counts = np.bincount(snapshot.objects.type[only], minlength=len(names)).tolist()
-    found: dict[str, int] = {}
-    for name, count in zip(names, counts, strict=True):
-        found[name] = found.get(name, 0) + count
+    own = type_names(snapshot)
+    counts = np.bincount(snapshot.objects.type[only], minlength=len(own)).tolist()
+    found = Counter[str]()
+    for name, count in zip(own, counts, strict=True):
+        found[names.get(name, name)] += count
     return found
 
 

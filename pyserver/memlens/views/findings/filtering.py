@@ -1,7 +1,4 @@
-"""``finding:`` in the filter over a heap dump: the objects that findings are about, by these findings' names.
-
-This is above the filter, as findings ask it as well: :mod:`memlens.views.graph.filters` gets the term from here.
-"""
+"""``finding:`` in the filter over a heap dump: the objects that findings are about, by these findings' names."""
 
 import numpy as np
 
@@ -10,8 +7,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.findings import table
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
-from memlens.views.graph import filters
-from memlens.views.graph.allocations import add_object_filter
 from memlens.views.graph.filters import Mask
 from memlens.views.selection.filters import Term
 from memlens.views.selection.texts import Pattern
@@ -49,9 +44,3 @@ def _rules(snapshot: Snapshot, term: Term) -> set[str]:
             )
         chosen |= own
     return chosen
-
-
-def complete_filters() -> None:
-    """Let filters of heap dumps have the term ``finding:``, and sets of their allocations such filters."""
-    filters.ABOVE["finding"] = objects_of
-    add_object_filter()

@@ -196,17 +196,15 @@ def _unreachable(case: GraphCase, apart: int) -> Text | None:
         "query", 0, f"SELECT o.* FROM objects AS o WHERE {where} ORDER BY o.retained_bytes DESC"
     )
     name = linked(f"{len(members):,} {case.type_name(number)}", objects=link)
-    has_soft = any(kind.strength == "soft" for kind in case.snapshot.graph_names.reference_kinds)
     return phrase(
         plural(
             len(members),
-            "{objects} retains {size} ({share}) of what is unreachable: garbage that the next collection frees{soft}, "
+            "{objects} retains {size} ({share}) of what is unreachable: garbage that the next collection frees, "
             "or objects held by roots that the file lacks.",
-            "{objects} retain {size} ({share}) of what is unreachable: garbage that the next collection frees{soft}, "
+            "{objects} retain {size} ({share}) of what is unreachable: garbage that the next collection frees, "
             "or objects held by roots that the file lacks.",
         ),
         objects=name, size=measured(shown), share=percent(total, apart),
-        soft=phrase(", what only soft references hold") if has_soft else "",
     )  # fmt: skip
 
 

@@ -72,6 +72,7 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     runtime.class_loaders: ("class_loaders",),
     bundles.stale_bundles: ("stale_bundles",),
     runtime.finalizers: ("finalizers",),
+    runtime.soft_references: ("soft_references",),
     runtime.weak_references: ("weak_references",),
     runtime.thread_locals: ("thread_locals",),
     dotnet.pinned: ("pinned",),

@@ -15,6 +15,7 @@ from memlens.views.findings.answers import (
     SnapshotFinding,
     TextPart,
 )
+from memlens.views.naming.stable_names import stable_name
 
 _MOST_FUNCTION = 40
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
@@ -86,7 +87,7 @@ def made(
     known = inferred or (line is not None and line.source == "inferred")
     return SnapshotFinding(
         rule, title.text, as_part(sentence), sentence.text, figure, evidence, line, known, objects,
-        subject=", ".join(plain_name(_CHANGING.sub("", part)) for part in subject if part),
+        subject=", ".join(plain_name(stable_name(_CHANGING.sub("", part))) for part in subject if part),
     )  # fmt: skip
 
 

@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.contents import contents_of
 from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader, number_array
-from memlens.views.graph.reach import distances_through
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import instances_of
 
@@ -24,7 +22,6 @@ _LABEL, _OF_POINT, _OF_EXTENSION = 0, 1, 2
 """Places in the array of an extension: its label, its extension point, its contributor."""
 _POINT_NAME, _POINT_CONTRIBUTOR = 2, 4
 """Places in the array of an extension point."""
-_CACHED: tuple[Strength, ...] = ("soft",)
 _MOST_CONTRIBUTORS = 100_000
 
 
@@ -89,7 +86,7 @@ def extensions(snapshot: Snapshot) -> list[Extension]:
 
 
 def _instances(snapshot: Snapshot, name: str) -> list[int]:
-    """The instances of a class that roots reach, by soft references as well, of which the registry's cache is."""
+    """The instances of a class that roots reach."""
     if not has_registry(snapshot):
         return []
     if snapshot.work.is_stopped:
@@ -99,7 +96,7 @@ def _instances(snapshot: Snapshot, name: str) -> list[int]:
     )
     parts = [instances_of(snapshot, kind) for kind in np.flatnonzero(names == name).tolist()]
     numbers = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.uint32)
-    found: list[int] = numbers[distances_through(snapshot, _CACHED)[numbers] != NEVER].tolist()
+    found: list[int] = numbers[snapshot.objects.distance[numbers] != NEVER].tolist()
     return found
 
 

@@ -4,6 +4,9 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``Session cache``         words: the object's type or its own name has each of them
 ``type:``, ``package:``   its type's name; the package or namespace of that
 ``extends:``              its type's class, or one that this extends, has that name
+``module:``               its type's assembly, module or class loader, ``module:none`` for none; of Java's and Android's
+                          dumps ``module:boot`` for the bootstrap loader, which has no name there
+``heap:``                 the heap that it is in, of Android: ``heap:app``, ``heap:zygote``, ``heap:image``
 ``kind:``                 what its type is: ``kind:array``, in V8 also ``kind:closure`` and others
 ``string:"…"``            its name is a string's text that has this in it
 ``name:``                 its own name, whatever it is
@@ -15,6 +18,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``native>1MiB``           memory outside of the heap that it owns; ``native-retained>`` what of it it retains
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
+``is:softly-reachable``   roots reach it by soft references alone (Java)
 ``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
 ``thread:``               a thread of that name, or what variables of its frames refer to
 ``function:``             what variables of frames of such a function refer to
@@ -23,14 +27,17 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``realm:``                it is of a frame of a page by its address and script, or another realm of V8, as
                           ``realm:/orders.html``, ``realm:@7651``; ``realm:shared`` and ``realm:none``
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
+``in:a.heapsnapshot``     the dump in that file, beside this one or anywhere, has the same object, and ``-in:`` what is
+                          new since; of V8 only, see :mod:`memlens.views.graph.same_objects`
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``until:4``               allocated earlier than that
+``query:"SELECT …"``      a query about the tables for SQL names it, in the column ``object`` or its only one
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
 ========================= ==============================================================================
 
-``type:``, ``package:``, ``extends:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take regular
-expressions, as ``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned round and
-quoted as in :mod:`memlens.views.selection.filters`.
+``type:``, ``extends:``, ``package:``, ``module:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take
+regular expressions, as ``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned
+round and quoted as in :mod:`memlens.views.selection.filters`.
 """
 
 import re
@@ -49,13 +56,16 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
 from memlens.views.graph.hierarchy import extending, known_hierarchy
-from memlens.views.graph.kinds import named_by_text
+from memlens.views.graph.kinds import has_strength, named_by_text
+from memlens.views.graph.modules import heaps, in_heap, of_modules
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
+from memlens.views.graph.reach import softly_reachable
 from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.graph.same_objects import also_in, check_files
 from memlens.views.selection.expressions import Expression
 from memlens.views.selection.filters import (
     Term,
@@ -70,8 +80,8 @@ from memlens.views.selection.texts import Pattern, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
 
-_TYPES = ("type", "package", "kind", "extends")
-_WITH_EXPRESSIONS = ("type", "package", "extends", "held-by", "string", "name", "field")
+_TYPES = ("type", "package", "module", "kind", "extends")
+_WITH_EXPRESSIONS = ("type", "package", "module", "extends", "held-by", "string", "name", "field")
 """Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = (
@@ -82,20 +92,24 @@ _OTHERS = (
     "retained-by",
     "is",
     "id",
+    "in",
     "since",
     "until",
     "thread",
     "function",
     "realm",
+    "heap",
     "allocated-by",
     "stack",
     "finding",
+    "query",
 )
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 OF_STACKS = ("allocated-by", "stack")
 """Terms about the stacks that allocated objects."""
 
 _MOST_SECONDS = 1e9
+_SOFTLY = "softly-reachable"
 _ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
 """An id or address as the view shows it; a number alone may be anything."""
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
@@ -157,6 +171,17 @@ def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
     return terms
 
 
+def files_in(text: str) -> list[str]:
+    """The files that the terms ``in:`` of a filter name, also those of filters within it. Of a wrong filter, none."""
+    try:
+        terms = terms_of(text, FIELDS, _WITH_EXPRESSIONS)
+    except BadRequestError:
+        return []
+    named = [value for term in terms if term.field == "in" for value in term.values]
+    kept = [value for term in terms if term.field == "retained-by" for value in term.values]
+    return named + [file for value in kept for file in files_in(_keepers(value))]
+
+
 def _meant(term: Term) -> Term:
     """A word that stands for a term."""
     if term.field == "id" or (not term.field and all(map(_ID.fullmatch, term.values))):
@@ -180,8 +205,6 @@ def _check(snapshot: Snapshot, term: Term) -> None:
     _patterns(term)
     if term.field in _AMOUNTS:
         _amounts(term)
-    if term.field == "extends":
-        known_hierarchy(snapshot)
     if term.field == "retained-by":
         for value in term.values:
             checked_terms(snapshot, _keepers(value))
@@ -196,7 +219,10 @@ def _check(snapshot: Snapshot, term: Term) -> None:
         raise BadRequestError(
             phrase("'{term}': the heap dump doesn't say which stacks allocated its objects", term=str(term))
         )
-    known = ("unreachable", "root", *snapshot.graph_names.flags)
+    if term.field in _CHECKS:
+        _CHECKS[term.field](snapshot, term)
+    softly = (_SOFTLY,) if has_strength(snapshot, "soft") else ()
+    known = ("unreachable", *softly, "root", *snapshot.graph_names.flags)
     if term.field == "is" and not set(term.values) <= set(known):
         raise BadRequestError(
             phrase("'{term}': expected one of {known}", term=str(term), known=", ".join(known))
@@ -230,6 +256,8 @@ def _of_types(snapshot: Snapshot, term: Term) -> Mask:
         fits = np.array([any(p.matches(name) for p in patterns) for name in packages.names], bool)
         found: Mask = fits[packages.of_type]
         return found
+    if term.field == "module":
+        return of_modules(snapshot, term)
     if term.field == "kind":
         kinds = snapshot.graph_names.type_kinds
         fits = np.array([any(p.matches(name) for p in patterns) for name in kinds], bool)
@@ -266,10 +294,10 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             if stacks is None:
                 return np.zeros(len(objects.type), np.bool_)
             return of_each(stacks, allocating(snapshot, term))
-        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm":
+        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm" | "heap" | "in":
             return _OWN[term.field](snapshot, term)
-        case "finding":
-            return ABOVE["finding"](snapshot, term)
+        case "finding" | "query":
+            return ABOVE[term.field](snapshot, term)
         case "string":
             found = of_each(objects.type, _string_types(snapshot))
             found &= _named(snapshot, objects.name, term)
@@ -352,6 +380,8 @@ def _in_state(snapshot: Snapshot, term: Term) -> Mask:
     for state in term.values:
         if state == "unreachable":
             found |= objects.distance == NEVER
+        elif state == _SOFTLY:
+            found |= softly_reachable(snapshot)
         elif state == "root":
             found[objects.roots["object"]] = True
         elif objects.flags is not None:
@@ -437,6 +467,11 @@ def _amounts(term: Term) -> list[float]:
 
 _OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
     "is": _in_state, "held-by": _held_by, "retained-by": _retained_by, "field": _with_field, "thread": on_stacks,
-    "function": on_stacks, "realm": in_realm,
+    "function": on_stacks, "realm": in_realm, "heap": in_heap, "in": also_in,
 }  # fmt: skip
 """Terms that a function of their own answers."""
+_CHECKS: dict[str, Callable[[Snapshot, Term], object]] = {
+    "extends": lambda snapshot, _: known_hierarchy(snapshot),
+    "module": of_modules, "heap": heaps, "in": check_files,
+}  # fmt: skip
+"""Terms whose values are looked up before anything is evaluated."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.graph import ReferenceKind
+from memlens.model.graph import ReferenceKind, Strength
 from memlens.store.snapshot import Snapshot
 
 
@@ -15,6 +15,11 @@ def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> 
     for number, kind in enumerate(snapshot.graph_names.reference_kinds):
         found[number] = bool(test(kind))
     return found
+
+
+def has_strength(snapshot: Snapshot, strength: Strength) -> bool:
+    """Whether a heap dump's format has references of a strength."""
+    return any(kind.strength == strength for kind in snapshot.graph_names.reference_kinds)
 
 
 def named_by_text(snapshot: Snapshot) -> npt.NDArray[np.bool_]:

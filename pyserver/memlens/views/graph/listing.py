@@ -207,7 +207,9 @@ def heap_types(
     if package is not None:
         groups, names = _groups(snapshot, by)
         numbers = numbers[groups[numbers] == (names.index(package) if package in names else -1)]
-    names = type_names(snapshot)
+    names, chosen = type_names(snapshot), filters.chosen(snapshot, filter_text)
+    # a filter of types alone leaves all of each
+    among = None if chosen is None else chosen.objects
     if order == "name":
         ordered = sorted(numbers.tolist(), key=lambda number: (names[number].casefold(), number))
         numbers = np.array(ordered, np.int64)
@@ -218,7 +220,7 @@ def heap_types(
     if order == "retained":
         numbers = with_groups_of_roots_last(snapshot, numbers)
     return HeapTypesAnswer(
-        type_rows(snapshot, numbers[rows], figures), offset, len(numbers),
+        type_rows(snapshot, numbers[rows], figures, among), offset, len(numbers),
         int(figures["count"][numbers].sum()), int(figures["shallow"][numbers].sum()),
     )  # fmt: skip
 

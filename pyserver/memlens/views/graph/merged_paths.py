@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cuts
@@ -85,12 +85,12 @@ def merged_paths(
     node: int,
     offset: int,
     limit: int,
-    through: Collection[Strength] = (),
+    through: Collection[Strength] = RETAINING,
     leaving_out: Collection[LeavesOut] = (),
 ) -> PathNodesAnswer:
     """A page of a node's children in the tree of the paths to the objects of a type or group that fit a filter.
 
-    References of the strengths ``through`` are followed besides those that keep their targets alive, and those of
+    References of the strengths ``through`` are followed besides strong ones, and those of
     ``leaving_out`` aren't. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is
     stopped, which is looked at where something is left out.
     """
@@ -113,7 +113,7 @@ def largest_branches(
     filter_text: str,
     group: int | None,
     most: int,
-    through: Collection[Strength] = (),
+    through: Collection[Strength] = RETAINING,
     leaving_out: Collection[LeavesOut] = (),
 ) -> tuple[PathBranchesAnswer, WithoutAnswer | None]:
     """The steps below which most bytes are, at most ``most``, of the paths to the objects that fit a filter.

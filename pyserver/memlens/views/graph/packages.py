@@ -8,12 +8,11 @@ import numpy.typing as npt
 
 from memlens.model import frames as names_of_frames
 from memlens.model.frames import USER
+from memlens.model.packages import NO_PACKAGE, package_of
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import type_names
-
-NO_PACKAGE = ""
 
 _PLATFORM = re.compile(
     r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore"
@@ -37,17 +36,6 @@ _BUILT_IN = {
     },
 }  # fmt: skip
 """Classes of the languages themselves, where they have no package; plain objects and functions are the program's."""
-_ARRAY = re.compile(r"(\[[,\s]*\])+$")
-_ARGUMENTS = re.compile(r"[<(\[]")
-
-
-def package_of(name: str, kind: str) -> str:
-    """The package of a type by its name, empty where the name has none; ``kind`` is the format."""
-    if kind == "v8":
-        return NO_PACKAGE
-    # what is between brackets are other types, and what follows a blank is where the type was loaded from
-    head = _ARGUMENTS.split(_ARRAY.sub("", name.split(" (", 1)[0]), maxsplit=1)[0]
-    return head.rpartition(".")[0]
 
 
 def short_name(name: str, kind: str) -> str:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph.paths import PathSearch, WaySearch
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
@@ -82,12 +82,12 @@ def paths(
     snapshot: Snapshot,
     number: int,
     most: int = 10,
-    through: Collection[Strength] = (),
+    through: Collection[Strength] = RETAINING,
     leaving_out: Collection[LeavesOut] = (),
     *,
     soon: bool = False,
 ) -> PathsAnswer:
-    """Paths from roots to an object, by references that keep their targets alive, and by those of ``through``.
+    """Paths from roots to an object, by strong references and those of the strengths ``through``.
 
     The first is a shortest one. Those that follow differ from it and from each other: they are the shortest that go
     through none of the objects of those before, but for the objects that all paths go through, their roots, and the
@@ -102,7 +102,9 @@ def paths(
     follows, stored = followed(snapshot, through), snapshot.references
     begins = is_entry(snapshot) if left is None else left.is_entry
     most = min(most, MOST_PATHS)
-    ways = _Ways(snapshot, number, follows).found(most) if not through and left is None else []
+    # the stored distances and dominators are of what is followed by default
+    is_stored = left is None and bool((follows == followed(snapshot)).all())
+    ways = _Ways(snapshot, number, follows).found(most) if is_stored else []
     found = [_path(snapshot, way, follows, left) for way in ways]
     search = PathSearch(
         stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),

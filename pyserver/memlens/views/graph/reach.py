@@ -4,16 +4,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.nearer import shorten
 from memlens.kernels.graph.reach import distances
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
-from memlens.store.artefacts import Artefact, read_columns, write_columns
+from memlens.store.artefacts import Artefact, write_columns
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
@@ -22,12 +21,12 @@ _LEFT_OUT = 255
 """A kind of references that no file has."""
 
 
-def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
-    """An item for each number of a byte: 1 for kinds of references that retain, and for those of some strengths."""
+def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> npt.NDArray[np.uint8]:
+    """An item for each number of a byte: 1 for strong references that retain, and for those of some strengths."""
 
     def make() -> npt.NDArray[np.uint8]:
         follows = kinds_where(
-            snapshot, lambda kind: kind.retains or (kind.strength != "strong" and kind.strength in through)
+            snapshot, lambda kind: kind.retains if kind.strength == "strong" else kind.strength in through
         )
         return follows.view(np.uint8)
 
@@ -76,6 +75,13 @@ def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     ).column
 
 
+def softly_reachable(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Which objects roots reach by soft references alone; an item an object."""
+    strongly = distances_through(snapshot, ())
+    found: npt.NDArray[np.bool_] = (snapshot.objects.distance != NEVER) & (strongly == NEVER)
+    return found
+
+
 class _Distances(NamedTuple):
     column: npt.NDArray[np.uint32]
 
@@ -99,17 +105,13 @@ def _held_distances(snapshot: Snapshot) -> _Distances:
 
 
 def _read(snapshot: Snapshot) -> _Distances | None:
+    def checked(distance: npt.NDArray[Any]) -> _Distances:
+        if distance.dtype != np.uint32 or len(distance) != len(snapshot.objects.type):
+            raise ValueError("distances of other objects")
+        return _Distances(distance)
+
     path = HELD_DISTANCES.find(snapshot.origin)
-    if path is None:
-        return None
-    try:
-        column = read_columns(path)[0]["distance"]
-    except (OSError, ValueError, KeyError, msgspec.DecodeError):
-        column = np.empty(0, np.uint32)
-    if column.dtype != np.uint32 or len(column) != len(snapshot.objects.type):
-        HELD_DISTANCES.drop(snapshot.archive)
-        return None
-    return _Distances(column)
+    return None if path is None else HELD_DISTANCES.columns(path, checked)
 
 
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
@@ -138,15 +140,20 @@ def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
 
 
 def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> npt.NDArray[np.uint32]:
-    """The least number of references from a root to each object where those of some strengths are followed, too."""
-    follows, stored = followed(snapshot, through), snapshot.references
-    if bool((follows == followed(snapshot)).all()):
+    """The least number of references from a root to each object by strong ones and those of some strengths."""
+    follows, retaining, stored = followed(snapshot, through), followed(snapshot), snapshot.references
+    if bool((follows == retaining).all()):
         return snapshot.objects.distance
 
     def make() -> npt.NDArray[np.uint32]:
+        more, fewer = follows & ~retaining, retaining & ~follows
+        if fewer.any():
+            distance = np.empty(len(snapshot.objects.type), np.uint32)
+            distances(stored.start, stored.target, stored.kind, follows, entries(snapshot), distance)
+            return distance
+
         # little changes, which takes a fraction of a walk through all references
         distance = snapshot.objects.distance.copy()
-        more = follows & ~followed(snapshot)
         shorten(
             stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
             follows, more, distance,

@@ -1,6 +1,6 @@
 """What refers to the objects of a type, by type and field."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,13 +31,11 @@ class Referring(NamedTuple):
     objects: Numbers
 
 
-def referring_to_type(snapshot: Snapshot, name: str) -> Iterator[Referring]:
-    """What refers to the objects of all types of a name, what refers to most of them first.
+def referring_to_types(snapshot: Snapshot, kinds: Sequence[int]) -> Iterator[Referring]:
+    """What refers to the objects of some types, what refers to most of them first.
 
     Raises :class:`CancelledError` when the snapshot's work is stopped.
     """
-    known = snapshot.strings.texts(snapshot.types.name)
-    kinds = [number for number, each in enumerate(known) if each == name]
     members = [instances_of(snapshot, kind) for kind in kinds]
     source, reference = _references_to(
         snapshot, np.concatenate(members) if members else np.zeros(0, np.uint32)

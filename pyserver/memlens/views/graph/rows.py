@@ -109,6 +109,11 @@ def type_names(snapshot: Snapshot) -> list[str]:
     return snapshot.keep("type names", make)
 
 
+def plain_type_names(snapshot: Snapshot) -> list[str]:
+    """The name of each type as SQL has it, without its module."""
+    return snapshot.keep("plain type names", lambda: snapshot.strings.texts(snapshot.types.name))
+
+
 def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[ObjectRow]:
     """Some objects in words."""
     chosen = np.asarray(numbers, np.int64)

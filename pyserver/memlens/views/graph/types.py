@@ -3,9 +3,12 @@
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.kernels.tree.calltree import add_by
+from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import TypeColumns
 from memlens.store.snapshot import Snapshot
@@ -16,6 +19,8 @@ from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type
 
 TypeOrder = Literal["retained", "shallow", "count", "type", "native", "native_retained"]
 InstanceOrder = Literal["retained", "shallow", "object"]
+
+Mask = npt.NDArray[np.bool_]
 
 NATIVE_FIGURES = ("native", "native_retained")
 """Figures that only dumps have that know of memory outside of the heap."""
@@ -46,6 +51,10 @@ class TypeRow(Struct, frozen=True):
     """Memory outside of the heap that its instances own; None in dumps that say so of no object."""
     native_retained_bytes: int | None
     """What of it instances retain that no other instance of it dominates."""
+    unreachable_count: int
+    """Instances among ``count`` that no root reaches: garbage, but for what only weak references hold."""
+    unreachable_bytes: int
+    """Their own bytes, among ``shallow_bytes``."""
 
 
 class TypesAnswer(Struct, frozen=True):
@@ -125,11 +134,35 @@ def by_figure(figures: dict[str, Numbers], order: str, numbers: Numbers) -> Numb
     return numbers[np.lexsort((numbers, -column[numbers].astype(np.int64)))]
 
 
+def unreachable_by_type(snapshot: Snapshot, among: Mask | None = None) -> tuple[Numbers, Numbers]:
+    """How many objects of each type no root reaches, and their bytes; of all objects, or ``among`` some."""
+    objects, info, types = snapshot.objects, graph_of(snapshot.info), len(snapshot.types.name)
+    if info.reachable_objects == info.objects:
+        return np.zeros(types, np.int64), np.zeros(types, np.int64)
+    if among is None:
+        return snapshot.keep(
+            "unreachable by type", lambda: _summed_by_type(snapshot, objects.distance == NEVER)
+        )
+    return _summed_by_type(snapshot, (objects.distance == NEVER) & among)
+
+
+def _summed_by_type(snapshot: Snapshot, mask: Mask) -> tuple[Numbers, Numbers]:
+    chosen, types = np.flatnonzero(mask), len(snapshot.types.name)
+    sums = np.zeros((1, types), np.int64)
+    of_types = snapshot.objects.type[chosen]
+    add_by(of_types, snapshot.objects.shallow[chosen].view(np.int64)[np.newaxis], sums)
+    return np.bincount(of_types, minlength=types), sums[0]
+
+
 def type_rows(
-    snapshot: Snapshot, numbers: Numbers, figures: dict[str, Numbers] | None = None
+    snapshot: Snapshot,
+    numbers: Numbers,
+    figures: dict[str, Numbers] | None = None,
+    among: Mask | None = None,
 ) -> list[TypeRow]:
-    """Some types in words, with their whole figures or those that are given."""
+    """Some types in words, with their whole figures or those that are given, which are of the objects ``among``."""
     figures, names = figures or figures_of(snapshot), type_names(snapshot)
+    lost, lost_bytes = unreachable_by_type(snapshot, among)
     kinds = snapshot.graph_names.type_kinds
     places, multipliers = places_of_types(snapshot), snapshot.types.multiplier
     rows = []
@@ -137,13 +170,16 @@ def type_rows(
         count, shallow = int(figures["count"][number]), int(figures["shallow"][number])
         multiplier = None if multipliers is None else float(multipliers[number])
         file, line = places.get(number, (None, None))
+        native, native_retained = (
+            int(figures[name][number]) if name in figures else None for name in NATIVE_FIGURES
+        )
         rows.append(
             TypeRow(
                 number, names[number], kinds[int(snapshot.types.kind[number])], count, shallow,
                 int(figures["retained"][number]), file, line,
                 None if multiplier is None else round(count * multiplier),
                 None if multiplier is None else round(shallow * multiplier),
-                *(int(figures[name][number]) if name in figures else None for name in NATIVE_FIGURES),
+                native, native_retained, int(lost[number]), int(lost_bytes[number]),
             )
         )  # fmt: skip
     return rows

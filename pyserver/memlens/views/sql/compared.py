@@ -1,10 +1,11 @@
 """The rows of one query about two snapshots or more beside each other: any table compared."""
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from memlens.texts import phrase
+from memlens.views.naming.stable_names import stable_name
 from memlens.views.sql.pages import Cell, SqlAnswer, SqlColumn
 from memlens.views.sql.query import SqlError, SqlSort
 
@@ -14,7 +15,7 @@ MOST_COMPARED = 100_000
 _OWN_NUMBERS = frozenset(
     (
         *("allocation", "annotation", "block", "class", "dominator", "event", "frame", "holder", "object"),
-        *("ref", "sample", "segment", "source", "stack", "string", "target", "thread"),
+        *("ref", "sample", "segment", "source", "stack", "string", "target", "thread", "type_id"),
     )
 )
 """Columns whose numbers are those of one snapshot: they lead somewhere there, and a difference means nothing."""
@@ -48,9 +49,10 @@ def compare_queries(sides: Sequence[QuerySide], key: Sequence[str] = (), *, own:
     """The rows of all sides, shared ones as one; the largest difference in the first bytes, else number, first.
 
     Rows belong together whose columns of ``key`` are equal; where that is empty those that aren't numbers. Several
-    rows of one key are paired in their order. Other columns of numbers become one for each side, and the difference
-    between the last and the first, in which a missing row counts as 0. Further columns, and numbers of objects and the
-    like, are those of the side ``own``. Raises :class:`SqlError`.
+    rows of one key are paired in their order, and so are those that no other side has and whose texts differ only in
+    what is true of one process (:func:`memlens.views.naming.stable_names.stable_name`). Other columns of numbers
+    become one for each side, and the difference between the last and the first, in which a missing row counts as 0.
+    Further columns, and numbers of objects and the like, are those of the side ``own``. Raises :class:`SqlError`.
     """
     names = [column.name for column in sides[own].columns]
     if any([column.name for column in side.columns] != names for side in sides):
@@ -63,7 +65,7 @@ def compare_queries(sides: Sequence[QuerySide], key: Sequence[str] = (), *, own:
     for side in order:
         for of_key, row in _by_key(sides[side], plan):
             rows.setdefault(of_key, [None] * len(sides))[side] = row
-    joined = [_joined(plan, shared, own) for shared in rows.values()]
+    joined = [_joined(plan, cells, shared, own) for cells, shared in _by_stable_names(rows)]
     shown = [
         *(columns[number] for number in plan.keys),
         *(
@@ -179,10 +181,36 @@ def _by_key(side: QuerySide, plan: _Plan) -> list[tuple[tuple[Cell, ...], list[C
     return found
 
 
-def _joined(plan: _Plan, shared: _Shared, own: int) -> list[Cell]:
-    either = next(row for row in shared if row is not None)
+def _by_stable_names(rows: dict[tuple[Cell, ...], _Shared]) -> list[tuple[list[Cell], _Shared]]:
+    """The rows with the cells of their keys; as one those that sides lack and that have stable names in common."""
+    found: list[tuple[list[Cell], _Shared]] = []
+    lacking: defaultdict[tuple[Cell, ...], dict[int, deque[int]]] = defaultdict(dict)
+    for (*cells, _), shared in rows.items():
+        having = sum(1 << side for side, row in enumerate(shared) if row is not None)
+        if having == (1 << len(shared)) - 1:
+            found.append((cells, shared))
+            continue
+        # where the rows are that the others lack, by which sides have them
+        stable = tuple(stable_name(cell) if isinstance(cell, str) else cell for cell in cells)
+        alike = lacking[stable]
+        fitting = [(places[0], sides) for sides, places in alike.items() if places and not sides & having]
+        if fitting:
+            place, sides = min(fitting)
+            alike[sides].popleft()
+            others, there = found[place]
+            both = [one or other for one, other in zip(there, shared, strict=True)]
+            found[place] = (cells if cells == others else list(stable), both)
+            having |= sides
+        else:
+            place = len(found)
+            found.append((cells, shared))
+        alike.setdefault(having, deque()).append(place)
+    return found
+
+
+def _joined(plan: _Plan, key: list[Cell], shared: _Shared, own: int) -> list[Cell]:
     mine = shared[own]
-    cells = [either[number] for number in plan.keys]
+    cells = list(key)
     for number in plan.compared:
         values = [None if row is None else row[number] for row in shared]
         cells += [*values, _amount(values[-1]) - _amount(values[0])]

@@ -17,10 +17,16 @@ ORDER BY retained_bytes DESC
 LIMIT 100;
 
 -- # Duplicate strings, and what one copy of each would save
-SELECT name, count(*) AS copies, sum(shallow_bytes) - max(shallow_bytes) AS bytes
-FROM objects
-WHERE type LIKE '%string%'
-GROUP BY name
+SELECT s.text, count(*) AS copies, sum(d.bytes) - max(d.bytes) AS bytes, min(d.object) AS object
+FROM (SELECT object, name_string, shallow_bytes, type = '(concatenated string)' AS is_joined,
+             CASE type WHEN '(concatenated string)' THEN shallow_bytes ELSE retained_bytes END AS bytes
+      FROM objects
+      WHERE distance IS NOT NULL AND type IN (
+          SELECT type FROM types
+          WHERE kind IN ('string', 'concatenated string') OR type IN ('java.lang.String', 'str', 'String')
+      )) AS d JOIN strings AS s ON s.string = d.name_string AND s.string > 0
+WHERE NOT d.is_joined OR (octet_length(s.text) < 1024 AND instr(s.text, '(sliced string)') = 0)
+GROUP BY s.text, d.shallow_bytes, d.is_joined
 HAVING copies > 1
 ORDER BY bytes DESC
 LIMIT 100;
@@ -57,11 +63,20 @@ FROM paths_to((SELECT object FROM objects WHERE dominator IS NOT NULL ORDER BY r
 ORDER BY p.path, p.step;
 
 -- # What all instances of each type retain together
-SELECT type, count(*) AS objects, retained(object) AS retained_bytes
+SELECT type, module, count(*) AS objects, retained(object) AS retained_bytes
 FROM objects
-WHERE type IN (SELECT type FROM types ORDER BY retained_bytes DESC LIMIT 5)
-GROUP BY type
+WHERE type_id IN (SELECT type_id FROM types ORDER BY retained_bytes DESC LIMIT 5)
+GROUP BY type_id
 ORDER BY retained_bytes DESC;
+
+-- # What the 1,000 largest objects retain together, by type
+SELECT r.type, count(*) AS objects, sum(r.shallow_bytes) AS shallow_bytes
+FROM retained_by((
+    SELECT object_set(object)
+    FROM (SELECT object FROM objects WHERE distance IS NOT NULL ORDER BY shallow_bytes DESC LIMIT 1000)
+)) AS r
+GROUP BY r.type
+ORDER BY shallow_bytes DESC;
 
 -- #threads What the variables of each thread retain together
 SELECT t.thread, t.name, t.state, t.out_of_memory, count(DISTINCT v.object) AS objects,
@@ -133,7 +148,15 @@ FROM types AS t JOIN refs AS r ON r.source = t.class AND r.kind = 'class loader'
 GROUP BY l.object
 ORDER BY l.retained_bytes DESC;
 
--- #java What only soft, weak and other such references lead to
+-- #java What roots reach by soft references alone
+SELECT o.type, count(DISTINCT o.object) AS objects, retained(o.object) AS bytes
+FROM refs AS r JOIN objects AS o ON o.object = r.target
+WHERE r.strength = 'soft' AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))
+GROUP BY o.type
+ORDER BY bytes DESC
+LIMIT 100;
+
+-- #java What only weak and other such references lead to
 SELECT r.strength, o.type, count(DISTINCT o.object) AS objects, sum(o.shallow_bytes) AS bytes
 FROM refs AS r JOIN objects AS o ON o.object = r.target
 WHERE r.strength <> 'strong' AND o.distance IS NULL

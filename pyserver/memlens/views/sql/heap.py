@@ -1,11 +1,11 @@
 """Functions for SQL that answer what the tables of a heap dump can't.
 
 ``retained(object)`` is an aggregate: the bytes that only these objects keep alive; ``reachable(object)`` those of all
-that they lead to. Table-valued are
+that they lead to; ``object_set(object)`` these objects as a set, see ``object_sets.py``. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
-left out; ``through`` names kinds of weakness that are followed as well, ``weak,soft``); ``referrers_of(object)``;
-``referrers_by_type('Name')``; ``subclasses_of('Name')``, a class and all that extend it;
-``retained_by(object)``, all that it dominates, itself included; ``fields_of(object)``,
+left out; ``through`` names the strengths of references that are followed besides strong ones, ``soft`` if left out);
+``referrers_of(object)``; ``referrers_by_type('Name')``; ``subclasses_of('Name')``, a class and all that extend it;
+``retained_by(object)``, all that an object dominates or a set retains, itself included; ``fields_of(object)``,
 ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
 ``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
 ``extensions``, which take no object. Of one object ``field(object, 'name.first')`` is what a field has,
@@ -13,19 +13,19 @@ left out; ``through`` names kinds of weakness that are followed as well, ``weak,
 dominates it and whose type fits none of the patterns, and ``realm_of(object)`` the realm of V8 that it belongs to.
 """
 
-from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, get_args
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
 from memlens.store.models import heap_dump_of
@@ -48,24 +48,33 @@ from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
 from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
-from memlens.views.graph.referrers import referring_to_type
-from memlens.views.graph.retained import reachable_bytes, retained_by
-from memlens.views.graph.rows import MOST_ROWS, check_object, object_rows, reference_rows, type_names
+from memlens.views.graph.referrers import referring_to_types
+from memlens.views.graph.retained import reachable_bytes, retained_by, retained_set
+from memlens.views.graph.rows import (
+    MOST_ROWS,
+    Numbers,
+    check_object,
+    object_rows,
+    plain_type_names,
+    reference_rows,
+    type_names,
+)
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.unread import unread
 from memlens.views.graph.values import words_of
 from memlens.views.selection.texts import pattern_of
 from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
+from memlens.views.sql.object_sets import Gathered, ObjectSets
 
 SqlValue = int | float | str | None
+
+_MOST_COMPARED, _LONGEST_COMPARED = 2_000, 200
+"""Names that are compared with a misspelt one, and their characters."""
 
 _BOXES = frozenset(
     f"java.lang.{name}"
     for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 )
-
-Chosen: TypeAlias = "array[int]"
-"""Numbers of objects, of which there may be as many as the dump has."""
 
 
 class HeapFunction(NamedTuple):
@@ -76,7 +85,7 @@ class HeapFunction(NamedTuple):
     about: str
 
 
-AGGREGATES = ("retained", "reachable")
+AGGREGATES = ("retained", "reachable", "object_set")
 SCALARS = ("field", "value_of", "holder_of", "realm_of")
 
 HEAP_FUNCTIONS: dict[str, HeapFunction] = {
@@ -105,7 +114,8 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "retained_by": HeapFunction(
         ("of",),
         ("object", "type", "name", "shallow_bytes", "retained_bytes"),
-        "What an object retains: all that it dominates, itself included.",
+        "What an object retains, or a set of objects as `object_set(object)` makes it, itself included: all that would "
+        "be freed with it.",
     ),
     "fields_of": HeapFunction(
         ("of",),
@@ -200,16 +210,19 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
 }
 
 
-def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
+def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets) -> None:
     """Add these functions to a connection. No other thread may use the snapshot."""
     if heap_dump_of(snapshot.info) is None:
         return
 
-    def aggregate(answer: Callable[[Snapshot, Chosen], int]) -> tuple[Chosen, Any, Any]:
-        return array("q"), _step, partial(answer, snapshot)
+    def aggregate(answer: Callable[[Numbers], int | str]) -> tuple[Gathered, Any, Any]:
+        return Gathered(), _step, lambda chosen: answer(chosen.distinct())
 
-    for name, answer in zip(AGGREGATES, (_retained, _reachable), strict=True):
-        connection.create_aggregate_function(name, partial(aggregate, answer), 1)
+    of_sets: tuple[Callable[[Numbers], int | str], ...] = (
+        partial(_retained, snapshot), partial(_reachable, snapshot), partial(sets.add, snapshot),
+    )  # fmt: skip
+    for name, of_set in zip(AGGREGATES, of_sets, strict=True):
+        connection.create_aggregate_function(name, partial(aggregate, of_set), 1)
     connection.create_scalar_function("field", partial(_field, snapshot), 2)
     connection.create_scalar_function("value_of", partial(_value, snapshot), 1)
     connection.create_scalar_function("holder_of", partial(_holder, snapshot), -1)
@@ -217,8 +230,9 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     answers: dict[str, Answer] = {
         "paths_to": _paths, "referrers_of": _referrers, "referrers_by_type": _referrers_by_type,
         "subclasses_of": _subclasses,
-        "retained_by": _dominated, "fields_of": _fields, "contents_of": _contents, "collections": _collections,
-        "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms, "bundles": _bundles,
+        "retained_by": partial(_held, sets), "fields_of": _fields, "contents_of": _contents,
+        "collections": _collections, "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms,
+        "bundles": _bundles,
         "services": _services,
         "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
@@ -232,9 +246,9 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
             )
 
 
-def _step(chosen: Chosen, number: Any) -> None:
+def _step(chosen: Gathered, number: Any) -> None:
     if number is not None:
-        chosen.append(_number(number))
+        chosen.add(_number(number))
 
 
 def _number(value: Any) -> int:
@@ -243,18 +257,20 @@ def _number(value: Any) -> int:
     return value
 
 
-def _retained(snapshot: Snapshot, chosen: Chosen) -> int:
-    return retained_by(snapshot, np.frombuffer(chosen, np.int64)).retained_bytes if chosen else 0
+def _retained(snapshot: Snapshot, chosen: Numbers) -> int:
+    return retained_by(snapshot, chosen).retained_bytes if len(chosen) else 0
 
 
-def _reachable(snapshot: Snapshot, chosen: Chosen) -> int:
-    return reachable_bytes(snapshot, np.frombuffer(chosen, np.int64)) if chosen else 0
+def _reachable(snapshot: Snapshot, chosen: Numbers) -> int:
+    return reachable_bytes(snapshot, chosen) if len(chosen) else 0
 
 
 def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row]:
     if of is None:
         return
-    strengths = [word.strip() for word in through.split(",")] if isinstance(through, str) else []
+    strengths: Sequence[str] = RETAINING
+    if isinstance(through, str):
+        strengths = [word.strip() for word in through.split(",") if word.strip()]
     unknown = [word for word in strengths if word not in get_args(Strength)]
     if unknown:
         raise BadRequestError(
@@ -270,13 +286,13 @@ def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row
     ):
         root = found.root
         kinds = ", ".join(dict.fromkeys(each.kind for each in found.roots))
-        yield path, 0, root.object, root.type, "", kinds, root.retained_bytes
+        yield path, 0, root.object, _type(snapshot, root.object), "", kinds, root.retained_bytes
         for step, row in enumerate(found.steps, 1):
             yield (
                 path,
                 step,
                 row.object.object,
-                row.object.type,
+                _type(snapshot, row.object.object),
                 row.name,
                 row.kind,
                 row.object.retained_bytes,
@@ -296,7 +312,9 @@ def _referrers(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         ends = np.repeat(part, [len(each) for each in found])
         for row in reference_rows(snapshot, np.concatenate(found), ends):
             end = row.object
-            yield end.object, end.type, row.name, row.kind, row.strength, end.retained_bytes
+            yield (
+                end.object, _type(snapshot, end.object), row.name, row.kind, row.strength, end.retained_bytes,
+            )  # fmt: skip
 
 
 def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:
@@ -304,8 +322,12 @@ def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:
         return
     if not isinstance(of_type, str):
         raise BadRequestError(phrase("referrers_by_type takes the name of a type, as in the column type"))
-    names, kinds, reader = type_names(snapshot), snapshot.graph_names.reference_kinds, field_reader(snapshot)
-    for each in referring_to_type(snapshot, of_type):
+    names, kinds, reader = (
+        plain_type_names(snapshot),
+        snapshot.graph_names.reference_kinds,
+        field_reader(snapshot),
+    )
+    for each in referring_to_types(snapshot, _types_called(snapshot, of_type)):
         kind = kinds[each.kind]
         yield (
             int(each.referrers[0]), names[each.type], "" if each.name < 0 else reader.name(each.name), kind.name,
@@ -322,18 +344,72 @@ def _subclasses(snapshot: Snapshot, of_class: Any) -> Iterator[Row]:
     yield from below_class(snapshot, of_class)
 
 
-def _dominated(snapshot: Snapshot, of: Any) -> Iterator[Row]:
+def _types_called(snapshot: Snapshot, name: str) -> list[int]:
+    """The types of a name, or the one that the view calls so, with its module. Raises :class:`BadRequestError`."""
+    names = plain_type_names(snapshot)
+    found = [number for number, each in enumerate(names) if each == name]
+    found = found or [number for number, each in enumerate(type_names(snapshot)) if each == name]
+    if not found:
+        near = _near(name, names)
+        raise BadRequestError(
+            phrase("The heap dump has no type {name}", name=name),
+            advice=phrase("Did you mean {first}?", first=near[0])
+            if near
+            else phrase("The table types has all names."),
+        )
+    return found
+
+
+def _near(name: str, names: list[str]) -> list[str]:
+    """A type that may have been meant: of the same own name, else one that is spelt alike."""
+    own = name.rpartition(".")[2].casefold()
+    same = [each for each in names if each.rpartition(".")[2].casefold() == own]
+    # only so many, as comparing letters takes long, and names may be of any length
+    some = [each for each in names[:_MOST_COMPARED] if len(each) <= _LONGEST_COMPARED]
+    return same[:1] or get_close_matches(name[:_LONGEST_COMPARED], dict.fromkeys(some), 1)
+
+
+def _type(snapshot: Snapshot, number: int) -> str:
+    """The name of an object's type, as in the tables: without its module."""
+    return plain_type_names(snapshot)[int(snapshot.objects.type[number])]
+
+
+def _held(sets: ObjectSets, snapshot: Snapshot, of: Any) -> Iterator[Row]:
+    """All that an object dominates, level after level, or that a set retains, by number."""
     if of is None:
+        return
+    if isinstance(of, str):
+        yield from _listed(snapshot, np.flatnonzero(retained_set(snapshot, sets.find(of))))
         return
     objects = snapshot.objects
     level = np.array([check_object(snapshot, _number(of))], np.int64)
     while len(level):
-        for start in range(0, len(level), MOST_ROWS):
-            for row in object_rows(snapshot, level[start : start + MOST_ROWS]):
-                yield row.object, row.type, row.name, row.shallow_bytes, row.retained_bytes
+        yield from _listed(snapshot, level)
         begins = objects.dominated_start[level].astype(np.int64)
         counts = objects.dominated_start[level + 1].astype(np.int64) - begins
         level = objects.dominated[spans(begins, counts)].astype(np.int64)
+
+
+def _listed(snapshot: Snapshot, numbers: Numbers) -> Iterator[Row]:
+    """Rows of many objects, of which a query may need nothing but how many there are."""
+    objects, names = snapshot.objects, plain_type_names(snapshot)
+    for start in range(0, len(numbers), MOST_ROWS):
+        part = numbers[start : start + MOST_ROWS]
+        columns = (
+            part,
+            objects.type[part],
+            objects.name[part],
+            objects.shallow[part],
+            objects.retained[part],
+        )
+        for number, kind, name, shallow, retained in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            yield number, names[kind], partial(_own_name, snapshot, number, name), shallow, retained
+
+
+def _own_name(snapshot: Snapshot, number: int, name: int) -> str:
+    return snapshot.strings.head(name, MOST_NAME) if name else words_of(snapshot, number)
 
 
 def _value(snapshot: Snapshot, of: Any) -> str | None:
@@ -395,7 +471,7 @@ def _holder(snapshot: Snapshot, of: Any = None, *patterns: Any) -> int | None:
 
     def fitting_types() -> npt.NDArray[np.bool_]:
         known = [pattern_of(each) for each in patterns if isinstance(each, str)]
-        return np.array([any(p.matches(name) for p in known) for name in type_names(snapshot)], np.bool_)
+        return np.array([any(p.matches(name) for p in known) for name in plain_type_names(snapshot)], np.bool_)
 
     kinds = snapshot.keep(("types that fit", patterns), fitting_types)
     objects = snapshot.objects
@@ -414,7 +490,8 @@ def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         yield position, name, int(value) if isinstance(value, bool) else value, None, None, None, None
     rows = object_rows(snapshot, list(known.values()))
     for position, (name, row) in enumerate(zip(known, rows, strict=True), len(values)):
-        yield position, name, row.name or None, row.object, row.type, row.name, row.retained_bytes
+        kind = _type(snapshot, row.object)
+        yield position, name, row.name or None, row.object, kind, row.name, row.retained_bytes
 
 
 def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
@@ -430,11 +507,11 @@ def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
             own, held = (None if each is None else rows[each] for each in (key, value))
             yield (
                 position,
-                *((None, None, None) if own is None else (own.object, own.type, own.name)),
+                *((None, None, None) if own is None else (own.object, _type(snapshot, own.object), own.name)),
                 *(
                     (None, None, None, None)
                     if held is None
-                    else (held.object, held.type, held.name, held.retained_bytes)
+                    else (held.object, _type(snapshot, held.object), held.name, held.retained_bytes)
                 ),
             )
 
@@ -456,13 +533,13 @@ def _elements(snapshot: Snapshot, dump: DumpReader, of: Any) -> Iterator[Row]:
         part = slice(start, start + MOST_ROWS)
         rows = object_rows(snapshot, targets[part])
         for position, row in zip(places[part].tolist(), rows, strict=True):
-            yield position, None, row.object, row.type, row.name, row.retained_bytes
+            yield position, None, row.object, _type(snapshot, row.object), row.name, row.retained_bytes
 
 
 def _collections(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
-    known, names = all_collections(snapshot), type_names(snapshot)
+    known, names = all_collections(snapshot), plain_type_names(snapshot)
     kinds = snapshot.objects.type[known.objects]
     for kind, number, size, slots, used in zip(
         kinds.tolist(), *(column.tolist() for column in known), strict=True
@@ -473,7 +550,7 @@ def _collections(snapshot: Snapshot) -> Iterator[Row]:
 def _arrays(snapshot: Snapshot) -> Iterator[Row]:
     if snapshot.info.kind != "hprof":
         return
-    names, kinds = type_names(snapshot), snapshot.objects.type
+    names, kinds = plain_type_names(snapshot), snapshot.objects.type
     rows = snapshot.objects.arrays[snapshot.objects.arrays["is_text"] == 0]
     columns = (kinds[rows["object"]], *(rows[name] for name in ("length", "used", "is_constant", "contents")))
     for number, kind, length, used, constant, contents in zip(
@@ -503,7 +580,8 @@ def _unread_variables(snapshot: Snapshot) -> Iterator[Row]:
         ):
             yield (
                 number, strings.head(name, MOST_NAME), scope, strings.head(function, MOST_NAME) or None,
-                *places.get(frame, (None, None)), end.object, end.type, end.name, end.retained_bytes,
+                *places.get(frame, (None, None)), end.object, _type(snapshot, end.object), end.name,
+                end.retained_bytes,
                 int(not is_alone),
             )  # fmt: skip
 
@@ -531,7 +609,7 @@ def _bundles(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _services(snapshot: Snapshot) -> Iterator[Row]:
-    names, objects = type_names(snapshot), snapshot.objects
+    names, objects = plain_type_names(snapshot), snapshot.objects
     for each in services(snapshot):
         own = each.service
         held = (None, None) if own is None else (names[int(objects.type[own])], int(objects.retained[own]))

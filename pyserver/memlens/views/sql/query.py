@@ -14,6 +14,8 @@ query slows down nothing else. It is confined by:
 
 import contextlib
 import difflib
+import functools
+import itertools
 import re
 import threading
 import time
@@ -21,26 +23,35 @@ from collections.abc import Iterator
 from typing import Any
 
 import apsw
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import MemlensError
 from memlens.kernels.base.work import Work
 from memlens.store.manifest import ArchiveError
+from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables.database_file import add_computed
 from memlens.store.tables.fill import are_filled
+from memlens.store.tables.graph import packages_and_modules
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
-from memlens.units import format_bytes
+from memlens.units import format_bytes, shortened
 from memlens.views.selection.expressions import regexp
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
+from memlens.views.sql.object_sets import ObjectSets
 from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, page
+
+Mask = npt.NDArray[np.bool_]
 
 MOST_QUERY_CHARACTERS = 100_000
 MOST_VALUE_BYTES = 1_000_000
 MOST_MEMORY_BYTES = 512 << 20
 
 _STEPS_BETWEEN_CHECKS = 5_000
+_ROWS_AT_ONCE = 4_096
 
 TABLES = (
     "value_types", "samples", "sample_values", "labels", "values",
@@ -67,6 +78,9 @@ _FUNCTIONS = """
 """
 FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES, *SCALARS))
 """The functions that a query may call. None of them reads files, loads code or changes the connection."""
+
+_OF_COLUMNS = frozenset(("package_of_type", "module_of_type"))
+"""What computes columns."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
 """Pragmas that only describe; each also exists as a table-valued function, ``pragma_table_info``."""
@@ -124,8 +138,13 @@ class SqlSession:
         self._hungry = False
         self._stop = threading.Event()
         self._kept: tuple[str, SqlSort | None, int, Running] | None = None
+        self._sets = ObjectSets()
         try:
-            self._connection = _named_only(snapshot) if names_only else _connect(snapshot, self.parts)
+            self._connection = (
+                _named_only(snapshot, self._sets)
+                if names_only
+                else _connect(snapshot, self.parts, self._sets)
+            )
         except ArchiveError:
             snapshot.close()
             raise
@@ -186,11 +205,7 @@ class SqlSession:
         order, since the tables never change.
         """
         began = time.perf_counter()
-        self._stop = stop or threading.Event()
-        self._snapshot.work = Work()
-        if self._stop.is_set():
-            # whoever set it may have interrupted the query before
-            self._snapshot.work.stop()
+        self._begin(stop)
         kept, self._kept = self._kept if self.continues(query, offset, sort) else None, None
         with self._problems(query):
             if kept is not None:
@@ -205,6 +220,37 @@ class SqlSession:
             self._kept = (query, sort, offset + len(answer.rows), running)
         return answer
 
+    def objects(self, query: str, stop: threading.Event | None = None) -> Mask:
+        """Which objects of a heap dump a query's rows name; an item an object. Raises as :meth:`ask` does.
+
+        They are in its column ``object``, or in its only one; rows with NULL name none.
+        """
+        self._begin(stop)
+        self._kept = None
+        with self._problems(query):
+            running = self._run(query, None)
+            names = [name.lower() for name, _ in running.columns]
+            if len(names) != 1 and names.count("object") != 1:
+                raise SqlError(
+                    phrase("The query has no column named object"),
+                    advice=phrase("Name one so, as in SELECT source AS object FROM refs."),
+                )
+            column = 0 if len(names) == 1 else names.index("object")
+            chosen = np.zeros(graph_of(self._snapshot.info).objects, np.bool_)
+            rows = (row[column] for row in running.cursor)
+            while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
+                if self._must_end():
+                    raise apsw.InterruptError
+                _mark(chosen, part)
+        return chosen
+
+    def _begin(self, stop: threading.Event | None) -> None:
+        self._stop = stop or threading.Event()
+        self._snapshot.work = Work()
+        if self._stop.is_set():
+            # whoever set it may have interrupted the query before
+            self._snapshot.work.stop()
+
     def stream(self, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """The names of the columns, and all rows with SQLite's values, for the command line."""
         with self._problems(query):
@@ -218,6 +264,7 @@ class SqlSession:
 
     def _run(self, query: str, sort: SqlSort | None) -> "Running":
         statement, columns = self._compiled(query, sort)
+        self._sets.clear()
         return Running(self._connection.cursor().execute(statement), columns, {})
 
     def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
@@ -266,7 +313,7 @@ class SqlSession:
             case apsw.SQLITE_READ if one is not None and self._may_read(one.lower(), two):
                 self._named.add(one.lower())
                 return apsw.SQLITE_OK
-            case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS:
+            case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS | _OF_COLUMNS:
                 return apsw.SQLITE_OK
             case apsw.SQLITE_PRAGMA if one is not None and one.lower() in _PRAGMAS:
                 return apsw.SQLITE_OK
@@ -356,6 +403,21 @@ class SqlSession:
         return []
 
 
+def _mark(chosen: Mask, part: list[Any]) -> None:
+    """Mark the objects that some rows name. Raises :class:`SqlError` for what names none."""
+    numbers = [value for value in part if value is not None]
+    wrong = [value for value in numbers if not isinstance(value, int) or not 0 <= value < len(chosen)]
+    if wrong:
+        raise SqlError(
+            phrase("{value} is not the number of an object", value=shortened(repr(wrong[0]), _LONGEST_VALUE)),
+            advice=phrase("Select the column object, or one that refers to objects."),
+        )
+    chosen[numbers] = True
+
+
+_LONGEST_VALUE = 100
+
+
 def _did_you_mean(names: list[str]) -> Text:
     match names:
         case [first]:
@@ -406,7 +468,7 @@ def _filled_parts(snapshot: Snapshot) -> tuple[Part, ...]:
     return tuple(part for part in PARTS if are_filled(snapshot.origin, (part,)))
 
 
-def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
+def _connect(snapshot: Snapshot, parts: tuple[Part, ...], sets: ObjectSets) -> apsw.Connection:
     """A connection that can only read these parts of the tables."""
     if "base" not in parts:
         raise ArchiveError(phrase("The tables for SQL have not been made"))
@@ -422,7 +484,8 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
             connection.pragma(
                 "mmap_size", (snapshot.archive / FILE_NAMES[part]).stat().st_size, schema=schema
             )
-        _restrict(connection, snapshot)
+        _add_computed(connection, snapshot)
+        _restrict(connection, snapshot, sets)
         for schema in connection.db_names():
             connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema").fetchall()  # noqa: S608 - our own
     except BaseException:
@@ -431,21 +494,35 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
     return connection
 
 
-def _named_only(snapshot: Snapshot) -> apsw.Connection:
+def _named_only(snapshot: Snapshot, sets: ObjectSets) -> apsw.Connection:
     """A connection that can only read, with the names of all tables, which have no rows."""
     connection = apsw.Connection(":memory:")
     try:
+        _add_computed(connection, snapshot)
         for statement in statements():
             if statement.kind == "TABLE":
                 connection.execute(statement.sql)
-        _restrict(connection, snapshot)
+        _restrict(connection, snapshot, sets)
     except BaseException:
         connection.close(True)
         raise
     return connection
 
 
-def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
+def _add_computed(connection: apsw.Connection, snapshot: Snapshot) -> None:
+    def of_types() -> tuple[list[str | None], list[str | None]]:
+        if heap_dump_of(snapshot.info) is None:
+            return [], []
+        return snapshot.keep("packages and modules", lambda: packages_and_modules(snapshot))
+
+    def text(which: int, number: Any) -> str | None:
+        texts = of_types()[which]
+        return texts[number] if isinstance(number, int) and 0 <= number < len(texts) else None
+
+    add_computed(connection, functools.partial(text, 0), functools.partial(text, 1))
+
+
+def _restrict(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets) -> None:
     """Add the views and functions, then allow only reading."""
     connection.create_scalar_function("regexp", regexp, 2, deterministic=True)
     # temporary data of a sort is kept in memory, so that it can't fill a disk
@@ -462,7 +539,7 @@ def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
     for limit, most in _LIMITS.items():
         connection.limit(limit, most)
     add_live_at(connection, snapshot)
-    add_heap_functions(connection, snapshot)
+    add_heap_functions(connection, snapshot, sets)
 
 
 def _uri(snapshot: Snapshot, part: Part) -> str:

@@ -93,18 +93,22 @@ def schema_of(snapshot: Snapshot) -> SqlSchema:
 def schema(info: SnapshotInfo, frameworks: Collection[str] = ()) -> SqlSchema:
     """The same by what is known of a snapshot, and which frameworks the program of a heap dump has."""
     names = {table.name for table in _tables()} - _OF_ALL
+    has_stacks = True
     match info:
         case TimelineInfo():
             own = names - _OF_PROFILES - _OF_GRAPHS
         case ProfileInfo():
             own = names & _OF_PROFILES
         case GraphInfo():
-            own = names & (_OF_GRAPHS if info.allocations is None else _OF_GRAPHS | _OF_PROFILES)
+            has_stacks = info.allocations is not None
+            own = names & (_OF_GRAPHS | _OF_PROFILES if has_stacks else _OF_GRAPHS)
         case _:
             assert_never(info)
     for framework, of_framework in _OF_FRAMEWORKS.items():
         own -= of_framework if framework not in frameworks else frozenset()
-    tables = [table for table in _tables() if table.name in _OF_ALL or table.name in own]
+    chosen = (_OF_GRAPHS & own, own - _OF_GRAPHS, _OF_ALL if has_stacks else frozenset[str]())
+    # those first that only such files have: what is about objects, then what is about allocations
+    tables = [table for some in chosen for table in _tables() if table.name in some]
     functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
     return SqlSchema(tables, functions, list(KEYWORDS), examples(info, frameworks))
 

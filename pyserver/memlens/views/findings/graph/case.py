@@ -24,7 +24,7 @@ from memlens.views.graph.objects import first_references
 from memlens.views.graph.places import places_of
 from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
-from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
+from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, plain_type_names, type_names
 from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
@@ -91,9 +91,7 @@ class GraphCase:
 
     def type_names(self) -> list[str]:
         """The name of each type as SQL has it, without its module."""
-        return self.snapshot.keep(
-            "findings.type names", lambda: self.snapshot.strings.texts(self.snapshot.types.name)
-        )
+        return plain_type_names(self.snapshot)
 
     def types_where(self, test: Callable[[str], object]) -> list[int]:
         """The numbers of the types whose names pass a test."""

@@ -1,6 +1,7 @@
 """Strings, arrays and images that are in memory several times."""
 
 import os
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from memlens.kernels.graph.alike import first_alike
 from memlens.model.distinct import first_equal
 from memlens.store.manifest import InconsistentError
+from memlens.store.stacks.strings import Strings
 from memlens.texts import in_a_row, phrase
 from memlens.units import dimensions, plain_name, shortened
 from memlens.views.findings.answers import ObjectsLink
@@ -20,11 +22,16 @@ from memlens.views.findings.graph.case import (
     mostly_through,
     of_types,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, made, percent
+from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
 from memlens.views.graph.images import groups_of, images_of
 from memlens.views.graph.rows import Numbers
 
 _STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
+_CONCATENATED = "concatenated string"
+_MOST_WHOLE = 1_024
+"""Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
+_UNKNOWN_PART = "(sliced string)"
+"""What stands in these texts for a part whose own V8 doesn't write."""
 QUOTED = "“{text}” {n} times"
 """The template of a sentence's part that quotes a string's text."""
 _MOST_SHOWN = 3
@@ -40,25 +47,36 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     """Copies of strings would free 1% of the reachable heap, and 32 KiB, if there were one of each.
 
     Strings are equal that have one text and one size of their own: of long ones V8 writes the first 1,024 characters,
-    and Memlens keeps 3 KiB of Java's. What one copy retains stays, the largest.
+    and Memlens keeps 3 KiB of Java's. What one copy retains stays, the largest. Concatenated strings of V8 are equal
+    to each other if their whole text is known and the same. Each is counted without its parts, which are strings
+    themselves.
     """
     names = case.type_names()
-    kinds = sorted({*case.types_of_kind("string"), *case.types_where(_STRING_TYPES.__contains__)})
+    joined = case.types_of_kind(_CONCATENATED)
+    kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(_STRING_TYPES.__contains__)})
     members = case.instances(kinds).astype(np.int64)
     objects = case.snapshot.objects
     members = members[objects.name[members] > 0]
-    if len(members) < 2:
-        return
     stored = case.snapshot.strings
     ends = stored.end
+    is_joined = np.isin(objects.type[members], joined)
+    if is_joined.any():
+        kept = ~is_joined
+        kept[is_joined] = _are_whole(stored, objects.name[members[is_joined]])
+        members, is_joined = members[kept], is_joined[kept]
+    if len(members) < 2:
+        return
     # by tables over all strings, as sorting millions of numbers takes longer
     is_used = np.zeros(len(ends), np.bool_)
     is_used[objects.name[members]] = True
     used = np.flatnonzero(is_used)
     text_of = np.zeros(len(ends), np.uint64)
     text_of[used] = _first_alike(stored.utf8, ends[used - 1], ends[used])
-    groups = first_equal(np.stack((text_of[objects.name[members]], objects.shallow[members]), axis=1))
-    freed, copies = _without_one(objects.retained[members], groups)
+    keys = (text_of[objects.name[members]], objects.shallow[members], is_joined.astype(np.uint64))
+    groups = first_equal(np.stack(keys, axis=1))
+    freed, copies = _without_one(
+        np.where(is_joined, objects.shallow[members], objects.retained[members]), groups
+    )
     total = int(freed.sum())
     if total < case.least:
         return
@@ -68,6 +86,16 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         "FROM objects AS o JOIN strings AS s ON s.string = o.name_string "
         f"WHERE o.{where} AND o.name_string > 0 AND o.distance IS NOT NULL GROUP BY s.text, o.shallow_bytes)"
     )
+    if joined:
+        own = f"o.{of_types([names[kind] for kind in joined])}"
+        size = f"CASE WHEN {own} THEN o.shallow_bytes ELSE o.retained_bytes END"
+        query = (
+            f"SELECT coalesce(sum(bytes), 0) FROM (SELECT sum({size}) - max({size}) AS bytes "
+            "FROM objects AS o JOIN strings AS s ON s.string = o.name_string "
+            f"WHERE o.{where} AND o.name_string > 0 AND o.distance IS NOT NULL AND (NOT {own} "
+            f"OR octet_length(s.text) < {_MOST_WHOLE} AND instr(s.text, {text_in_sql(_UNKNOWN_PART)}) = 0) "
+            f"GROUP BY s.text, o.shallow_bytes, {own})"
+        )
     shown = figure(total, query)
     extra = int((copies - 1)[copies > 1].sum())
     most = np.argsort(-freed, kind="stable")[:_MOST_SHOWN]
@@ -202,6 +230,23 @@ def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArr
     first = np.empty(len(begin), np.uint32)
     first_alike(data, begin, end, int.from_bytes(os.urandom(8), "little"), first)
     return first
+
+
+def _are_whole(stored: Strings, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Which texts of concatenated strings are known to the end, by their numbers."""
+    ends = stored.end
+    begin, end = ends[numbers - 1], ends[numbers]
+    is_whole: npt.NDArray[np.bool_] = end - begin < _MOST_WHOLE
+    first, last = int(begin.min()), int(end.max())
+    part = _UNKNOWN_PART.encode()
+    data = np.ascontiguousarray(stored.utf8[first:last])
+    found = np.array([first + each.start() for each in re.finditer(re.escape(part), data.data)], np.uint64)
+    if len(found):
+        # the first after the text's beginning is in it
+        at = np.searchsorted(found, begin)
+        next_one = np.append(found, np.uint64(last))[at]
+        is_whole &= next_one + np.uint64(len(part)) > end
+    return is_whole
 
 
 def _without_one(sizes: Numbers, groups: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import counted, distinct
@@ -24,8 +25,8 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.graph.collections import counted as counted_types
 from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.writing import Ranked, linked, made, percent
-from memlens.views.graph.kinds import kinds_where
-from memlens.views.graph.reach import followed
+from memlens.views.graph.kinds import has_strength, kinds_where
+from memlens.views.graph.reach import distances_through, followed, softly_reachable
 from memlens.views.graph.rows import Numbers
 
 LEAST_LOADERS = 3
@@ -35,6 +36,10 @@ _REFLECTION = ("DelegatingClassLoader", "MethodUtil")
 _THREAD_LOCALS = (
     "java.lang.ThreadLocal$ThreadLocalMap$Entry", "java.lang.ThreadLocal$Values", "_thread._local",
 )  # fmt: skip
+_SOFTLY_SQL = (
+    "SELECT retained(o.object) FROM refs AS r JOIN objects AS o ON o.object = r.target WHERE r.strength = 'soft' "
+    "AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))"
+)
 _NET_THREAD_LOCALS = "System.Threading.ThreadLocal"
 
 
@@ -143,6 +148,46 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
     )
 
 
+def soft_references(case: GraphCase) -> Iterator[Ranked]:
+    """What roots reach by soft references alone is 1% of the reachable heap, and 32 KiB: caches, as a rule.
+
+    Of dumps of Java and Android.
+    """
+    if not has_strength(case.snapshot, "soft"):
+        return
+    softly = softly_reachable(case.snapshot)
+    members = np.flatnonzero(softly)
+    total = int(case.snapshot.objects.shallow[members].sum())
+    if total < case.least:
+        return
+    firsts = _softly_held(case, softly)
+    shown = figure(total, _SOFTLY_SQL)
+    largest = int(firsts[np.argmax(case.snapshot.objects.retained[firsts])])
+    sentence = phrase(
+        "{size} ({share} of the reachable heap) in {n} objects is held by soft references only, below {types}; one is "
+        "{object}{held}. The virtual machine clears such references when memory runs short. Limit the size of a cache "
+        "that is too large.",
+        size=measured(shown), share=percent(total, case.whole), n=len(members), types=counted_types(case, firsts),
+        object=object_part(case, largest), held=and_held(held_by(case, largest)),
+    )  # fmt: skip
+    link = chosen(case.of_their_types(firsts))
+    yield Ranked(
+        0.8 * total / case.whole,
+        made("soft_references", phrase("Held by soft references"), sentence, shown, None, objects=link),
+        firsts,
+    )
+
+
+def _softly_held(case: GraphCase, softly: npt.NDArray[np.bool_]) -> Numbers:
+    """The objects that soft references hold of those that are reached by these alone."""
+    stored = case.snapshot.references
+    rows = np.flatnonzero(kinds_where(case.snapshot, lambda kind: kind.strength == "soft")[stored.kind])
+    targets = stored.target[rows]
+    # what only another softly reachable object's reference leads to is below that
+    outer = softly[targets] & ~softly[case.sources(rows)]
+    return distinct(targets[outer]).astype(np.int64)
+
+
 def weak_references(case: GraphCase) -> Iterator[Ranked]:
     """Weak, soft or phantom references keep alive what they refer to, and retain 1% of the reachable heap, and 32 KiB.
 
@@ -156,7 +201,9 @@ def weak_references(case: GraphCase) -> Iterator[Ranked]:
     weak = kinds_where(case.snapshot, lambda kind: kind.strength in ("weak", "soft", "phantom"))
     rows = np.flatnonzero(weak[stored.kind])
     sources, targets = case.sources(rows).astype(np.int64), stored.target[rows].astype(np.int64)
-    reached = (objects.distance[sources] != NEVER) & (objects.distance[targets] != NEVER)
+    # of a soft reference what it alone holds is no leak: it is cleared
+    strongly = distances_through(case.snapshot, ())
+    reached = (objects.distance[sources] != NEVER) & (strongly[targets] != NEVER)
     members = distinct(sources[reached][_dominate(objects, sources[reached], targets[reached])])
     if not len(members) or case.at_most(members) < case.least:
         return

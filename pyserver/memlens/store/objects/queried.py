@@ -1,0 +1,49 @@
+"""Which objects the queries of filters chose, known to all maps of an archive that answer questions.
+
+A query is asked beside these, as it may take long: whoever needs one that isn't known says so by an error, and is asked
+again when it is.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import MemlensError
+from memlens.result_cache import ResultCache
+from memlens.texts import phrase
+
+Mask = npt.NDArray[np.bool_]
+
+MOST_QUERIES = 16
+"""A filter has fewer."""
+
+
+class QueriedObjects:
+    """The latest ones, by the query's text. For any thread."""
+
+    def __init__(self) -> None:
+        self._kept = ResultCache()
+
+    def find(self, query: str) -> Mask | None:
+        """Which objects a query chose, an item an object; None if that isn't known."""
+        found: tuple[int, npt.NDArray[np.uint8]] | None = self._kept.find(query)
+        if found is None:
+            return None
+        count, packed = found
+        return np.unpackbits(packed, count=count).view(np.bool_)
+
+    def put(self, query: str, chosen: Mask) -> None:
+        """Keep what a query chose."""
+        self._kept.put(query, (len(chosen), np.packbits(chosen)))
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._kept.clear()
+
+
+class UnaskedError(MemlensError):
+    """A question needs a query that is to be asked first."""
+
+    def __init__(self, queried: QueriedObjects, query: str) -> None:
+        super().__init__(phrase("The query of a filter hasn't been asked yet"))
+        self.queried = queried
+        self.query = query
