@@ -173,9 +173,9 @@ cdef class WaySearch:
 
     ``distance`` has the least number of references from a root to each object, NO_NUMBER where none leads there, so
     that the search (A*) keeps to what is near such a path. What the object dominates, as far as ``dominator`` says so
-    within 64 steps, can't be on a path to it, and isn't looked at. ``avoided`` aren't passed through, and ``not_before``
-    aren't the last before the object. With ``passes_item`` a root that is the object itself is no path to it. None is
-    longer than ``longest`` references. Numbers in the columns are checked when they are used.
+    within 64 steps, can't be on a path to it, and isn't looked at. ``avoided`` aren't passed through, and
+    ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the object itself is no path to
+    it. None is longer than ``longest`` references. Numbers in the columns are checked when they are used.
     """
 
     cdef const uint64_t[::1] back_start
@@ -286,7 +286,8 @@ cdef class WaySearch:
                 self.behind[source] = entry.behind + 2
                 self.towards[source] = entry.item + 1
                 self.pushed += 1
-                further.key = ((length if length < NO_NUMBER else NO_NUMBER) << 32) | (NO_NUMBER - (self.pushed & NO_NUMBER))
+                further.key = (length if length < NO_NUMBER else NO_NUMBER) << 32
+                further.key |= NO_NUMBER - (self.pushed & NO_NUMBER)
                 further.item, further.behind = source, entry.behind + 1
                 status = heap_push(&self.heap, further)
                 if status < 0:
@@ -304,9 +305,9 @@ cdef class WaySearch:
 
     cdef inline bint is_below(self, uint32_t source) noexcept nogil:
         """Whether the object that is explained dominates another one."""
-        cdef size_t step
+        cdef size_t _
         cdef uint32_t above = source
-        for step in range(MOST_ABOVE):
+        for _ in range(MOST_ABOVE):
             above = self.dominator[above]
             if above == self.item:
                 return True

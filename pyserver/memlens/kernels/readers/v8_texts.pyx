@@ -107,7 +107,9 @@ cdef class Joined:
                 self.place[chosen[each]] = <uint32_t> each
                 (<uint32_t *> self.numbers.data)[each] = 0
                 for row in range(start[chosen[each]], start[chosen[each] + 1]):
-                    if kind[row] % kinds != internal or (reference_name[row] != first and reference_name[row] != second):
+                    if kind[row] % kinds != internal:
+                        continue
+                    if reference_name[row] != first and reference_name[row] != second:
                         continue
                     which = 2 * each + (reference_name[row] == second)
                     if self.parts[which] == NO_NUMBER:
@@ -230,7 +232,7 @@ cdef class Joined:
         return 0
 
     def take(self):
-        """The number of each string's text (``uint32``, 0 if it isn't known), and the bytes and ends of the new texts."""
+        """The number of each string's text (``uint32``, 0 if it isn't known), and the bytes and ends of the new ones."""
         return (
             column_of(&self.numbers, b"I"), column_of(&self.texts.units, b"B"), column_of(&self.texts.starts, b"Q"),
         )
