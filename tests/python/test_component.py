@@ -110,17 +110,25 @@ def test_duplicates_are_counted_within_the_component(
     monkeypatch.setattr(cases, "LEAST_SHARE", 0.0)
     snapshot, compared = looked_at(path), 0
     objects = snapshot.objects
-    is_text = np.array([name in ("java.lang.String", "(string)", "string") for name in type_names(snapshot)])
+    joined = "(concatenated string)"
+    kinds = type_names(snapshot)
+    is_text = np.array([name in ("java.lang.String", "(string)", "string", joined) for name in kinds])
     largest = np.argsort(-objects.retained.astype(np.int64), kind="stable")[:200]
     for number in largest.tolist():
         numbers = np.array([number])
         has = retained_set(snapshot, numbers)
         texts = np.flatnonzero(has & is_text[objects.type] & (objects.name > 0))
         words = snapshot.strings.some(objects.name[texts])
-        groups: dict[tuple[str, int], list[int]] = {}
+        groups: dict[tuple[str, int, bool], list[int]] = {}
         for item in texts.tolist():
-            key = (words[int(objects.name[item])], int(objects.shallow[item]))
-            groups.setdefault(key, []).append(int(objects.retained[item]))
+            text, own = words[int(objects.name[item])], int(objects.shallow[item])
+            is_joined = kinds[int(objects.type[item])] == joined
+            # of these only whole texts count, without their parts
+            if is_joined and (len(text.encode()) >= 1_024 or "(sliced string)" in text):
+                continue
+            groups.setdefault((text, own, is_joined), []).append(
+                own if is_joined else int(objects.retained[item])
+            )
         expected = sum(sum(each) - max(each) for each in groups.values())
         found = component_findings(snapshot, numbers)
         strings = [each for each in found.findings if each.rule == "duplicate_strings"]
