@@ -177,7 +177,7 @@ async function showBeside(
     vscode.window.tabGroups.all.some(({ viewColumn, tabs }) => viewColumn === shownIn && tabs.length > 0);
   const giveBack = async (): Promise<void> => {
     await new Promise((resolve) => setTimeout(resolve, ACT_MS));
-    if (!goesOn && view.panel.active && isOpen()) await show(shownIn);
+    if (!view.disposed && !goesOn && view.panel.active && isOpen()) await show(shownIn);
   };
   const takenBack = view.panel.onDidChangeViewState(({ webviewPanel }) => {
     if (!webviewPanel.active || !shown || !isOpen()) return;
@@ -186,7 +186,7 @@ async function showBeside(
   });
   shownIn = (await show(column)) ?? column;
   shown = true;
-  if (view.panel.active) await giveBack();
+  if (!view.disposed && view.panel.active) await giveBack();
   setTimeout(() => void takenBack.dispose(), FOCUS_MS);
   setTimeout(() => void acted.dispose(), FOCUS_MS + ACT_MS);
 }

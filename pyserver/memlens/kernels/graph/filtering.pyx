@@ -97,6 +97,29 @@ def having(
     free(bits)
 
 
+def names_used(
+    const uint32_t[::1] name,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] flags,
+    size_t first,
+    size_t last,
+    uint8_t[::1] used,
+):
+    """Add to ``used``, by name, the flags of the kinds of the references from ``first`` up to ``last``.
+
+    ``flags`` has an item for each of 256 kinds; a kind with none may have numbers that aren't names.
+    """
+    cdef size_t row, count = used.shape[0]
+    cdef uint8_t flag
+    if kind.shape[0] != name.shape[0] or flags.shape[0] < 256 or last > <size_t> name.shape[0]:
+        raise ValueError("a kind for each name")
+    with nogil:
+        for row in range(first, last):
+            flag = flags[kind[row]]
+            if flag and name[row] < count and not used[name[row]] & flag:
+                used[name[row]] |= flag
+
+
 def rows_named(
     const uint32_t[::1] name, const uint8_t[::1] kind, const uint8_t[::1] by_text, const uint8_t[::1] fits
 ):

@@ -6,11 +6,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.graph.filtering import names_used
 from memlens.model.graph import ReferenceKind, Strength
+from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.halves import in_halves
 
-_STRETCH = 1 << 20
-"""References that are looked at together."""
+_OWN, _OTHER = 1, 2
 _OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
 
 
@@ -43,14 +45,18 @@ def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
 
     def make() -> npt.NDArray[np.bool_]:
         stored, own = snapshot.references, engine_s_own(snapshot)
-        kinds = (own, named_by_text(snapshot) & ~own)
-        known = np.zeros((2, len(snapshot.strings.end)), np.bool_)
-        for start in range(0, len(stored.kind) if own.any() else 0, _STRETCH):
-            part = slice(start, start + _STRETCH)
-            for has, table in zip(kinds, known, strict=True):
-                table[stored.name[part][has[stored.kind[part]]]] = True
-        both: npt.NDArray[np.bool_] = known[0] & known[1]
-        return both
+        flags = own.astype(np.uint8) * _OWN + (named_by_text(snapshot) & ~own).astype(np.uint8) * _OTHER
+
+        def used(first: int, last: int) -> npt.NDArray[np.uint8]:
+            found = np.zeros(len(snapshot.strings.end), np.uint8)
+            names_used(stored.unchecked(ReferenceColumns.name), stored.kind, flags, first, last, found)
+            return found
+
+        parts = in_halves(len(stored.kind), used) if own.any() else []
+        both: npt.NDArray[np.uint8] = np.bitwise_or.reduce(
+            [np.zeros(len(snapshot.strings.end), np.uint8), *parts]
+        )
+        return both == _OWN | _OTHER
 
     return snapshot.keep("names of both", make)
 
