@@ -66,6 +66,7 @@ from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.graph.same_objects import also_in, check_files
+from memlens.views.graph.types import instances_of
 from memlens.views.selection.expressions import Expression
 from memlens.views.selection.filters import (
     Term,
@@ -110,6 +111,8 @@ OF_STACKS = ("allocated-by", "stack")
 
 _MOST_SECONDS = 1e9
 _SOFTLY = "softly-reachable"
+_FEW = 16
+"""Instances of types are looked up one type after another where they are a smaller part of all objects than that."""
 _ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
 """An id or address as the view shows it; a number alone may be anything."""
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
@@ -402,11 +405,20 @@ def _held_by(snapshot: Snapshot, term: Term) -> Mask:
 
 def _retained_by(snapshot: Snapshot, term: Term) -> Mask:
     """What nothing would hold without some objects, these included."""
-    keepers = np.zeros(len(snapshot.objects.type), np.bool_)
-    for value in term.values:
-        found = chosen(snapshot, _keepers(value))
-        keepers |= True if found is None else found.mask(snapshot)
-    return retained_set(snapshot, np.flatnonzero(keepers))
+    parts = [_numbers(snapshot, chosen(snapshot, _keepers(value))) for value in term.values]
+    return retained_set(snapshot, np.concatenate(parts))
+
+
+def _numbers(snapshot: Snapshot, found: Chosen | None) -> Numbers:
+    """The objects that fit a filter by their numbers, in any order; all without one."""
+    if found is None:
+        return np.arange(len(snapshot.objects.type))
+    kinds = np.flatnonzero(found.types).tolist()
+    few = len(snapshot.objects.type) // _FEW
+    if found.objects is None and int(np.diff(snapshot.types.instance_start)[found.types].sum()) < few:
+        # which are stored by type
+        return np.concatenate([np.zeros(0, np.uint32), *(instances_of(snapshot, kind) for kind in kinds)])
+    return np.flatnonzero(found.mask(snapshot))
 
 
 def _keepers(value: str) -> str:
