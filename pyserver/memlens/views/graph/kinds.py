@@ -56,7 +56,8 @@ def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
         both: npt.NDArray[np.uint8] = np.bitwise_or.reduce(
             [np.zeros(len(snapshot.strings.end), np.uint8), *parts]
         )
-        return both == _OWN | _OTHER
+        found: npt.NDArray[np.bool_] = both == _OWN | _OTHER
+        return found
 
     return snapshot.keep("names of both", make)
 
