@@ -232,7 +232,7 @@ cdef class Joined:
         return 0
 
     def take(self):
-        """The number of each string's text (``uint32``, 0 if it isn't known), and the bytes and ends of the new ones."""
+        """The number of each string's text (``uint32``, 0 if not known), and the bytes and ends of the new ones."""
         return (
             column_of(&self.numbers, b"I"), column_of(&self.texts.units, b"B"), column_of(&self.texts.starts, b"Q"),
         )
