@@ -82,13 +82,17 @@ def _named(snapshot: Snapshot, name: str) -> int:
     return texts.index(name)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_cut_frees_what_only_that_reference_kept_alive(seed: int, opened: Opened, tmp_path: Path) -> None:
-    below_root = random_graph(seed, 16)
-    graph = rooted(below_root)
+def _random_heap(seed: int, most: int, opened: Opened, tmp_path: Path) -> tuple[SmallGraph, Snapshot]:
+    """A random heap below a root; object ``o`` of the graph is that of the dump."""
+    below_root = random_graph(seed, most)
     path = tmp_path / "random.heapsnapshot"
     path.write_bytes(heap_of(below_root).data())
-    snapshot = opened(path)
+    return rooted(below_root), opened(path)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_cut_frees_what_only_that_reference_kept_alive(seed: int, opened: Opened, tmp_path: Path) -> None:
+    graph, snapshot = _random_heap(seed, 16, opened, tmp_path)
     reached = graph.reached([0])
     shallow = snapshot.objects.shallow.tolist()
     freed_any = False
@@ -115,11 +119,7 @@ def test_each_link_of_a_path_says_what_cutting_it_frees(small: Snapshot) -> None
 
 @pytest.mark.parametrize("seed", range(40))
 def test_paths_differ_in_all_that_not_every_path_has(seed: int, opened: Opened, tmp_path: Path) -> None:
-    below_root = random_graph(seed, 30)
-    graph = rooted(below_root)
-    path = tmp_path / "random.heapsnapshot"
-    path.write_bytes(heap_of(below_root).data())
-    snapshot = opened(path)
+    graph, snapshot = _random_heap(seed, 30, opened, tmp_path)
     # what no root reaches holds as well, as in DevTools
     above = naive_dominators(attached(graph), [0])
     roots = set(entries(snapshot).tolist())
@@ -583,11 +583,7 @@ def test_rings_in_a_file_have_their_names_along_them(opened: Opened, tmp_path: P
 def test_cutting_several_references_frees_what_nothing_else_reaches(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:
-    below_root = random_graph(seed, 30)
-    graph, rng = rooted(below_root), random.Random(seed)
-    path = tmp_path / "random.heapsnapshot"
-    path.write_bytes(heap_of(below_root).data())
-    snapshot = opened(path)
+    (graph, snapshot), rng = _random_heap(seed, 30, opened, tmp_path), random.Random(seed)
     for _ in range(30):
         targets = [each for each in rng.sample(graph.objects, rng.randint(1, len(graph.objects))) if each]
         referrers = {item for item in graph.objects if set(graph.strong(item)) & set(targets)}
@@ -662,11 +658,7 @@ def _levels(graph: SmallGraph, roots: Iterable[int]) -> dict[int, int]:
 def test_merged_paths_through_weak_references_have_what_cuts_free(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:
-    below_root = random_graph(seed, 40)
-    graph = rooted(below_root)
-    path = tmp_path / "random.heapsnapshot"
-    path.write_bytes(heap_of(below_root).data())
-    snapshot = opened(path)
+    graph, snapshot = _random_heap(seed, 40, opened, tmp_path)
     levels = _levels(graph, entries(snapshot).tolist())
     weak: tuple[Strength, ...] = ("weak",)
     for kind in range(graph_of(snapshot.info).types):

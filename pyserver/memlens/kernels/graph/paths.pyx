@@ -9,6 +9,24 @@ from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, fail
 from memlens.kernels.graph.left_out cimport LeftOut
 
 
+cdef object way(const uint32_t *towards, uint32_t one, uint32_t item):
+    """The objects from ``one`` to ``item`` as ``uint32``. Raises MemoryError.
+
+    ``towards`` has of each object the number of the next one, plus 1.
+    """
+    cdef int status
+    cdef Vector path
+    vector_init(&path, 4)
+    status = vector_push_u32(&path, one)
+    while one != item and status == 0:
+        one = towards[one] - 1
+        status = vector_push_u32(&path, one)
+    if status < 0:
+        vector_free(&path)
+        return fail(status)
+    return column_of(&path, b"I")
+
+
 cdef class PathSearch:
     """Searches backwards from an object for roots, the nearest first. Each object is passed through once.
 
@@ -74,9 +92,7 @@ cdef class PathSearch:
         cdef bint found = not self.is_begun and self.is_root[self.item] != 0
         cdef uint32_t item = (<uint32_t *> self.queue.data)[self.first - 1] if self.first else NO_NUMBER
         cdef int status = 0
-        cdef Vector path
         self.is_begun = True
-        vector_init(&path, 4)
         with nogil:
             # roots are found in the order in which they enter the queue, so the others of it needn't be passed before
             while not found and status == 0:
@@ -106,15 +122,7 @@ cdef class PathSearch:
                         if self.is_root[source]:
                             one, found = source, True
                             break
-            if found and status == 0:
-                status = vector_push_u32(&path, one)
-                while one != self.item and status == 0:
-                    one = self.towards[one] - 1
-                    status = vector_push_u32(&path, one)
-        if status < 0 or not found:
-            vector_free(&path)
-            return fail(status)
-        return column_of(&path, b"I")
+        return way(self.towards, one, self.item) if found and status == 0 else fail(status)
 
     @property
     def is_complete(self):
@@ -243,12 +251,10 @@ cdef class WaySearch:
         """
         cdef uint64_t references = self.back.shape[0], at, length, many
         cdef size_t looked = 0
-        cdef uint32_t source, far, one
+        cdef uint32_t source, far
         cdef Ahead entry, further
         cdef bint found = False
         cdef int status = 0
-        cdef Vector path
-        vector_init(&path, 4)
         while self.heap.count and looked < most and status == 0 and not found:
             entry = heap_pop(&self.heap)
             if entry.behind + 1 != self.behind[entry.item] or self.is_below(entry.item):
@@ -292,16 +298,7 @@ cdef class WaySearch:
                 status = heap_push(&self.heap, further)
                 if status < 0:
                     break
-        if found:
-            one = entry.item
-            status = vector_push_u32(&path, one)
-            while one != self.item and status == 0:
-                one = self.towards[one] - 1
-                status = vector_push_u32(&path, one)
-        if status < 0 or not found:
-            vector_free(&path)
-            return fail(status)
-        return column_of(&path, b"I")
+        return way(self.towards, entry.item, self.item) if found else fail(status)
 
     cdef inline bint is_below(self, uint32_t source) noexcept nogil:
         """Whether the object that is explained dominates another one."""
