@@ -56,7 +56,11 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             # of Java's the first reference leads from the thread to the variable's object
             return _held_by_variable(path, variable, names[1:] if _is_local(path) else names)
         if names:
-            shown = shortened((_short_name(case, first) + "".join(names)).lstrip("."), _MOST_PATH)
+            way = "".join(names)
+            shown: str | Text = shortened((_short_name(case, first) + way).lstrip("."), _MOST_PATH)
+            if not way and is_class(first):
+                # its name alone is that of the type of its instances
+                shown = phrase("the class {name}", name=shown)
             path_part = linked(
                 shown, line=_own_line(case, first), objects=ObjectsLink("object", first.object)
             )

@@ -46,8 +46,8 @@ _CODE = {
 }  # fmt: skip
 _SHARED = ("zygote", "image", "boot image")
 """Heaps of Android that no process has for itself."""
-_STACK = "Thread"
-"""What has the stack of a thread in its own bytes, which every program of Ruby has."""
+_OF_RUBY = ("Thread", "(data ObjectTracing/allocation_info_tracer)")
+"""What has a thread's stack in its own bytes, or where objects were allocated: none of the program's memory."""
 _CACHE = "functools._lru_cache_wrapper"
 _MOST_POINTS = 2_000
 
@@ -98,7 +98,7 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
         return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
-    if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) == _STACK:
+    if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) in _OF_RUBY:
         return False
     if (
         total >= _PROGRAM_SHARE * case.whole
