@@ -369,6 +369,25 @@ def test_a_finding_about_far_fewer_bytes_stays_separate(open_dump: Opened) -> No
     assert not any(each.evidence_from for each in found)
 
 
+def test_the_name_of_a_variable_leads_to_what_it_holds(open_dump: Opened) -> None:
+    """And not to V8's context, which has no name of its own."""
+    heap = HeapFile()
+    root, context = heap.node("synthetic", ""), heap.node("object", "system / Context", 50)
+    queue, done = heap.node("object", "Queue", 100), heap.node("array", "", 1_000)
+    heap.edge(root, "element", 1, context)
+    heap.edge(context, "context", "queue", queue)
+    heap.edge(queue, "property", "done", done)
+    for number in range(SMALL):
+        heap.edge(done, "element", number, heap.node("object", "Job", 2_000))
+    snapshot = open_dump(heap.data(), "service.heapsnapshot")
+    (finding,) = findings(snapshot, None, 100).findings
+    holder = finding.sentence.values["holder"].values["holder"]
+    assert holder.text == "queue.done"
+    assert isinstance(holder, TextPart)
+    assert holder.objects is not None
+    assert holder.objects.number == queue
+
+
 class Program:
     """A heap dump of Java that grows: ids follow one another, and class ``Main`` holds what is named."""
 
