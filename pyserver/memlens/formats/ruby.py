@@ -183,7 +183,9 @@ class _Types:
     def _is_named(self, classes: Column, name: str) -> npt.NDArray[np.bool_]:
         """Which of some classes have a name."""
         own, of_object = np.unique(classes, return_inverse=True)
-        named = [each != NONE and self._texts[int(self._columns["name"][each])] == name for each in own.tolist()]
+        named = [
+            each != NONE and self._texts[int(self._columns["name"][each])] == name for each in own.tolist()
+        ]
         found: npt.NDArray[np.bool_] = np.array(named)[of_object]
         return found
 
