@@ -341,6 +341,32 @@ def test_a_group_retains_what_only_its_members_hold_together(open_dump: Opened) 
     assert group.figure.amount == SMALL * 1_000 + 50_000
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_one_that_retains_nearly_all_of_a_group_is_named_in_its_place(
+    open_dump: Opened,
+    alone: bool,
+) -> None:
+    """Five caches retain more than a tenth, and the largest less: nearly all of that, or most of it."""
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    for number in range(SMALL):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 9_000))
+    for number in range(5):
+        cache, table = heap.node("object", "Cache", 100), heap.node("object", "Table", 100)
+        heap.edge(window, "property", f"cache{number}", cache)
+        heap.edge(cache, "property", "table", table)
+        for entry in range(SMALL if number == 0 else 2 if alone else 50):
+            heap.edge(table, "element", entry, heap.node("object", "Entry", 960 if alone else 500))
+    (found,) = texts(open_dump(heap.data(), "page.heapsnapshot")).values()
+    said = re.sub(r" @\d+", "", found)
+    if alone:
+        assert said.startswith("Table retains 188 KiB, ")
+        assert said.endswith("most of it in 200 Entry. Held by Window.cache0.table. " + REMOVE)
+    else:
+        assert said.startswith("5 Cache (with 5 Table, 400 Entry) retain ")
+
+
 def test_findings_about_the_same_bytes_are_merged(open_dump: Opened) -> None:
     snapshot = open_dump(closures_heap(part=500), "page.heapsnapshot")
     assert check_figures(snapshot)
