@@ -28,7 +28,10 @@ VERSION = 1
 _NONE = 0xFFFFFFFF
 _FLUSH_BYTES = 1 << 20
 _MOST_TEXT = 100
-"""The most characters of a string's text; longer ones are shortened."""
+"""The most characters of a string's text; of longer ones the middle is left out."""
+
+_LAST = 24
+"""So many of them are the last ones: texts that begin alike often end otherwise."""
 
 _MOST_BITS = 256
 """The most bits of an integer that is written in digits."""
@@ -445,7 +448,7 @@ class _Writer:
         elif kind is float or kind is complex:
             text = repr(item)
         elif kind is bytes:
-            text = _shortened(repr(item[:_MOST_TEXT]))
+            text = _shortened(repr(item[:_MOST_TEXT] + item[max(_MOST_TEXT, len(item) - _LAST) :]))
         else:
             return 0, _NONE
         return self._new_text(text), _NONE
@@ -668,7 +671,9 @@ def _exact(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}\u2026"
+    if len(text) <= _MOST_TEXT:
+        return text
+    return f"{text[: _MOST_TEXT - _LAST - 1]}\u2026{text[-_LAST:]}"
 
 
 def _u32(numbers: list[int]) -> bytes:

@@ -772,6 +772,48 @@ def test_rules_for_dotnet(open_dump: Opened, has: bool) -> None:
         assert found["thread_locals"].startswith("Variables of threads retain 59.4 KiB (2%")
 
 
+@pytest.mark.parametrize("length", [4_000, 50_000])
+def test_texts_that_are_not_known_to_the_end_are_probably_copies(open_dump: Opened, length: int) -> None:
+    """Of Ruby's strings 4 KiB are kept, and these differ at their ends: the shorter ones are no copies at all."""
+    numbers = range(0x7F00_0000_0000, 0x7F00_0100_0000, 0x40)
+    of_string, kept, *strings = numbers[: 2 + SMALL]
+    rows = [
+        line(each, "STRING", [], **{"class": of_string}, value="x" * length + f"{number:03}", memsize=length)
+        for number, each in enumerate(strings)
+    ]
+    data = made(
+        root("vm", of_string, kept),
+        line(of_string, "CLASS", name="String"),
+        line(kept, "ARRAY", strings),
+        *rows,
+    )
+    snapshot = open_dump(data, "mail.json")
+    # the array that holds them all is about the same bytes
+    (found,) = findings(snapshot, None, 100).findings
+    assert ("duplicate_strings" in [each.rule for each in found.names]) == (length == 50_000)
+    if length == 50_000:
+        assert "The same bytes: 199 strings are probably copies of others, 9.49 MiB (99% of" in found.text
+        assert "Of 199 of them only a part of the text is known; that and their size are equal." in found.text
+
+
+def test_long_strings_of_python_that_end_otherwise_are_no_copies(tmp_path: Path) -> None:
+    program = (
+        "import sys, memlens.dump\n"
+        "kept = ['x' * 200 + f'{number:05}' for number in range(5_000)]\n"
+        "memlens.dump.heap(sys.argv[1])\n"
+        "kept = [('x' * 200 + '.' * int(sys.argv[3])) for number in range(5_000)]\n"
+        "memlens.dump.heap(sys.argv[2])\n"
+    )
+    paths = [tmp_path / "other.pyheap", tmp_path / "equal.pyheap"]
+    command = [sys.executable, "-c", program, *map(str, paths), "5"]
+    subprocess.run(command, check=True, cwd=ROOT / "pyserver")
+    for path in paths:
+        with closing(archived(path, tmp_path)) as snapshot:
+            said = texts(snapshot).get("duplicate_strings", "")
+        assert said.startswith("5,") == (path.stem == "equal"), said
+        assert ("are probably copies" in said) == (path.stem == "equal"), said
+
+
 PYTHON_PROGRAM = """
 import functools, sys, types, memlens.dump
 
