@@ -194,6 +194,48 @@ def test_roots_and_lines(ran: Ran) -> None:
         assert (place.file, place.line) == (str(ran.program), ran.line(begins))
 
 
+@pytest.mark.parametrize("python", PYTHONS)
+def test_what_c_code_holds_is_not_garbage(tmp_path: Path, python: str) -> None:
+    """A circle that only a count of C code's holds: its entry is a root, and nothing of it is unreachable."""
+    program = """
+    import ctypes, gc, sys, memlens.dump
+    class Held: pass
+    class Below: pass
+    entry, other = Held(), Held()
+    entry.other, other.entry = other, entry
+    below = Below()
+    below.itself = below
+    other.below = below
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(other))
+    del entry, other, below
+    gc.disable()
+    memlens.dump.heap(sys.argv[1], collect=len(sys.argv) == 2)
+    """
+    found = []
+    for options in ([], ["no collection"]):
+        path = tmp_path / f"program{len(options)}.heap"
+        subprocess.run(
+            [python, "-c", textwrap.dedent(program), str(path), *options],
+            check=True,
+            env={"PYTHONPATH": str(LIBRARY)},
+        )
+        graph = load(path)
+        types, targets = type_names(graph), graph.references.target.tolist()
+        entries = [number for number, *_ in graph.roots.tolist()]
+        reached, waiting = set(entries), list(entries)
+        while waiting:
+            at = waiting.pop()
+            below = set(targets[graph.references.start[at] : graph.references.start[at + 1]]) - reached
+            reached |= below
+            waiting += below
+        own = ["__main__.Held", "__main__.Below"]
+        lost = {types[number] for number in range(len(types)) if number not in reached} & set(own)
+        found.append((lost, *([types[number] for number in entries].count(name) for name in own)))
+        if not options:
+            assert len(reached) == len(types)
+    assert found == [(set(), 1, 0), (set(own), 0, 0)]
+
+
 def test_no_code_of_the_program_runs(ran: Ran) -> None:
     assert ran.said["ran"] == []
     assert {"a", "key"} <= set(ran.references(ran.said["ids"]["sneaky"]))
