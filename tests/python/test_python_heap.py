@@ -9,17 +9,20 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
+from tests.python.heap_archives import archived
 
 import memlens
 from memlens import dump
 from memlens.cli import main
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.remote_dump import RemoteDumpError, remote_heap
+from memlens.views.graph.listing import heap_types
 
 LIBRARY = Path(memlens.__file__).parents[1]
 NEWER = os.environ.get("MEMLENS_TEST_PYTHON314") or shutil.which("python3.14") or ""
@@ -234,6 +237,19 @@ def test_what_c_code_holds_is_not_garbage(tmp_path: Path, python: str) -> None:
         if not options:
             assert len(reached) == len(types)
     assert found == [(set(), 1, 0), (set(own), 0, 0)]
+
+
+def test_strings_are_found_by_their_text(ran: Ran, tmp_path: Path) -> None:
+    """And other objects that have it as their name are not: ``Session`` is also a class."""
+    with closing(archived(ran.dump, tmp_path)) as snapshot:
+
+        def fitting(text: str) -> dict[str, int]:
+            found = heap_types(snapshot, text, "retained", None, "package", 0, 10, reverse=False)
+            return {row.type: row.count for row in found.types}
+
+        assert fitting(r"string:/^user\s[0-4]?\d$/") == {"str": 50}
+        assert fitting('string:"=Session"').keys() == {"str"}
+        assert fitting('name:"=Session"').keys() == {"str", "type"}
 
 
 def test_no_code_of_the_program_runs(ran: Ran) -> None:

@@ -25,9 +25,9 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
 from memlens.views.graph.images import groups_of, images_of
+from memlens.views.graph.kinds import STRINGS
 from memlens.views.graph.rows import Numbers
 
-_STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
 _CONCATENATED = "concatenated string"
 _MOST_WHOLE = 1_024
 """Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
@@ -59,7 +59,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     """
     names = case.type_names()
     joined = case.types_of_kind(_CONCATENATED)
-    kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(_STRING_TYPES.__contains__)})
+    kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(STRINGS.__contains__)})
     members = case.instances(kinds).astype(np.int64)
     objects = case.snapshot.objects
     members = members[objects.name[members] > 0]
