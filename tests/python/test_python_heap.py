@@ -245,7 +245,7 @@ def test_strings_are_found_by_their_text(ran: Ran, tmp_path: Path) -> None:
 
         def fitting(text: str) -> dict[str, int]:
             found = heap_types(snapshot, text, "retained", None, "package", 0, 10, reverse=False)
-            return {row.type: row.count for row in found.types}
+            return {row.type: row.count for row in found.rows}
 
         assert fitting(r"string:/^user\s[0-4]?\d$/") == {"str": 50}
         assert fitting('string:"=Session"').keys() == {"str"}
