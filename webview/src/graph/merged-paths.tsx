@@ -26,6 +26,7 @@ import {
   noObjects,
   objectsText,
   objectText,
+  ownName,
   shortType,
   textCell,
   TypeName,
@@ -79,10 +80,11 @@ export function mergedTree(
           <>
             <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>{' '}
             <TypeName type={row.type} text={shortType(row.type)} />
+            {nameOfOnly(row) !== '' && <bdi class="heap-name"> {nameOfOnly(row)}</bdi>}
             {row.ends > 0 && row.children > 0 && <Badge text={plural(row.ends, '{0} ends', '{0} end')} />}
           </>,
         ],
-        copied: visible(`${row.name} ${row.type}`),
+        copied: visible([row.name, row.type, nameOfOnly(row)].filter(Boolean).join(' ')),
       },
       countCell(row.objects),
       ...retainedCells(row.bytes, merged.value?.bytes ?? 0),
@@ -107,6 +109,11 @@ export function mergedTree(
       return merged.value?.unreachable ? t('None of them is reachable.') : noObjects(context);
     },
   });
+}
+
+/** The name of the one object that a step leads to, as a module's or a class's; empty where there are several. */
+function nameOfOnly({ members, example }: PathNode): string {
+  return members === 1 ? ownName(example) : '';
 }
 
 /** Asks for the paths to what is selected now. */
