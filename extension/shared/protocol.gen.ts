@@ -2499,7 +2499,6 @@ export interface PathNode {
   objects: number;
   ends: number;
   bytes: number;
-  members: number;
   example: ObjectRow;
   children: number;
   freed_bytes: number | null;

@@ -252,19 +252,6 @@ def test_strings_are_found_by_their_text(ran: Ran, tmp_path: Path) -> None:
         assert fitting('name:"=Session"').keys() == {"str", "type"}
 
 
-def test_merged_paths_say_which_class_and_which_function(
-    ran: Ran, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where they lead through one alone."""
-
-    def steps(text: str) -> list[str]:
-        assert main(["paths", str(ran.dump), "--of", text, "--cache-dir", str(ran.dump.parent)]) == 0
-        return [line.split("B", 2)[-1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
-
-    assert "local: type 'Decorated'" in " ".join(steps("name:logged"))
-    assert " ".join(steps("type:Session")).endswith("[…]: __main__.Session")
-
-
 def test_no_code_of_the_program_runs(ran: Ran) -> None:
     assert ran.said["ran"] == []
     assert {"a", "key"} <= set(ran.references(ran.said["ids"]["sneaky"]))

@@ -12,16 +12,10 @@ from memlens.export.markdown import code
 from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.graph.merged_paths import (
-    PathBranch,
-    PathBranchesAnswer,
-    largest_branches,
-    name_of_only,
-)  # fmt: skip
+from memlens.views.graph.merged_paths import PathBranch, PathBranchesAnswer, largest_branches
 from memlens.views.graph.without import WithoutAnswer, parsed
 
 _MOST_STEPS = 40
-_MOST_NAME = 80
 
 
 class _Answer(NamedTuple):
@@ -54,10 +48,9 @@ def _text(answer: _Answer) -> Iterator[str]:
         yield f"{'retained':>11} {'objects':>11} {'freed':>11}"
     for row, depth in _depth_first(answer.branches.rows):
         freed = "" if row.freed_bytes is None else format_bytes(row.freed_bytes)
-        only = name_of_only(row, _MOST_NAME)
         yield (
             f"{format_bytes(row.bytes):>11} {row.objects:>11,} {freed:>11} {' ' * depth}"
-            f"{f'{row.name}: ' if row.name else ''}{row.type}{f' {only!r}' if only else ''}"
+            f"{f'{row.name}: ' if row.name else ''}{row.type}"
         )
 
 
@@ -69,10 +62,9 @@ def _markdown(answer: _Answer) -> Iterator[str]:
             "" if row.freed_bytes is None else f"; without it {format_bytes(row.freed_bytes)} would be freed"
         )
         name = f"{code(row.name)}: " if row.name else ""
-        only = name_of_only(row, _MOST_NAME)
         yield (
-            f"{'  ' * depth}- {name}{code(row.type)}{f' {code(only)}' if only else ''}, "
-            f"{counted(row.objects, 'object')} of {format_bytes(row.bytes)}{freed}"
+            f"{'  ' * depth}- {name}{code(row.type)}, {counted(row.objects, 'object')} of "
+            f"{format_bytes(row.bytes)}{freed}"
         )
 
 

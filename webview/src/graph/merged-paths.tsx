@@ -26,7 +26,6 @@ import {
   noObjects,
   objectsText,
   objectText,
-  ownName,
   shortType,
   textCell,
   TypeName,
@@ -80,11 +79,10 @@ export function mergedTree(
           <>
             <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>{' '}
             <TypeName type={row.type} text={shortType(row.type)} />
-            {nameOfOnly(row) !== '' && <bdi class="heap-name"> {nameOfOnly(row)}</bdi>}
             {row.ends > 0 && row.children > 0 && <Badge text={plural(row.ends, '{0} ends', '{0} end')} />}
           </>,
         ],
-        copied: visible([row.name, row.type, nameOfOnly(row)].filter(Boolean).join(' ')),
+        copied: visible(`${row.name} ${row.type}`),
       },
       countCell(row.objects),
       ...retainedCells(row.bytes, merged.value?.bytes ?? 0),
@@ -109,11 +107,6 @@ export function mergedTree(
       return merged.value?.unreachable ? t('None of them is reachable.') : noObjects(context);
     },
   });
-}
-
-/** The name of the one object that a step leads to, as a module's or a class's; empty where there are several. */
-function nameOfOnly({ members, example }: PathNode): string {
-  return members === 1 ? ownName(example) : '';
 }
 
 /** Asks for the paths to what is selected now. */

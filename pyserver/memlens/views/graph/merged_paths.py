@@ -10,7 +10,6 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import RETAINING, Strength
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.units import plain_name, shortened
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cuts
 from memlens.views.graph.freed import Freed, amounts
 from memlens.views.graph.kinds import internal_name
@@ -38,22 +37,13 @@ class PathNode(Struct, frozen=True):
     ends: int
     bytes: int
     """What the explained objects retain; of those that another one dominates that is part of that one's."""
-    members: int
-    """How many objects the step leads to."""
     example: ObjectRow
-    """One of these."""
     children: int
     freed_bytes: int | None
     """What would be freed without the references from the objects of the step before, as far as paths lead through
     them, to those of this one. None for roots, and where that isn't worked out."""
     freed_native_bytes: int | None
     """The same outside of the heap; None also in dumps that know of no such memory."""
-
-
-def name_of_only(node: PathNode, most: int) -> str:
-    """The name of the one object that a step leads to, as a module's or a class's; empty where there are several."""
-    name = node.example.name
-    return plain_name(shortened(name, most)) if node.members == 1 and name != node.type else ""
 
 
 class PathNodesAnswer(Struct, frozen=True):
@@ -156,8 +146,7 @@ def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathN
         PathNode(
             number, names[int(tree.type[number])], _label(snapshot, tree, number),
             names[int(tree.type[tree.parent[number]])] if tree.parent[number] else "", int(tree.objects[number]),
-            int(tree.ends[number]), int(tree.bytes[number]), int(tree.members[number]), example, int(below[number]),
-            *amounts(snapshot, freed),
+            int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]), *amounts(snapshot, freed),
         )
         for number, example, freed in zip(
             numbers.tolist(), examples, _freed(snapshot, tree, numbers.tolist()), strict=True
