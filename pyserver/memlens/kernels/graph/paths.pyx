@@ -4,7 +4,6 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32
 from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, fail
@@ -13,25 +12,6 @@ from memlens.kernels.graph.left_out cimport LeftOut
 
 cdef enum:
     LISTED = 8      # references that take as long to follow as an object
-    MOST_OF = 64    # an object that a larger part of all others refers to leads to memory all over a column
-
-
-cdef object way(const uint32_t *towards, uint32_t one, uint32_t item):
-    """The objects from ``one`` to ``item`` as ``uint32``. Raises MemoryError.
-
-    ``towards`` has of each object the number of the next one, plus 1.
-    """
-    cdef int status
-    cdef Vector path
-    vector_init(&path, 4)
-    status = vector_push_u32(&path, one)
-    while one != item and status == 0:
-        one = towards[one] - 1
-        status = vector_push_u32(&path, one)
-    if status < 0:
-        vector_free(&path)
-        return fail(status)
-    return column_of(&path, b"I")
 
 
 cdef class PathSearch:
@@ -48,8 +28,9 @@ cdef class PathSearch:
     cdef const uint32_t[::1] back
     cdef const uint8_t[::1] back_kind, follows, is_root
     cdef LeftOut left_out
-    cdef uint32_t *towards      # the next object on the way to the one that is explained
+    cdef uint8_t *seen          # a bit an object
     cdef Vector queue
+    cdef Vector towards         # where in the queue the next object is on the way to the one that is explained
     cdef size_t first           # of the queue that isn't passed through yet
     cdef uint64_t at, end       # references to the last that was, which are still to be looked at
     cdef size_t objects
@@ -67,6 +48,7 @@ cdef class PathSearch:
         LeftOut left_out=None,
     ):
         vector_init(&self.queue, 4)
+        vector_init(&self.towards, 4)
         self.back_start, self.back, self.back_kind = back_start, back, back_kind
         self.follows, self.is_root = follows, is_root
         self.objects = is_root.shape[0]
@@ -74,17 +56,34 @@ cdef class PathSearch:
         if left_out is not None and left_out.objects != self.objects:
             raise ValueError("what is left out is of another graph")
         self.item = item
-        # nearly all of it is never touched, so calloc's untouched pages cost nothing: 0 is "not seen"
-        self.towards = <uint32_t *> calloc(self.objects + 1, 4)
-        if self.towards == NULL or vector_push_u32(&self.queue, item) < 0:
+        self.seen = <uint8_t *> calloc(self.objects // 8 + 1, 1)
+        if self.seen == NULL or self.enter(item, 0) < 0:
             raise MemoryError
-        if back_start[item + 1] - back_start[item] > self.objects // MOST_OF:
-            in_large_pages(self.towards, (self.objects + 1) * 4)
-        self.towards[item] = item + 1
 
     def __dealloc__(self):
-        free(self.towards)
+        free(self.seen)
         vector_free(&self.queue)
+        vector_free(&self.towards)
+
+    cdef inline int enter(self, uint32_t item, uint32_t towards) noexcept nogil:
+        self.seen[item >> 3] |= <uint8_t> (1 << (item & 7))
+        if vector_push_u32(&self.queue, item) < 0:
+            return -1
+        return vector_push_u32(&self.towards, towards)
+
+    cdef object path(self, size_t at):
+        """The objects from that at a place in the queue to the one that is explained. Raises MemoryError."""
+        cdef Vector path
+        cdef int status
+        vector_init(&path, 4)
+        status = vector_push_u32(&path, (<uint32_t *> self.queue.data)[at])
+        while at and status == 0:
+            at = (<uint32_t *> self.towards.data)[at]
+            status = vector_push_u32(&path, (<uint32_t *> self.queue.data)[at])
+        if status < 0:
+            vector_free(&path)
+            return fail(status)
+        return column_of(&path, b"I")
 
     def next_path(self, size_t most):
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
@@ -93,9 +92,9 @@ cdef class PathSearch:
         used up, None is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a column with a number that is out of
         range.
         """
-        cdef uint32_t source, one = self.item
+        cdef uint32_t source
         cdef uint64_t references = self.back.shape[0], begin, end
-        cdef size_t looked = 0
+        cdef size_t looked = 0, one = 0
         cdef bint leaves_out = self.left_out is not None
         # a root may itself be held by another, so the object's being one ends nothing
         cdef bint found = not self.is_begun and self.is_root[self.item] != 0
@@ -120,25 +119,24 @@ cdef class PathSearch:
                     end = begin + (most - looked) * LISTED
                 while self.at < end:
                     if self.at + AHEAD < end and self.back[self.at + AHEAD] < self.objects:
-                        prefetch(&self.towards[self.back[self.at + AHEAD]])
+                        prefetch(&self.seen[self.back[self.at + AHEAD] >> 3])
                         prefetch(&self.is_root[self.back[self.at + AHEAD]])
                     source = self.back[self.at]
                     self.at += 1
                     if source >= self.objects:
                         status = OUT_OF_RANGE
                         break
-                    if self.towards[source] == 0 and self.follows[self.back_kind[self.at - 1]]:
+                    if not self.seen[source >> 3] >> (source & 7) & 1 and self.follows[self.back_kind[self.at - 1]]:
                         if leaves_out and not self.left_out.is_kept(source, item, &self.follows[0]):
                             continue
-                        self.towards[source] = item + 1
-                        status = vector_push_u32(&self.queue, source)
+                        status = self.enter(source, <uint32_t> (self.first - 1))
                         if status < 0:
                             break
                         if self.is_root[source]:
-                            one, found = source, True
+                            one, found = self.queue.count - 1, True
                             break
                 looked += (self.at - begin) // LISTED
-        return way(self.towards, one, self.item) if found and status == 0 else fail(status)
+        return self.path(one) if found and status == 0 else fail(status)
 
     @property
     def is_complete(self):
@@ -201,7 +199,7 @@ cdef class WaySearch:
 
     ``distance`` has the least number of references from a root to each object, NO_NUMBER where none leads there, so
     that the search (A*) keeps to what is near such a path. What the object dominates, as far as ``dominator`` says so
-    within 64 steps, can't be on a path to it, and isn't looked at. ``avoided`` aren't passed through, and
+    within 64 steps, can't be on a path to it, and isn't looked at; ``dominator`` may be empty. ``avoided`` aren't passed through, and
     ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the object itself is no path
     to it. None is longer than ``longest`` references. Of more than ``many`` references to an object, at most 1,024, those
     are followed first that make a path no longer, some at a time. Numbers in the columns are checked when they are
@@ -220,7 +218,7 @@ cdef class WaySearch:
     cdef uint32_t item
     cdef uint32_t longest
     cdef size_t many
-    cdef bint passes_item
+    cdef bint passes_item, has_dominators
 
     def __cinit__(
         self,
@@ -243,7 +241,8 @@ cdef class WaySearch:
         self.back_start, self.back, self.back_kind = back_start, back, back_kind
         self.follows, self.is_root, self.distance, self.dominator = follows, is_root, distance, dominator
         self.objects, self.references = is_root.shape[0], back.shape[0]
-        if <size_t> distance.shape[0] != self.objects or <size_t> dominator.shape[0] != self.objects:
+        self.has_dominators = dominator.shape[0] > 0
+        if <size_t> distance.shape[0] != self.objects or self.has_dominators and dominator.shape[0] != distance.shape[0]:
             raise ValueError("the columns are of several graphs")
         if item >= self.objects:
             raise IndexError("there is no such object")
@@ -252,7 +251,7 @@ cdef class WaySearch:
         for one in not_before:
             if vector_push_u32(&self.not_before, one) < 0:
                 raise MemoryError
-        # nearly all of it is never touched, as above
+        # nearly all of it is never touched, so calloc's untouched pages cost nothing
         self.towards = <uint32_t *> calloc(self.objects + 1, 4)
         self.behind = <uint32_t *> calloc(self.objects + 1, 4)
         if self.towards == NULL or self.behind == NULL or self.push(item, 0, distance[item]) < 0:
@@ -297,7 +296,21 @@ cdef class WaySearch:
                     entry.at, entry.is_begun = self.back_start[entry.item], True
                 status = self.follow(&entry, (most - looked) * LOOKED_AT, &looked)
                 looked += 1
-        return way(self.towards, entry.item, self.item) if found else fail(status)
+        return self.way(entry.item) if found else fail(status)
+
+    cdef object way(self, uint32_t one):
+        """The objects from one to that which is explained. Raises MemoryError."""
+        cdef int status
+        cdef Vector path
+        vector_init(&path, 4)
+        status = vector_push_u32(&path, one)
+        while one != self.item and status == 0:
+            one = self.towards[one] - 1
+            status = vector_push_u32(&path, one)
+        if status < 0:
+            vector_free(&path)
+            return fail(status)
+        return column_of(&path, b"I")
 
     cdef int follow(self, Ahead *entry, uint64_t most, size_t *looked) noexcept nogil:
         """Go on with what refers to an object, of many references at first with those that make a path no longer.
@@ -330,7 +343,9 @@ cdef class WaySearch:
                 continue
             if self.behind[source] and self.behind[source] <= entry.behind + 2:
                 continue
-            if self.dominator[source] == self.item or entry.item == self.item and self.is_avoided_last(source):
+            if self.has_dominators and self.dominator[source] == self.item:
+                continue
+            if entry.item == self.item and self.is_avoided_last(source):
                 continue
             if is_level and length > level:
                 entry.longer = <uint32_t> length if length < entry.longer else entry.longer
@@ -378,7 +393,7 @@ cdef class WaySearch:
         """Whether the object that is explained dominates another one."""
         cdef size_t _
         cdef uint32_t above = source
-        for _ in range(MOST_ABOVE):
+        for _ in range(MOST_ABOVE if self.has_dominators else 0):
             above = self.dominator[above]
             if above == self.item:
                 return True
