@@ -9,7 +9,9 @@ from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_extend, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
 from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, fail, fetch, graph_of
-from memlens.kernels.graph.held cimport IS_BACK, IS_SOURCE, IS_TARGET, LOST, TOO_MANY, WAITS, Found, Held, let_go
+from memlens.kernels.graph.held cimport (
+    IS_BACK, IS_GONE, IS_SOURCE, IS_TARGET, LOST, STAYS, TOO_MANY, WAITS, Found, Held, let_go
+)
 from memlens.kernels.graph.left_out cimport ALL_OUT, LeftOut
 
 
@@ -194,7 +196,7 @@ cdef enum:
     SUSPECTED = 80
 
 cdef enum:
-    GONE = LOST | IS_BACK       # certainly retained: nothing is looked for that holds it
+    GONE = LOST | IS_BACK | IS_GONE     # certainly retained: nothing is looked for that holds it
     FEW = 64                    # where one in so many objects or fewer is, those are listed and others not looked at
 
 
@@ -256,11 +258,16 @@ cdef class Retained:
             raise ValueError("a mark for each object, or none")
         self.held = held_of(start, target, kind, back_start, back, back_kind, retains, shallow, native, distance)
         self.found = Found(0, 0, 0)
-        self.status = begin(&self.held, ~<size_t> 0)
-        fail(self.status)
+        if marks.shape[0]:
+            # states are turned into marks in place: new memory takes as long as the walk itself
+            self.held.state, self.held.looked, self.held.most = &marks[0], 0, ~<size_t> 0
+        else:
+            self.status = begin(&self.held, ~<size_t> 0)
+            fail(self.status)
         self.held.begun, self.held.known = FOLLOWED, SUSPECTED
         with nogil:
-            in_large_pages(self.held.state, self.held.objects + 1)
+            if not marks.shape[0]:
+                in_large_pages(self.held.state, self.held.objects + 1)
             self.status = mark_dominated(
                 &self.held, chosen, dominated_start, dominated, &self.gone, &self.chosen, work
             )
@@ -280,7 +287,7 @@ cdef class Retained:
             if status == 0:
                 status = follow(
                     &self.held, NULL if self.steps == self.held.objects else <uint32_t *> self.gone.data,
-                    first, last, &self.marks[0] if self.marks.shape[0] else NULL, &seeds, &found, self.work,
+                    first, last, &seeds, &found, self.work,
                 )
             if status == 0:
                 with gil:
@@ -296,22 +303,30 @@ cdef class Retained:
     def sum_up(self):
         """How many objects are retained, their bytes, and the bytes that they own outside of the heap.
 
-        Each is 1 in ``marks``. None if the work was stopped. Raises MemoryError.
+        ``marks`` is 1 for each of them, 0 for others. None if the work was stopped; what marks are then is undefined.
+        Raises MemoryError.
         """
-        cdef size_t each
         cdef int status = self.status
         with nogil:
             if status == 0:
                 status = let_go(&self.held, None, &self.seeds, NULL, &self.found, self.work)
-            for each in range(self.marks.shape[0] if status == 0 and self.seeds.count else 0):
-                # what was dominated is marked already, and has both
-                if self.held.state[each] & GONE == LOST:
-                    self.marks[each] = 1
+            if status == 0 and self.marks.shape[0]:
+                to_marks(&self.marks[0], self.marks.shape[0])
         return fail(status, (self.found.objects, self.found.heap, self.found.native))
 
     def __dealloc__(self):
         vector_free(&self.gone)
+        if self.marks is not None and self.marks.shape[0]:
+            self.held.state = NULL
         end(&self.held, &self.seeds)
+
+
+cdef inline void to_marks(uint8_t *state, size_t objects) noexcept nogil:
+    """Turn states into 1 for what is retained, else 0."""
+    cdef size_t each
+    # without branches, so that compilers take many at a time
+    for each in range(objects):
+        state[each] = (state[each] & IS_GONE != 0) | (state[each] & (LOST | IS_BACK) == LOST)
 
 
 cdef inline size_t most_listed(const Held *held) noexcept nogil:
@@ -379,8 +394,7 @@ cdef int mark_dominated(
 
 
 cdef int follow(
-    Held *held, const uint32_t *listed, size_t first, size_t last, uint8_t *marks, Vector *seeds, Found *found,
-    Work work,
+    Held *held, const uint32_t *listed, size_t first, size_t last, Vector *seeds, Found *found, Work work
 ) noexcept nogil:
     """Add up what is GONE among some objects, those of ``listed`` or all where it is NULL.
 
@@ -403,13 +417,13 @@ cdef int follow(
             if held.state[item] != GONE:
                 continue
         if held.distance[item] == NO_NUMBER:
+            # it was lost before
+            held.state[item] = STAYS
             continue
         found.objects += 1
         found.heap += held.shallow[item]
         if held.native != NULL:
             found.native += held.native[item]
-        if marks != NULL:
-            marks[item] = 1
         for at in range(held.start[item], held.start[item + 1]):
             if at + 3 * AHEAD < held.references:
                 prefetch(&held.state[held.target[at + 3 * AHEAD]])

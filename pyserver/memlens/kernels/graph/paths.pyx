@@ -89,8 +89,8 @@ cdef class PathSearch:
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
 
         ``most`` bounds how many objects are looked at, those with many references counting for several; once they are
-        used up, None is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a column with a number that is out of
-        range.
+        used up, None is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a
+        column with a number that is out of range.
         """
         cdef uint32_t source
         cdef uint64_t references = self.back.shape[0], begin, end
@@ -199,11 +199,11 @@ cdef class WaySearch:
 
     ``distance`` has the least number of references from a root to each object, NO_NUMBER where none leads there, so
     that the search (A*) keeps to what is near such a path. What the object dominates, as far as ``dominator`` says so
-    within 64 steps, can't be on a path to it, and isn't looked at; ``dominator`` may be empty. ``avoided`` aren't passed through, and
-    ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the object itself is no path
-    to it. None is longer than ``longest`` references. Of more than ``many`` references to an object, at most 1,024, those
-    are followed first that make a path no longer, some at a time. Numbers in the columns are checked when they are
-    used.
+    within 64 steps, can't be on a path to it, and isn't looked at; ``dominator`` may be empty. ``avoided`` aren't
+    passed through, and ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the object itself
+    is no path to it. None is longer than ``longest`` references. Of more than ``many`` references to an object, at most
+    1,024, those are followed first that make a path no longer, some at a time. Numbers in the columns are checked when
+    they are used.
     """
 
     cdef const uint64_t[::1] back_start
@@ -242,7 +242,9 @@ cdef class WaySearch:
         self.follows, self.is_root, self.distance, self.dominator = follows, is_root, distance, dominator
         self.objects, self.references = is_root.shape[0], back.shape[0]
         self.has_dominators = dominator.shape[0] > 0
-        if <size_t> distance.shape[0] != self.objects or self.has_dominators and dominator.shape[0] != distance.shape[0]:
+        if <size_t> distance.shape[0] != self.objects:
+            raise ValueError("the columns are of several graphs")
+        if self.has_dominators and dominator.shape[0] != distance.shape[0]:
             raise ValueError("the columns are of several graphs")
         if item >= self.objects:
             raise IndexError("there is no such object")
