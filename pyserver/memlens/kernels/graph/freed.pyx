@@ -8,7 +8,7 @@ from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_extend, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
-from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, fail, fetch, graph_of
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, fail, fetch
 from memlens.kernels.graph.held cimport (
     IS_BACK, IS_GONE, IS_SOURCE, IS_TARGET, LOST, STAYS, TOO_MANY, WAITS, Found, Held, let_go
 )

@@ -200,10 +200,10 @@ cdef class WaySearch:
     ``distance`` has the least number of references from a root to each object, NO_NUMBER where none leads there, so
     that the search (A*) keeps to what is near such a path. What the object dominates, as far as ``dominator`` says so
     within 64 steps, can't be on a path to it, and isn't looked at; ``dominator`` may be empty. ``avoided`` aren't
-    passed through, and ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the object itself
-    is no path to it. None is longer than ``longest`` references. Of more than ``many`` references to an object, at most
-    1,024, those are followed first that make a path no longer, some at a time. Numbers in the columns are checked when
-    they are used.
+    passed through, and ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the
+    object itself is no path to it. None is longer than ``longest`` references. Of more than ``many`` references to an
+    object, at most 1,024, those are followed first that make a path no longer, some at a time. Numbers in the columns
+    are checked when they are used.
     """
 
     cdef const uint64_t[::1] back_start
