@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isOlder, type Age } from '../../extension/src/editor/age';
+import type { GraphInfo } from '../../extension/shared/protocol.gen';
+import { ageOf, isOlder, type Age } from '../../extension/src/editor/age';
 
 const age = (name: string, recordedUs: number | null, modifiedMs: number | null): Age => ({
   ...{ name, recordedUs, modifiedMs },
@@ -18,4 +19,11 @@ it('of two snapshots the earlier one is found by their recording, their files’
     [age('a', null, 3), age('a', null, 3), false, 'name'],
   ] as const)
     assert.deepEqual(isOlder(one, other), { older, orderedBy }, `${one.name} ${other.name}`);
+});
+
+it('a heap dump that says when it was taken is as old as that, whenever its file was copied', () => {
+  const taken = (written_ms: number | null): Age =>
+    ageOf('/dumps/app.hprof', 9, { model: 'graph', written_ms } as GraphInfo);
+  assert.equal(taken(1_700_000_000_000).recordedUs, 1.7e15);
+  assert.equal(taken(null).recordedUs, null);
 });

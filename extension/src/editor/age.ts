@@ -8,7 +8,7 @@ import type { SnapshotInfo } from '../../shared/protocol.gen';
 /** What is known of a snapshot's time. */
 export interface Age {
   readonly name: string;
-  /** Unix time of its first event in microseconds; null where the file has none. */
+  /** Unix time of its first event, or when a heap dump was taken, in microseconds; null where the file has none. */
   readonly recordedUs: number | null;
   /** When its file was written. */
   readonly modifiedMs: number | null;
@@ -44,8 +44,9 @@ function recordedUs(info: SnapshotInfo | null): number | null {
       const times = info.devices.flatMap(({ time_origin_us: at }) => at ?? []);
       return times.length > 0 ? Math.min(...times) : null;
     }
-    case 'profile':
     case 'graph':
+      return info.written_ms === null ? null : info.written_ms * 1000;
+    case 'profile':
     case undefined:
       return null;
   }

@@ -41,6 +41,8 @@ export type CompareNode =
 
 const NAME_PX = 130;
 const FIGURE_PX = 80;
+/** The room that a number of seven digits or more takes besides. */
+const MILLIONS_PX = 16;
 
 /** What is known of two dumps. */
 export interface Known {
@@ -48,6 +50,8 @@ export interface Known {
   readonly ids: boolean;
   /** Memory outside of the heap, in one of them at least. */
   readonly native: boolean;
+  /** A million objects, in one of them at least. */
+  readonly millions: boolean;
 }
 
 function columnsOf(form: CompareForm, known: Known, dumps: number): readonly HeapColumn<Order>[] {
@@ -64,15 +68,16 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
         ]
       : [];
   switch (form) {
-    case 'types':
+    case 'types': {
+      const more = known.millions ? MILLIONS_PX : 0;
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
-        figure(t('Instances'), t('How many objects after'), null, 78),
-        figure(t('± Instances'), t('The difference'), 'count', 108),
+        figure(t('Instances'), t('How many objects after'), null, 78 + more),
+        figure(t('± Instances'), t('The difference'), 'count', 108 + more),
         ...(known.ids
           ? [
-              figure(t('New'), t('Objects that only the later dump has'), 'new', 66),
-              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66),
+              figure(t('New'), t('Objects that only the later dump has'), 'new', 66 + more),
+              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66 + more),
             ]
           : []),
         figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104),
@@ -80,6 +85,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
         growth('retained'),
         ...native('native_retained'),
       ];
+    }
     case 'holders':
       return [
         nameColumn(t('Held by'), t('Objects of both dumps'), NAME_PX),
@@ -195,7 +201,9 @@ export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
       const cell: Cell = {
         parts: [
           <span class="heap-way" title={visible(path.join(' › '))}>
-            <bdi class="muted">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
+            <span class="muted heap-above">
+              <bdi dir="ltr">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
+            </span>
             <bdi class="code heap-own">{visible(shortType(own))}</bdi>
           </span>,
         ],
