@@ -2499,6 +2499,7 @@ export interface PathNode {
   objects: number;
   ends: number;
   bytes: number;
+  targets: number;
   example: ObjectRow;
   children: number;
   freed_bytes: number | null;
