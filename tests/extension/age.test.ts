@@ -22,7 +22,9 @@ it('of two snapshots the earlier one is found by their recording, their files’
 
 it('heap dumps stand in the order in which they were taken, whenever their files were copied', () => {
   const order = (...ages: Age[]): string[] =>
-    oldestFirst(ages.map((each) => ({ age: each, isRead: each.name !== 'broken' }))).map(({ age: { name } }) => name);
+    oldestFirst(ages.map((each) => ({ age: each, isRead: each.name !== 'broken' }))).map(
+      ({ age: { name } }) => name,
+    );
   const [first, second, third] = [age('c', 1e9, 30), age('b', 2e9, 10), age('a', 3e9, 20)];
   assert.deepEqual(order(third, first, second), ['c', 'b', 'a']);
   // one that says nothing of itself: then what is known of all of them

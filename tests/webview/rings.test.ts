@@ -178,7 +178,11 @@ test('ids are written as those of the findings are: numbers of V8, addresses of 
 test('a class is called by its own name, where an object of JavaScript is not taken for one', () => {
   const row = { type: 'java.lang.Class', name: 'com.example.Cart$Row', id: 0x20, object: 3 };
   setIds({ kind: 'hprof' });
-  assert.deepEqual([objectText(row), objectTitle(row)], ['class Cart$Row @0x20', 'class com.example.Cart$Row']);
+  assert.deepEqual(
+    [objectText(row), objectTitle(row)],
+    ['class Cart$Row @0x20', 'class com.example.Cart$Row'],
+  );
+  assert.equal(objectText({ ...row, name: 'java.lang.Class' }), 'class Class @0x20');
   assert.equal(objectText({ ...row, type: 'java.lang.String' }), 'String @0x20 "com.example.Cart$Row"');
   setIds({ kind: 'v8' });
   assert.equal(objectText({ ...row, type: 'Class' }), 'Class @32 "com.example.Cart$Row"');

@@ -52,7 +52,8 @@ export function oldestFirst<T extends { readonly age: Age; readonly isRead: bool
   snapshots: readonly T[],
 ): T[] {
   const areRecorded = snapshots.every(({ age, isRead }) => age.recordedUs !== null || !isRead);
-  const timeOf = ({ age }: T): number => (areRecorded ? age.recordedUs : null) ?? (age.modifiedMs ?? 0) * 1000;
+  const timeOf = ({ age }: T): number =>
+    (areRecorded ? age.recordedUs : null) ?? (age.modifiedMs ?? 0) * 1000;
   return snapshots.toSorted((a, b) => timeOf(a) - timeOf(b) || (isOlder(a.age, b.age).older ? -1 : 1));
 }
 

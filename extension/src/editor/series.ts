@@ -92,7 +92,13 @@ export class Series extends Disposable {
   get #own(): SeriesDump {
     const { main } = this;
     const { fsPath } = main;
-    return { is: 'own', uri: main.toString(), name: path.basename(fsPath), file: this.#file(main), message: '' };
+    return {
+      is: 'own',
+      uri: main.toString(),
+      name: path.basename(fsPath),
+      file: this.#file(main),
+      message: '',
+    };
   }
 
   #file(uri: vscode.Uri): string {

@@ -79,8 +79,7 @@ export function mergedTree(
       {
         parts: [
           <>
-            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>{' '}
-            <Target row={row} />
+            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi> <Target row={row} />
             {row.ends > 0 && row.children > 0 && <Badge text={plural(row.ends, '{0} ends', '{0} end')} />}
           </>,
         ],

@@ -40,11 +40,11 @@ function called(row: Pick<ObjectRow, 'name' | 'type'>): {
   readonly full: string;
   readonly name: string;
 } {
-  const name = ownName(row);
   // a class of JavaScript may have any of these names
-  if (!addresses || name === '' || !CLASSES.has(row.type))
-    return { short: shortType(row.type), full: row.type, name };
-  return { short: t('class {0}', shortType(name)), full: t('class {0}', row.name), name: '' };
+  if (!addresses || row.name === '' || !CLASSES.has(row.type))
+    return { short: shortType(row.type), full: row.type, name: ownName(row) };
+  const short = t('class {0}', shorten(shortType(row.name), MOST_NAME));
+  return { short, full: t('class {0}', row.name), name: '' };
 }
 
 /** "Session @5143", 'String @0x7f3a "Norway"', "class Session @0x7f40". */
