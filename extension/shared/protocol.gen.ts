@@ -1474,7 +1474,7 @@ export interface HeapAtParams {
   line: number;
 }
 
-/** The number of the type that is defined there, else a filter: for types of its name, or closures of the function. */
+/** The number of the type that is defined there, else a filter for types of its name or closures of the function. */
 export interface HeapAtResult {
   type: number | null;
   filter: string | null;

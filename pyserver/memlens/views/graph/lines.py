@@ -17,7 +17,7 @@ class HeapLine(Struct, frozen=True):
     """A definition and its objects. ``type`` is the type's number; None for a function, whose objects are closures.
 
     What they retain is what none of them dominates. ``line`` counts from 1. ``types`` of one name, as several class
-    loaders or assemblies have it, are one definition: ``type`` is the first, and the name without what tells them apart.
+    loaders or assemblies have it, are one definition: ``type`` is the first, and its name lacks what tells them apart.
     """
 
     file: str

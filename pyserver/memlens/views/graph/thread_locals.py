@@ -44,7 +44,8 @@ def thread_locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
 
 def entry_of(snapshot: Snapshot, entry: int) -> tuple[str, int] | None:
     """The static field that holds the key of an entry of such a map, and the entry's value; None where either isn't
-    known."""
+    known.
+    """
     fields = dict(_named(snapshot, entry))
     field = _static_field(snapshot, fields[_KEY]) if _KEY in fields else ""
     return (field, fields[_VALUE]) if field and _VALUE in fields else None
