@@ -1474,7 +1474,7 @@ export interface HeapAtParams {
   line: number;
 }
 
-/** The number of the type that is defined there, else a filter for closures of the function; None for neither. */
+/** The number of the type that is defined there, else a filter for types of its name or closures of the function. */
 export interface HeapAtResult {
   type: number | null;
   filter: string | null;
@@ -2499,6 +2499,7 @@ export interface PathNode {
   objects: number;
   ends: number;
   bytes: number;
+  targets: number;
   example: ObjectRow;
   children: number;
   freed_bytes: number | null;

@@ -192,8 +192,10 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     """The program's first object on a path, or the class whose static field holds, and the references from there on."""
     ends = [path.root, *(step.object for step in path.steps)]
     runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
-    begin = max((place for place, row in enumerate(ends[:-1]) if _has_names(case, row)), default=0)
-    begin = max(begin, runtime + 1)
+    classes = [place for place, row in enumerate(ends[:-1]) if _has_names(case, row)]
+    # a class also holds its loader, by a reference without a name; then a static field before it says more
+    named = [place for place in classes if _step(path.steps[place].name, path.steps[place].kind)]
+    begin = max((named or classes or [0])[-1], runtime + 1)
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
     if _is_python(case):
