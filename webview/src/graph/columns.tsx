@@ -15,6 +15,7 @@ export interface HeapColumn<O extends string> {
   /** What sorting by it asks for; null where it can't be sorted by. */
   readonly order: O | null;
   readonly number: boolean;
+  readonly isSpare?: boolean;
 }
 
 export function retainedTitle(): string {
@@ -60,6 +61,11 @@ export function figureColumn<O extends string>(
   return { name, title, width: `${width}px`, order, number: true };
 }
 
+/** A column that gives its room to the others in a narrow window; what it shows is in the details, too. */
+export function spare<O extends string>(column: HeapColumn<O>): HeapColumn<O> {
+  return { ...column, isSpare: true };
+}
+
 /** Bars with their figures, or in a narrow window the figures alone. */
 export function shareColumn<O extends string>(title = shareTitle()): HeapColumn<O> {
   return { name: t('Share'), title, width: 'var(--share-px, 112px)', order: null, number: true };
@@ -70,11 +76,11 @@ export function gridColumns<O extends string>(
   columns: readonly HeapColumn<O>[],
   sorted: { readonly order: O; readonly reverse: boolean } | null,
 ): readonly GridColumn[] {
-  return columns.map(({ name, title, width, order, number }) => {
+  return columns.map(({ name, title, width, order, number, isSpare = false }) => {
     const ascending = sorted?.reverse !== (order === 'name');
     const current = ascending ? 'ascending' : 'descending';
     const sort = sorted === null || order === null ? null : order === sorted.order ? current : 'none';
-    return { name, title, width, number, sort };
+    return { name, title, width, number, sort, isSpare };
   });
 }
 
@@ -85,8 +91,8 @@ export function nativeColumns<O extends string>(
 ): readonly HeapColumn<O>[] {
   if (!showsNative(info)) return [];
   return [
-    figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null),
-    figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null),
+    spare(figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null)),
+    spare(figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null)),
   ];
 }
 

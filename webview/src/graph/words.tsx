@@ -120,6 +120,9 @@ export function copiedObject(row: ObjectRow): { readonly name: string; readonly 
   return { name: objectText(row), place: file === null || line === null ? null : { file, line } };
 }
 
+/** Most old objects of Ruby's have them, so they tell no object from another; the details list them. */
+const COMMON_FLAGS: readonly string[] = ['old', 'uncollectible'];
+
 /** A cell of a table, and what is copied of it. */
 export interface Cell {
   readonly parts: GridCell;
@@ -143,9 +146,11 @@ export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null
         <TypeName type={type} text={shortType(type)} />
         <span class="muted heap-id"> {idText(row)}</span>
         {name !== '' && <bdi class="heap-name"> {name}</bdi>}
-        {flags.map((flag) => (
-          <Badge key={flag} text={flag} />
-        ))}
+        {flags
+          .filter((flag) => !COMMON_FLAGS.includes(flag))
+          .map((flag) => (
+            <Badge key={flag} text={flag} />
+          ))}
         {distance === null && <Badge text={t('unreachable')} />}
         {badge !== '' && <Badge text={badge} />}
         {file !== null && line !== null && <PlaceLink file={file} line={line} />}
