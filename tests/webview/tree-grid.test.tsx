@@ -83,7 +83,9 @@ test('a narrow window leaves out spare columns, and the others keep their number
   assert.equal(root.style.getPropertyValue('--few-columns'), '1fr 84px');
   assert.equal(root.style.getPropertyValue('--columns'), '1fr 84px 84px');
   assert.deepEqual(
-    [...root.querySelectorAll('[role=columnheader]:not(.spare)')].map((each) => each.getAttribute('aria-colindex')),
+    [...root.querySelectorAll('[role=columnheader]:not(.spare)')].map((each) =>
+      each.getAttribute('aria-colindex'),
+    ),
     ['1', '3'],
   );
 });

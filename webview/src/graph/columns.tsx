@@ -55,7 +55,7 @@ export function nameColumn<O extends string>(
 export function figureColumn<O extends string>(
   name: string,
   title: string,
-  width = 88,
+  width = 92,
   order: O | null = null,
 ): HeapColumn<O> {
   return { name, title, width: `${width}px`, order, number: true };

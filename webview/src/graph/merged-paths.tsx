@@ -36,7 +36,7 @@ import {
 function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
   return [
     nameColumn(t('From the roots'), t('References, and the types they lead to'), 130),
-    figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 80),
+    spare(figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 80)),
     figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
     spare(shareColumn(t('Share of all retained'))),
     figureColumn(t('Freed if cut'), t('What would be freed without these references; – where unknown'), 104),
