@@ -36,7 +36,7 @@ import { dominatorsPane } from '../../webview/src/graph/dominators';
 import { Inspector } from '../../webview/src/graph/inspector';
 import { mayBeDefined, mayHaveSource, selectionMenu } from '../../webview/src/graph/menu';
 import { Overview } from '../../webview/src/graph/overview';
-import { withoutSameEnd } from '../../webview/src/graph/series';
+import { withoutSameEnd, withoutSameStart } from '../../webview/src/graph/series';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { threadsPane } from '../../webview/src/graph/threads';
 import { typesPane } from '../../webview/src/graph/types';
@@ -989,4 +989,7 @@ test('dumps are called without the extension that all of them have', () => {
   assert.deepEqual(withoutSameEnd(['a.hprof.zst', 'b.2.hprof.zst']), ['a', 'b.2']);
   assert.deepEqual(withoutSameEnd(['a.1', 'b.1']), ['a.1', 'b.1']);
   assert.deepEqual(withoutSameEnd(['a.hprof', 'b.gcdump']), ['a.hprof', 'b.gcdump']);
+  assert.deepEqual(withoutSameStart(['my-app_1', 'my-app_12']), ['1', '12']);
+  assert.deepEqual(withoutSameStart(['heap-1', 'heap', 'other']), ['heap-1', 'heap', 'other']);
+  assert.deepEqual(withoutSameStart(['heap-', 'heap-1']), ['heap-', 'heap-1']);
 });

@@ -18,9 +18,18 @@ import { shorten, visible } from '../base/text';
 const MOST_TYPE = 140;
 const MOST_NAME = 100;
 
-/** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
+const PACKAGES_OF_ARGUMENTS = /(?<=[<,[])(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])/g;
+
+/** A type without packages: `List<Session>` of `System.Collections.Generic.List<Shop.Session>`. */
 export function shortType(type: string): string {
+  return withoutPackage(type).replace(PACKAGES_OF_ARGUMENTS, '');
+}
+
+/** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
+function withoutPackage(type: string): string {
   const own = type.startsWith('(') ? type : (type.split(' (', 1)[0] ?? type);
+  // V8 adds a page's address to the names of its own types, and its dots are none of packages
+  if (own.includes(' / ')) return own;
   const head = /^[^<([]*/.exec(own)?.[0] ?? '';
   const dot = head.lastIndexOf('.');
   return dot > 0 && dot < head.length - 1 ? own.slice(dot + 1) : own;
@@ -190,13 +199,15 @@ export function typeAndModule(type: string): readonly [own: string, module: stri
 
 export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
   const [own, module] = typeAndModule(type);
-  const short = shortType(own);
+  const short = withoutPackage(own);
   const inPackage = own.slice(0, Math.max(own.indexOf(short), 0));
   return {
     parts: [
       <span class="heap-way" title={visible(type)}>
         {inPackage !== '' && <bdi class="code muted">{shorten(inPackage, MOST_TYPE)}</bdi>}
-        <bdi class="code heap-own">{shorten(own.slice(inPackage.length), MOST_TYPE)}</bdi>
+        <bdi class="code heap-own">
+          {shorten(own.slice(inPackage.length).replace(PACKAGES_OF_ARGUMENTS, ''), MOST_TYPE)}
+        </bdi>
         {module !== '' && <bdi class="muted heap-module">{visible(` (${module})`)}</bdi>}
       </span>,
       badge === '' ? '' : <Badge text={badge} />,
