@@ -80,8 +80,10 @@ export function mergedTree(
       {
         parts: [
           <>
-            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>{' '}
-            <TypeName type={row.type} text={shortType(row.type)} />
+            <span class="heap-way">
+              <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
+              <TypeName type={row.type} text={shortType(row.type)} />
+            </span>
             {row.ends > 0 && row.children > 0 && (
               <Badge text={plural(row.ends, '{0} ends here', '{0} end here')} />
             )}
