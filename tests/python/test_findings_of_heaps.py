@@ -40,6 +40,8 @@ from memlens.views.sql.query import SqlSession
 LEFT_OUT = {"javac_300files_withgarbage.hprof.zst", "ts20check_node26.heapsnapshot.zst"}
 REAL = [path for path in real_heaps("v8/*", "gcdump/*", "hprof/*") if path.name not in LEFT_OUT]
 SMALL = 200
+OF_ENGINES = re.compile(r"\((?:array|object shape|compiled code|imemo|Bytes > )|\[(?:other|static|\.NET) ")
+"""What engines call what is their own, which tables have and sentences say in words."""
 REMOVE = "Remove what is no longer needed from it, or limit its size."
 
 pytest_plugins = ("tests.python.heap_fixtures",)
@@ -168,6 +170,7 @@ def test_figures_agree_with_sql(tmp_path: Path, path: Path) -> None:
             assert "  " not in text
             assert " ," not in text
             assert ".." not in text
+            assert not OF_ENGINES.search(text)
 
 
 def test_a_real_leak(tmp_path: Path) -> None:
@@ -523,8 +526,8 @@ JAVA_TEXTS = {
     "duplicate_arrays": "399 arrays have the same elements as another",
     "tiny_collections": "400 ArrayList have one to four elements, and take",
     "empty_collections": "400 ArrayList are empty and retain",
-    "oversized_collections": "400 Object[] use less than a quarter of their slots; the others take",
-    "null_arrays": "400 Object[] use less than a quarter of their slots (400 of them none); the others take",
+    "oversized_collections": "400 Object[] use less than a quarter of their slots; the unused ones take",
+    "null_arrays": "400 Object[] use less than a quarter of their slots (400 of them none); the unused ones take",
     "boxed_numbers": "3,200 numbers are objects of their own (Integer)",
     "thread_locals": "; the largest is Main.BUFFER = byte[], held by Main.THREAD[0] (system class). Remove",
     "listeners": "Bus keeps ",
@@ -682,11 +685,11 @@ def test_arrays_of_numbers(open_dump: Opened, kind: str) -> None:
     assert any("strings are copies" in text for text in found.values()) == (kind == "texts")
     if kind == "zeros":
         assert (
-            "300 byte[] have only zeros after the first quarter (300 of them from the start), 58.6 KiB"
+            "300 byte[] hold only zeros after their first quarter (300 of them hold nothing else), 58.6 KiB"
             in (found["zero_arrays"])
         )
     elif kind == "mostly zeros":
-        assert "300 byte[] have only zeros after the first quarter, 44.2 KiB" in found["zero_arrays"]
+        assert "300 byte[] hold only zeros after their first quarter, 44.2 KiB" in found["zero_arrays"]
     elif kind == "the same":
         assert found["duplicate_arrays"].startswith("299 arrays have the same elements as another, ")
 
@@ -697,7 +700,7 @@ def test_three_types_are_named_and_the_others_counted(open_dump: Opened, beyond:
     kinds = [BYTE] * 60 + [INT] * 50 + [LONG] * 40 + [SHORT] * beyond
     arrays = [program.dump.numbers(program.next(), kind, bytes(2_000)) for kind in kinds]
     program.keep("ALL", program.list_of(*arrays))
-    rest = {0: " have only", 1: " and 1 other have only", 2: " and 2 others have only"}[beyond]
+    rest = {0: " hold only", 1: " and 1 other hold only", 2: " and 2 others hold only"}[beyond]
     found = texts(open_dump(program.data(), "main.hprof"))
     assert f"60 byte[], 50 int[], 40 long[]{rest} zeros" in found["zero_arrays"]
 
