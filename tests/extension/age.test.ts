@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { GraphInfo } from '../../extension/shared/protocol.gen';
-import { ageOf, isOlder, type Age } from '../../extension/src/editor/age';
+import { ageOf, isOlder, oldestFirst, type Age } from '../../extension/src/editor/age';
 
 const age = (name: string, recordedUs: number | null, modifiedMs: number | null): Age => ({
   ...{ name, recordedUs, modifiedMs },
@@ -21,9 +20,17 @@ it('of two snapshots the earlier one is found by their recording, their files’
     assert.deepEqual(isOlder(one, other), { older, orderedBy }, `${one.name} ${other.name}`);
 });
 
-it('a heap dump that says when it was taken is as old as that, whenever its file was copied', () => {
-  const taken = (written_ms: number | null): Age =>
-    ageOf('/dumps/app.hprof', 9, { model: 'graph', written_ms } as GraphInfo);
-  assert.equal(taken(1_700_000_000_000).recordedUs, 1.7e15);
-  assert.equal(taken(null).recordedUs, null);
+it('heap dumps stand in the order in which they were taken, whenever their files were copied', () => {
+  const order = (...ages: Age[]): string[] =>
+    oldestFirst(ages.map((each) => ({ age: each, isRead: each.name !== 'broken' }))).map(
+      ({ age: { name } }) => name,
+    );
+  const [first, second, third] = [age('c', 1e9, 30), age('b', 2e9, 10), age('a', 3e9, 20)];
+  assert.deepEqual(order(third, first, second), ['c', 'b', 'a']);
+  // one that says nothing of itself: then what is known of all of them
+  assert.deepEqual(order(first, second, age('d', null, 15)), ['b', 'd', 'c']);
+  assert.deepEqual(order(third, age('broken', null, 2500e3), first, second), ['c', 'b', 'broken', 'a']);
+  assert.deepEqual(order(age('run10', null, 3), age('run9', null, 3)), ['run9', 'run10']);
+  assert.equal(ageOf('/a/b.hprof', 7, { model: 'graph', written_ms: 5 }).recordedUs, 5000);
+  assert.equal(ageOf('/a/b.hprof', 7, { model: 'graph', written_ms: null }).recordedUs, null);
 });

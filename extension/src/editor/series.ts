@@ -5,7 +5,7 @@ import type { SnapshotInfo } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import type { Logger } from '../base/logger';
 import type { Server } from '../server/client';
-import { type Age, ageOf, isOlder, modifiedMs } from './age';
+import { ageOf, modifiedMs, oldestFirst } from './age';
 import { inFolderOf, OtherReference } from './other';
 
 /** The heap dumps that a view shows over time beside its own: a reference in the server for each of them. */
@@ -16,7 +16,7 @@ export class Series extends Disposable {
 
   constructor(
     private readonly main: vscode.Uri,
-    /** The view's own dump, while it is open. */
+    /** The view's own, while it is open. */
     private readonly mainInfo: () => SnapshotInfo | null,
     private readonly viewId: string,
     private readonly server: Server,
@@ -26,20 +26,20 @@ export class Series extends Disposable {
     super();
   }
 
-  /** All dumps, the view's own among them, the oldest first; empty without others. */
+  /** All dumps, the view's own among them, in the order in which they were taken; empty without others. */
   get dumps(): SeriesDump[] {
     if (this.#others.length === 0) return [];
     const others = this.#others.flatMap(({ reference: { status }, modified }) => {
       if (status === null) return [];
       const { is, uri, name } = status;
-      const parsed = vscode.Uri.parse(uri);
       const message = status.is === 'failed' ? status.problem.message : '';
-      const age = ageOf(parsed.fsPath, modified, status.is === 'open' ? status.info : null);
-      return [{ age, dump: { is, uri, name, file: this.#file(parsed), message } }];
+      const dump: SeriesDump = { is, uri, name, file: this.#file(vscode.Uri.parse(uri)), message };
+      const age = ageOf(name, modified, status.is === 'open' ? status.info : null);
+      return [{ dump, age, isRead: is === 'open' }];
     });
-    return [...others, this.#own]
-      .sort((one, other) => (isOlder(one.age, other.age).older ? -1 : 1))
-      .map(({ dump }) => dump);
+    const own = this.#own;
+    const age = ageOf(own.name, this.#ownModified, this.mainInfo());
+    return oldestFirst([...others, { dump: own, age, isRead: true }]).map(({ dump }) => dump);
   }
 
   /** The server's names in the order of `dumps`, of those that are open; `own` is that of the view's. */
@@ -89,12 +89,15 @@ export class Series extends Disposable {
     this.clear();
   }
 
-  get #own(): { age: Age; dump: SeriesDump } {
+  get #own(): SeriesDump {
     const { main } = this;
-    const name = path.basename(main.fsPath);
+    const { fsPath } = main;
     return {
-      age: ageOf(main.fsPath, this.#ownModified, this.mainInfo()),
-      dump: { is: 'own', uri: main.toString(), name, file: this.#file(main), message: '' },
+      is: 'own',
+      uri: main.toString(),
+      name: path.basename(fsPath),
+      file: this.#file(main),
+      message: '',
     };
   }
 

@@ -1,6 +1,7 @@
 // The paths from roots to many objects as one tree: of each step how many of them are reached through it.
 
 import type { Signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type { PathNode, PathNodesAnswer } from '../../../extension/shared/protocol.gen';
 import { plural, t } from '../base/l10n';
@@ -13,6 +14,7 @@ import {
   retainedCells,
   retainedTitle,
   shareColumn,
+  spare,
   type HeapColumn,
 } from './columns';
 import type { GraphContext } from './context';
@@ -24,6 +26,7 @@ import {
   bytesCell,
   countCell,
   noObjects,
+  ObjectName,
   objectsText,
   objectText,
   shortType,
@@ -34,17 +37,19 @@ import {
 
 function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
   return [
-    nameColumn(t('From the roots'), t('References, and the types they lead to'), 170),
-    figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 92),
+    nameColumn(t('From the roots'), t('References, and the types they lead to'), 130),
+    spare(figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 80)),
     figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
-    shareColumn(t('Share of all retained')),
-    figureColumn(t('Freed if cut'), t('What would be freed without these references; – where unknown'), 92),
+    spare(shareColumn(t('Share of all retained'))),
+    figureColumn(t('Freed if cut'), t('What would be freed without these references; – where unknown'), 104),
     ...(info.native_bytes > 0
       ? [
-          figureColumn<never>(
-            t('And native'),
-            t('Memory outside of the heap that would be freed as well; – where unknown'),
-            92,
+          spare(
+            figureColumn<never>(
+              t('Native freed'),
+              t('Memory outside of the heap that would be freed as well; – where unknown'),
+              104,
+            ),
           ),
         ]
       : []),
@@ -77,12 +82,16 @@ export function mergedTree(
       {
         parts: [
           <>
-            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>{' '}
-            <TypeName type={row.type} text={shortType(row.type)} />
-            {row.ends > 0 && row.children > 0 && <Badge text={plural(row.ends, '{0} ends', '{0} end')} />}
+            <span class="heap-way">
+              <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
+              <Target row={row} />
+            </span>
+            {row.ends > 0 && row.children > 0 && (
+              <Badge text={plural(row.ends, '{0} ends here', '{0} end here')} />
+            )}
           </>,
         ],
-        copied: visible(`${row.name} ${row.type}`),
+        copied: visible(`${row.name} ${row.targets === 1 ? objectText(row.example) : row.type}`),
       },
       countCell(row.objects),
       ...retainedCells(row.bytes, merged.value?.bytes ?? 0),
@@ -90,9 +99,9 @@ export function mergedTree(
       ...(context.info.native_bytes > 0 ? [freedCell(row.freed_native_bytes)] : []),
     ],
     isSelected: () => false,
-    pick: ({ example }, opened, beside) => {
+    pick: ({ example, targets }, opened, beside) => {
       if (opened) context.openSource({ is: 'object', object: example.object }, beside);
-      else context.say(t('One of them: {0}', objectText(example)));
+      else context.say(targets === 1 ? objectText(example) : t('One of them: {0}', objectText(example)));
     },
     menu: ({ above_type: above, name, type, children, example }) => {
       const link = { above, name, object: null, type: children > 0 ? type : null };
@@ -107,6 +116,11 @@ export function mergedTree(
       return merged.value?.unreachable ? t('None of them is reachable.') : noObjects(context);
     },
   });
+}
+
+/** What a step leads to: a type, or where it is one object, that. */
+function Target({ row: { targets, example, type } }: { readonly row: PathNode }): VNode {
+  return targets === 1 ? <ObjectName row={example} /> : <TypeName type={type} text={shortType(type)} />;
 }
 
 /** Asks for the paths to what is selected now. */

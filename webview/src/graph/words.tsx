@@ -18,9 +18,18 @@ import { shorten, visible } from '../base/text';
 const MOST_TYPE = 140;
 const MOST_NAME = 100;
 
-/** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
+const PACKAGES_OF_ARGUMENTS = /(?<=[<,[])(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])/g;
+
+/** A type without packages: `List<Session>` of `System.Collections.Generic.List<Shop.Session>`. */
 export function shortType(type: string): string {
+  return withoutPackage(type).replace(PACKAGES_OF_ARGUMENTS, '');
+}
+
+/** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
+function withoutPackage(type: string): string {
   const own = type.startsWith('(') ? type : (type.split(' (', 1)[0] ?? type);
+  // V8 adds a page's address to the names of its own types, and its dots are none of packages
+  if (own.includes(' / ')) return own;
   const head = /^[^<([]*/.exec(own)?.[0] ?? '';
   const dot = head.lastIndexOf('.');
   return dot > 0 && dot < head.length - 1 ? own.slice(dot + 1) : own;
@@ -31,11 +40,32 @@ export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): strin
   return name === '' || name === type ? '' : shorten(name, MOST_NAME);
 }
 
-/** "Session @5143". */
+/** The types of objects that are classes themselves: of Java and Android, of Ruby, and of Python. */
+const CLASS = /^(java\.lang\.Class|Class|type)$/;
+
+/** What an object is, in short and in full, and its own name besides; a class is its name, "class Session". */
+function called(row: Pick<ObjectRow, 'name' | 'type'>): {
+  readonly short: string;
+  readonly full: string;
+  readonly name: string;
+} {
+  // a class of JavaScript may have any of these names
+  if (!addresses || row.name === '' || !CLASS.test(row.type))
+    return { short: shortType(row.type), full: row.type, name: ownName(row) };
+  const short = t('class {0}', shorten(shortType(row.name), MOST_NAME));
+  return { short, full: t('class {0}', row.name), name: '' };
+}
+
+/** "Session @5143", 'String @0x7f3a "Norway"', "class Session @0x7f40". */
 export function objectText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object'>): string {
-  const name = ownName(row);
-  const text = `${shortType(row.type)} ${idText(row)}`;
+  const { short, name } = called(row);
+  const text = `${short} ${idText(row)}`;
   return visible(name === '' ? text : `${text} ${JSON.stringify(name)}`);
+}
+
+/** What an object is, in full: its type, or of a class its name with the package. */
+export function objectTitle(row: Pick<ObjectRow, 'type' | 'name'>): string {
+  return visible(called(row).full);
 }
 
 /** Whether the ids of the dump that is shown are addresses. */
@@ -120,6 +150,9 @@ export function copiedObject(row: ObjectRow): { readonly name: string; readonly 
   return { name: objectText(row), place: file === null || line === null ? null : { file, line } };
 }
 
+/** Most old objects of Ruby's have them, so they tell no object from another; the details list them. */
+const COMMON_FLAGS: readonly string[] = ['old', 'uncollectible'];
+
 /** A cell of a table, and what is copied of it. */
 export interface Cell {
   readonly parts: GridCell;
@@ -134,18 +167,17 @@ export function textCell(text: string): Cell {
 
 /** `badge` says something else of it, and `head` what it is to something. */
 export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null): Cell {
-  const { type, flags, distance, file, line } = row;
-  const name = ownName(row);
+  const { flags, distance, file, line } = row;
   return {
     parts: [
       <span class="heap-line">
         {head}
-        <TypeName type={type} text={shortType(type)} />
-        <span class="muted heap-id"> {idText(row)}</span>
-        {name !== '' && <bdi class="heap-name"> {name}</bdi>}
-        {flags.map((flag) => (
-          <Badge key={flag} text={flag} />
-        ))}
+        <ObjectName row={row} />
+        {flags
+          .filter((flag) => !COMMON_FLAGS.includes(flag))
+          .map((flag) => (
+            <Badge key={flag} text={flag} />
+          ))}
         {distance === null && <Badge text={t('unreachable')} />}
         {badge !== '' && <Badge text={badge} />}
         {file !== null && line !== null && <PlaceLink file={file} line={line} />}
@@ -153,6 +185,18 @@ export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null
     ],
     copied: objectText(row),
   };
+}
+
+/** What an object is called, in the parts of a line. */
+export function ObjectName({ row }: { readonly row: ObjectRow }): VNode {
+  const { short, full, name } = called(row);
+  return (
+    <>
+      <TypeName type={full} text={short} />
+      <span class="muted heap-id"> {idText(row)}</span>
+      {name !== '' && <bdi class="heap-name"> {name}</bdi>}
+    </>
+  );
 }
 
 /** A place; where there is little room for it, its end with the line's number stays. */
@@ -185,13 +229,15 @@ export function typeAndModule(type: string): readonly [own: string, module: stri
 
 export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
   const [own, module] = typeAndModule(type);
-  const short = shortType(own);
+  const short = withoutPackage(own);
   const inPackage = own.slice(0, Math.max(own.indexOf(short), 0));
   return {
     parts: [
       <span class="heap-way" title={visible(type)}>
         {inPackage !== '' && <bdi class="code muted">{shorten(inPackage, MOST_TYPE)}</bdi>}
-        <bdi class="code heap-own">{shorten(own.slice(inPackage.length), MOST_TYPE)}</bdi>
+        <bdi class="code heap-own">
+          {shorten(own.slice(inPackage.length).replace(PACKAGES_OF_ARGUMENTS, ''), MOST_TYPE)}
+        </bdi>
         {module !== '' && <bdi class="muted heap-module">{visible(` (${module})`)}</bdi>}
       </span>,
       badge === '' ? '' : <Badge text={badge} />,

@@ -1,5 +1,6 @@
 """From objects and types of heap dumps to their source here."""
 
+import re
 from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
@@ -25,6 +26,7 @@ from memlens.sources.type_finder import FoundType, below, find_type, searched_fo
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
+from memlens.views.graph.rows import type_names
 from memlens.views.graph.sources import DumpSource, allocation_of_type, source_of_object, source_of_type
 
 _LANGUAGES: dict[str, Language] = {"hprof": "jvm", "perfetto": "jvm", "gcdump": "dotnet"}
@@ -80,16 +82,25 @@ def register(
         found = next((row for row in rows if row.line == params.line), None)
         if found is None:
             return HeapAtResult(None, None)
-        if found.type is not None:
+        if found.type is not None and found.types == 1:
             return HeapAtResult(found.type, None)
-        text = found.name.replace("\\", "\\\\").replace('"', '\\"')
+        if found.type is not None:
+            # one without a loader is called by the name alone, by which only that one is meant
+            is_ones = await opened.ask(lambda snapshot: found.name in type_names(snapshot))
+            wanted = rf"/^{re.escape(found.name)}($| \()/" if is_ones else f"={found.name}"
+            return HeapAtResult(None, f'type:"{_quoted(wanted)}"')
         # strings and other objects may have a function's name
         kinds = await opened.ask(lambda snapshot: snapshot.graph_names.type_kinds)
         kind = "kind:closure " if "closure" in kinds else ""
-        return HeapAtResult(None, f'{kind}name:"={text}"')
+        return HeapAtResult(None, f'{kind}name:"={_quoted(found.name)}"')
 
     answer(server, "memlens/objectSource", object_source)
     answer(server, "memlens/heapAt", heap_at)
+
+
+def _quoted(name: str) -> str:
+    """A name within the quotes of a filter."""
+    return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _declared_type(kind: str, name: str) -> DeclaredType | None:

@@ -77,7 +77,7 @@ from memlens.views.selection.filters import (
     stacks_where,
     terms_of,
 )
-from memlens.views.selection.texts import Pattern, fitting, pattern_of
+from memlens.views.selection.texts import Pattern, either_fits, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -267,8 +267,7 @@ def _of_types(snapshot: Snapshot, term: Term) -> Mask:
         fits = np.array([any(p.matches(name) for p in patterns) for name in kinds], bool)
         of_kinds: Mask = fits[snapshot.types.kind]
         return of_kinds
-    names = type_names(snapshot)
-    return np.array([any(p.matches(name) for p in patterns) for name in names], bool)
+    return either_fits(patterns, type_names(snapshot), plain_type_names(snapshot))
 
 
 def _of_objects(snapshot: Snapshot, term: Term) -> Mask:

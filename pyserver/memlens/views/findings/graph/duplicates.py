@@ -114,7 +114,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     texts = [
         phrase(
             "“{text}” {n} times",
-            text=plain_name(shortened(stored.head(int(objects.name[number]), _MOST_HEAD), _MOST_TEXT)),
+            text=_quoted(stored.head(int(objects.name[number]), _MOST_HEAD)),
             n=int(copies[group]),
         )
         for number, group in zip(firsts, most.tolist(), strict=False)
@@ -133,6 +133,11 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         made("duplicate_strings", title, sentence, shown, None, inferred=inferred, objects=link),
         members[copies[groups] > 1],
     )
+
+
+def _quoted(text: str) -> str:
+    """The beginning of a text in a line of a sentence, which has no place for its lines and indents."""
+    return plain_name(shortened(" ".join(text.split()), _MOST_TEXT))
 
 
 def arrays(case: GraphCase) -> Iterator[Ranked]:

@@ -12,8 +12,9 @@ from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
     is_class,
-    object_name,
+    is_internal,
     short_type,
+    typed_id,
 )  # fmt: skip
 from memlens.views.findings.writing import base_line, linked
 from memlens.views.graph.paths import Path, paths
@@ -71,13 +72,16 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             )
             if not kinds or case.info.kind == "v8" or has_name:
                 return path_part
-            return in_a_row([path_part, f"({_root(kinds, detail)})"], " ")
+            return in_a_row([path_part, f"({_root(case, kinds, detail)})"], " ")
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
     return nearest
 
 
-def _root(kinds: str, detail: str) -> str:
+def _root(case: GraphCase, kinds: str, detail: str) -> str:
     """What a path begins at: a kind of roots, and which of them, as ``static var Shop.Program.Open`` of these."""
+    if case.info.kind == "ruby":
+        # by themselves these words say nothing: "vm"
+        return f"root: {kinds}"
     if not detail or detail.startswith(f"{kinds.removesuffix('s')} "):
         return plain_name(detail) or kinds
     return f"{kinds}: {plain_name(detail)}"
@@ -192,8 +196,10 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     """The program's first object on a path, or the class whose static field holds, and the references from there on."""
     ends = [path.root, *(step.object for step in path.steps)]
     runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
-    begin = max((place for place, row in enumerate(ends[:-1]) if _has_names(case, row)), default=0)
-    begin = max(begin, runtime + 1)
+    classes = [place for place, row in enumerate(ends[:-1]) if _has_names(case, row)]
+    # a class also holds its loader, by a reference without a name; then a static field before it says more
+    named = [place for place in classes if _step(path.steps[place].name, path.steps[place].kind)]
+    begin = max((named or classes or [0])[-1], runtime + 1)
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
     if _is_python(case):
@@ -201,7 +207,8 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
         names = ["" if name == f".{_ATTRIBUTES}" and steps[1:] else name for name in names]
     if steps and not any(names):
         # where references have no names, what they lead to is said up to the object itself
-        names = [f" > {_own_type(step.object)}" for step in steps[:-1]] or [""]
+        said = [step.object for step in steps[:-1] if not is_internal(step.object.type)]
+        names = [f" > {_own_type(each)}" for each in said] or [""]
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
     return ends[begin], names
@@ -229,7 +236,7 @@ def _short_name(case: GraphCase, row: ObjectRow) -> str:
     if is_class(row) or (row.name and case.info.kind == "v8"):
         # V8 adds the page's address to the name of a global object
         return short_type(_GLOBAL.sub(r"\1", row.name))
-    return object_name(case, row).text
+    return typed_id(case, row)
 
 
 def _own_line(case: GraphCase, row: ObjectRow) -> LineLink | None:

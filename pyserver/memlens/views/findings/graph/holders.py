@@ -248,8 +248,9 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
     held = held_by(case, holder)
     sentence = phrase(
         "{object} retains {size}, {share} of the reachable heap{contents}.{holder}{advice}",
-        object=object_part(case, holder), size=measured(shown, link), share=percent(total, case.whole),
-        contents=contents, holder=phrase(" Held by {holder}.", holder=held) if held else "",
+        object=object_part(case, holder, begins=True), size=measured(shown, link),
+        share=percent(total, case.whole), contents=contents,
+        holder=phrase(" Held by {holder}.", holder=held) if held else "",
         advice=_advice(case, holder, groups) if _is_mostly(groups, total) else "",
     )  # fmt: skip
     title = phrase("Large retained size")
@@ -260,7 +261,9 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
 
 def _advice(case: GraphCase, holder: int, groups: list[_Group]) -> Text | str:
     """What would help where the program collects objects of one type in one place: a hundred of them or more."""
-    if len(groups[0].members) < LEAST_COLLECTED or _is_of_the_engine(case, groups[0]):
+    if _is_of_the_engine(case, groups[0]):
+        return phrase(" It is Node.js's own.")
+    if len(groups[0].members) < LEAST_COLLECTED:
         return ""
     above = int(case.snapshot.objects.dominator[holder])
     if above != NEVER and _type_of(case, above) == _CACHE:
