@@ -420,6 +420,18 @@ test('it is legible in every theme, and in a small window', async () => {
   await view.locator('.heap-details').waitFor({ state: 'hidden' });
   await view.locator('.heap-why .grid-row').nth(1).click({ trial: true });
   await vscode.screenshot('heap-small-why');
+  // beside a wide side bar: the tabs scroll, and the panel with its buttons stays
+  await vscode.resize(560, 700);
+  await view.pane('SQL');
+  const [dock, close, tab] = await Promise.all(
+    ['.dock', '.dock-buttons button:last-child', '.tab-list [aria-selected=true]'].map((part) =>
+      view.locator(part).boundingBox(),
+    ),
+  );
+  assert.ok(tab.x >= dock.x && tab.x + tab.width < close.x, `${tab.x} of ${close.x}`);
+  assert.ok(close.x + close.width <= dock.x + dock.width, `${close.x} of ${dock.width}`);
+  await vscode.screenshot('heap-narrow');
+  await view.pane('Why alive');
   await vscode.resize(1440, 900);
   await view.locator('.filter-input').fill('type:Array retained>100MiB');
   await view.locator('.heap-why', { hasText: 'No object matches the filter.' }).waitFor();
