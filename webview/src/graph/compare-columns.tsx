@@ -195,7 +195,9 @@ export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
       const cell: Cell = {
         parts: [
           <span class="heap-way" title={visible(path.join(' › '))}>
-            <bdi class="muted">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
+            <span class="muted heap-above">
+              <bdi dir="ltr">{visible(above.map((each) => `${shortType(each)} ›`).join(' '))}</bdi>
+            </span>
             <bdi class="code heap-own">{visible(shortType(own))}</bdi>
           </span>,
         ],
