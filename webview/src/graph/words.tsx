@@ -32,7 +32,7 @@ export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): strin
 }
 
 /** The types of objects that are classes themselves: of Java and Android, of Ruby, and of Python. */
-const CLASSES: ReadonlySet<string> = new Set(['java.lang.Class', 'Class', 'type']);
+const CLASSES = /^(java\.lang\.Class|Class|type)$/;
 
 /** What an object is, in short and in full, and its own name besides; a class is its name, "class Session". */
 function called(row: Pick<ObjectRow, 'name' | 'type'>): {
@@ -41,7 +41,7 @@ function called(row: Pick<ObjectRow, 'name' | 'type'>): {
   readonly name: string;
 } {
   // a class of JavaScript may have any of these names
-  if (!addresses || row.name === '' || !CLASSES.has(row.type))
+  if (!addresses || row.name === '' || !CLASSES.test(row.type))
     return { short: shortType(row.type), full: row.type, name: ownName(row) };
   const short = t('class {0}', shorten(shortType(row.name), MOST_NAME));
   return { short, full: t('class {0}', row.name), name: '' };
