@@ -514,9 +514,9 @@ test('the trees of a Java dump, of dominators and of shortest paths, are grouped
   await view.locator('[id=pane-dominators] .grid-head', { hasText: 'Total' }).waitFor();
   await vscode.screenshot('heap-shortest-paths');
   assert.equal(await view.locator('.heap-bar select[aria-label="Tree"]').inputValue(), 'paths');
-  await view.locator('.heap-icicle select[aria-label="Tree"]').selectOption('dominators');
+  await view.locator('.heap-icicle-bar select[aria-label="Tree"]').selectOption('dominators');
   await view.locator('[id=pane-dominators] .grid-head', { hasText: 'Total' }).waitFor({ state: 'detached' });
-  await view.locator('.heap-icicle select[aria-label="Group the tree"]').selectOption('type');
+  await view.locator('.heap-icicle-bar select[aria-label="Group the tree"]').selectOption('type');
   await until(
     async () => (await boxes()).some(({ name }) => /Sessions\$Session$/.test(name)),
     'types are drawn',

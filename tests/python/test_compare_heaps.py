@@ -164,6 +164,10 @@ def test_a_filter_narrows_all_parts_and_new_objects_are_listed(open_dump: Opened
     assert (whole.comparison.after.only_objects, narrow.comparison.after.only_objects) == (40, 30)
     by_new = [row.type for row in whole.types("", "new", 0, 10, reverse=False).rows]
     assert by_new[:2] == ["Session", "Other"]
+    # what groups roots retains the most, and is of least interest
+    for reverse in (False, True):
+        assert whole.types("", "retained", 0, 10, reverse=reverse).rows[-1].type == "(synthetic)"
+    assert whole.comparison.types[-1].type == "(synthetic)"
     assert [row.type for row in whole.types("", "name", 0, 10, reverse=True).rows][-1] == "(synthetic)"
     names = type_names(after)
     assert (session.before_number, session.after_number) == (

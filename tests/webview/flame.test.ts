@@ -11,7 +11,10 @@ import {
   parentBox,
   factsOf,
 } from '../../webview/src/flame/boxes';
+import { contrast, inkOn, type ThemeKind } from '../../webview/src/canvas/colour';
+import type { Theme } from '../../webview/src/canvas/theme';
 import { bounded, covers, panned, requestFor, WHOLE, zoomed } from '../../webview/src/flame/camera';
+import { inkOf, paintFlame, unpack } from '../../webview/src/flame/colours';
 import { boxAt, pixelOf, rasteriseFlame, rowTop, type FlamePlot } from '../../webview/src/flame/raster';
 import { Fitter } from '../../webview/src/flame/text';
 import { madeTree, writeFlame } from './support/flame-writer';
@@ -172,4 +175,40 @@ describe('a name on a box', () => {
     assert.equal(fitter.fit('go/parser.(*parser).parseStmt', 7 * 20), '(*parser).parseStmt');
     assert.equal(fitter.fit('go/parser.(*parser).parseStmt', 7 * 20, '▲ '), '▲ parseStmt');
   });
+});
+
+describe('the colours of boxes', () => {
+  const BLACK = [0, 0, 0] as const;
+  const WHITE = [255, 255, 255] as const;
+  /** As VS Code's own themes have them: background and foreground. */
+  const themes: Record<ThemeKind, readonly [Theme['background'], Theme['foreground']]> = {
+    dark: [
+      [31, 31, 31],
+      [204, 204, 204],
+    ],
+    light: [WHITE, [59, 59, 59]],
+    'contrast-dark': [BLACK, WHITE],
+    'contrast-light': [WHITE, [41, 41, 41]],
+  };
+
+  for (const [kind, [background, foreground]] of Object.entries(themes))
+    it(`stand out from the background, and names from them (${kind})`, () => {
+      const theme = { kind, background, foreground, picture: { merged: background } } as unknown as Theme;
+      const boxes = 4 * 16 * 40;
+      const each = (of: (box: number) => number): number[] =>
+        Array.from({ length: boxes }, (_, box) => of(box));
+      const g = {
+        ...{ boxes, total: boxes, value: each(() => 1), flags: each(() => 0), sides: null },
+        ...{
+          kind: each((box) => box % 4),
+          name: each((box) => (box >> 2) % 16),
+          package: each((box) => box >> 6),
+        },
+      } as unknown as FlameGeometry;
+      for (const packed of [...new Set(paintFlame(g, 'package', false, theme)), inkOf(theme).moreStripe]) {
+        const colour = unpack(packed);
+        assert.ok(contrast(colour, background) >= 3, `${colour.join(' ')}: ${contrast(colour, background)}`);
+        assert.ok(contrast(inkOn(colour), colour) >= 4.5);
+      }
+    });
 });

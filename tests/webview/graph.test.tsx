@@ -6,7 +6,7 @@ import { mountedPane } from './support/pane';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { render } from 'preact';
+import { render, type VNode } from 'preact';
 import type { GraphState, HeapSelection } from '../../extension/shared/messages';
 import type {
   ComparedFinding,
@@ -36,7 +36,7 @@ import { dominatorsPane } from '../../webview/src/graph/dominators';
 import { Inspector } from '../../webview/src/graph/inspector';
 import { mayBeDefined, mayHaveSource, selectionMenu } from '../../webview/src/graph/menu';
 import { Overview } from '../../webview/src/graph/overview';
-import { withoutSameEnd } from '../../webview/src/graph/series';
+import { withoutSameEnd, withoutSameStart } from '../../webview/src/graph/series';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { threadsPane } from '../../webview/src/graph/threads';
 import { typesPane } from '../../webview/src/graph/types';
@@ -123,6 +123,8 @@ const OVERVIEW: HeapOverviewAnswer = {
   ],
   strengths: ['strong', 'weak', 'ephemeron'],
 };
+
+const none = (): VNode => <></>;
 
 test('types: what is copied of the table has exact figures, and a row leads to its type', async () => {
   const context = contextWith({ 'memlens/heapTypes': { rows: [TYPE, { ...TYPE, number: 2 }], total: 2 } });
@@ -211,7 +213,7 @@ test('the facts name the format as its makers do, and what is of one kind has no
   for (const names of [['κ'], ['κ', 'λ']]) {
     const kinds = names.map((name) => ({ name, objects: 2, shallow_bytes: MIB }));
     const { api } = contextWith({ 'memlens/heapOverview': { ...OVERVIEW, kinds } });
-    const overview = new Overview(api, { choose: never, failed: never }, 0);
+    const overview = new Overview(api, { choose: never, failed: never }, 0, none);
     const host = document.body.appendChild(document.createElement('div'));
     render(<overview.View />, host);
     await drawn();
@@ -222,7 +224,7 @@ test('the facts name the format as its makers do, and what is of one kind has no
 test('parts of the heap are filters: a kind, and a frame of a page', async () => {
   const { api } = contextWith({ 'memlens/heapOverview': OVERVIEW });
   const did: string[] = [];
-  const overview = new Overview(api, { choose: (filter) => did.push(filter), failed: never }, 0);
+  const overview = new Overview(api, { choose: (filter) => did.push(filter), failed: never }, 0, none);
   const host = mounted(<overview.View />);
   await drawn();
   for (const at of [0, 2]) {
@@ -494,7 +496,7 @@ test('the overview, and the details of an object', async () => {
       located = group;
     },
   );
-  const overview = new Overview(context.api, { choose: never, failed: never }, 3 * MIB);
+  const overview = new Overview(context.api, { choose: never, failed: never }, 3 * MIB, none);
   const details = mounted(<inspector.View hidden={false} style={{}} />);
   const strip = mounted(<overview.View />);
   inspector.show({ is: 'object', object: 1 });
@@ -636,6 +638,19 @@ test('source is offered of what may have some', () => {
   const menu = (hasSource: boolean): number =>
     selectionMenu(contextWith({}), { is: 'object', object: 1 }, '', hasSource).length;
   assert.equal(menu(true) - menu(false), 1);
+});
+
+test('what is unreachable isn’t asked why it is alive, and flags that most objects have are no badges', async () => {
+  const menu = (isReachable: boolean): number =>
+    selectionMenu(contextWith({}), { is: 'group', group: 1 }, '', false, isReachable).length;
+  assert.equal(menu(true) - menu(false), 1);
+  const flagged = row(1, { flags: ['old', 'φ', 'uncollectible'] });
+  const rows = { rows: [flagged], total: 1 };
+  const host = await shown(dominatorsPane(contextWith({ 'memlens/heapDominated': rows })));
+  assert.deepEqual(
+    [...(host.querySelector('.grid-row')?.querySelectorAll('.badge') ?? [])].map((each) => each.textContent),
+    ['φ'],
+  );
 });
 
 test('the filter for a box of allocation stacks names these, or its function where they are many', () => {
@@ -974,4 +989,7 @@ test('dumps are called without the extension that all of them have', () => {
   assert.deepEqual(withoutSameEnd(['a.hprof.zst', 'b.2.hprof.zst']), ['a', 'b.2']);
   assert.deepEqual(withoutSameEnd(['a.1', 'b.1']), ['a.1', 'b.1']);
   assert.deepEqual(withoutSameEnd(['a.hprof', 'b.gcdump']), ['a.hprof', 'b.gcdump']);
+  assert.deepEqual(withoutSameStart(['my-app_1', 'my-app_12']), ['1', '12']);
+  assert.deepEqual(withoutSameStart(['heap-1', 'heap', 'other']), ['heap-1', 'heap', 'other']);
+  assert.deepEqual(withoutSameStart(['heap-', 'heap-1']), ['heap-', 'heap-1']);
 });

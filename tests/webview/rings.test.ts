@@ -163,6 +163,8 @@ test('lines over time stand evenly apart on one scale', () => {
 test('types are short where there is no room', () => {
   assert.equal(shortType('java.util.HashMap$Node[]'), 'HashMap$Node[]');
   assert.equal(shortType('(array)'), '(array)');
+  assert.equal(shortType('Window / https://example.com'), 'Window / https://example.com');
+  assert.equal(shortType('System.List<Shop.Session,int>[]'), 'List<Session,int>[]');
   assert.equal(shortType('Shop.Session (App.dll)'), 'Session');
 });
 

@@ -330,6 +330,35 @@ test('an object in the summary is shown by a click, and its source opened by Ctr
   assert.deepEqual(links.slice(0, 3), ['Cache @5', 'model.py:39', 'Show']);
 });
 
+test('brackets and full stops stay beside their links, and the words are as the server says them', async () => {
+  const host = root();
+  const about = sentence('{objects} ({about})', {
+    objects: part('9 Session'),
+    about: sentence('in {line}', { line: part('app.js:8', { line: LINE }) }),
+  });
+  const held = sentence('Most of it is in {about}; “{line}” holds {line}.', {
+    about,
+    line: part('app.js:9', { line: LINE }),
+  });
+  const summary = new Summary(server(false, { ...HEADLINE, sentences: [held] }, []), [], never);
+  render(
+    <Headline
+      summary={summary}
+      actions={{ ...{ open: never, showObjects: null }, ...{ show: never, copy: never } }}
+      next={NEXT}
+    />,
+    host,
+  );
+  summary.turnTo(0);
+  summary.find();
+  await drawn();
+  assert.deepEqual(texts(host, '.headline-kept'), ['app.js:8);', '“app.js:9”', 'app.js:9.']);
+  assert.equal(
+    one(host, '.headline-text').textContent.trim(),
+    'Most of it is in 9 Session (in app.js:8); “app.js:9” holds app.js:9.',
+  );
+});
+
 test('the summary links lines and evidence, copies as text, and counts the warnings', async () => {
   const host = root();
   const api = server();

@@ -76,6 +76,20 @@ test('the head that has the focus keeps it when the table is sorted by it', asyn
   assert.equal(head?.parentElement?.getAttribute('aria-sort'), 'ascending');
 });
 
+test('a narrow window leaves out spare columns, and the others keep their numbers', async () => {
+  const { grid, root } = await made([item('one')]);
+  grid.setColumns(COLUMNS.flatMap((each, i) => (i === 1 ? [{ ...each, isSpare: true }, each] : [each])));
+  await drawn();
+  assert.equal(root.style.getPropertyValue('--few-columns'), '1fr 84px');
+  assert.equal(root.style.getPropertyValue('--columns'), '1fr 84px 84px');
+  assert.deepEqual(
+    [...root.querySelectorAll('[role=columnheader]:not(.spare)')].map((each) =>
+      each.getAttribute('aria-colindex'),
+    ),
+    ['1', '3'],
+  );
+});
+
 test('of very many rows those in view are elements, and the others have their room', async () => {
   const { grid, root } = await made(Array.from({ length: 1000 }, (_, i) => item(`thing ${i}`)));
   assert.equal(rows(root).length, 18);

@@ -24,12 +24,15 @@ export interface Compared {
   readonly scale: Scale;
 }
 
-/** Lightness of the user's code, of libraries and of native code: each darker or greyer than the one before. */
+/**
+ * Lightness of the user's code, of libraries and of native code: each darker or greyer than the one before, and all at 3:1
+ * to the background at least.
+ */
 const LIGHTNESS: Record<ThemeKind, readonly [number, number, number]> = {
-  dark: [0.72, 0.6, 0.52],
-  light: [0.8, 0.84, 0.88],
+  dark: [0.72, 0.6, 0.55],
+  light: [0.64, 0.63, 0.62],
   'contrast-dark': [0.78, 0.62, 0.5],
-  'contrast-light': [0.66, 0.76, 0.86],
+  'contrast-light': [0.58, 0.6, 0.62],
 };
 const CHROMA = [0.12, 0.07, 0.018] as const;
 const SHADES = 16;
@@ -44,7 +47,12 @@ function colourOfBox(kind: number, packageNumber: number, name: number, theme: T
     return oklch(lightness[1] + shade, CHROMA[1], 150 + 160 * ((packageNumber * GOLDEN) % 1));
   if (kind === KIND_NATIVE)
     return oklch(lightness[2] + shade, CHROMA[2], 360 * ((packageNumber * GOLDEN) % 1));
-  return mix(theme.background, theme.foreground, 0.3);
+  return greyOf(theme);
+}
+
+/** Of what is no code, as the whole. */
+function greyOf({ background, foreground, kind }: Theme): Rgb {
+  return mix(background, foreground, kind.endsWith('light') ? 0.56 : 0.45);
 }
 
 /** Colours of the user's code, or of libraries, as they are drawn: a few of them. */
@@ -114,7 +122,7 @@ export function inkOf(theme: Theme): FlameInk {
   return {
     background: opaque(theme.background),
     more: opaque(theme.picture.merged),
-    moreStripe: opaque(theme.picture.mergedInk),
+    moreStripe: opaque(greyOf(theme)),
     mark: opaque(theme.foreground),
   };
 }

@@ -50,7 +50,18 @@ export function drawNames(context: CanvasRenderingContext2D, g: FlameGeometry, b
       const text = whole ?? fitter.fit(name, room, mark);
       if (text === '') continue;
       const isMore = ((g.flags[box] ?? 0) & MORE) !== 0;
-      context.fillStyle = css(isMore ? theme.value.foreground : inkOn(unpack(colours[box] ?? 0)));
+      const { merged } = theme.value.picture;
+      if (isMore) {
+        // their stripes would run through the letters
+        context.fillStyle = css(merged);
+        context.fillRect(
+          x0 + padding / 2,
+          y - 0.35 * plot.rowHeight,
+          fitter.width(text) + padding,
+          0.7 * plot.rowHeight,
+        );
+      }
+      context.fillStyle = css(inkOn(isMore ? merged : unpack(colours[box] ?? 0)));
       context.fillText(text, x0 + padding, y);
     }
   }

@@ -15,6 +15,7 @@ export interface HeapColumn<O extends string> {
   /** What sorting by it asks for; null where it can't be sorted by. */
   readonly order: O | null;
   readonly number: boolean;
+  readonly isSpare?: boolean;
 }
 
 export function retainedTitle(): string {
@@ -54,10 +55,15 @@ export function nameColumn<O extends string>(
 export function figureColumn<O extends string>(
   name: string,
   title: string,
-  width = 88,
+  width = 92,
   order: O | null = null,
 ): HeapColumn<O> {
   return { name, title, width: `${width}px`, order, number: true };
+}
+
+/** A column that gives its room to the others in a narrow window; what it shows is in the details, too. */
+export function spare<O extends string>(column: HeapColumn<O>): HeapColumn<O> {
+  return { ...column, isSpare: true };
 }
 
 /** Bars with their figures, or in a narrow window the figures alone. */
@@ -70,11 +76,11 @@ export function gridColumns<O extends string>(
   columns: readonly HeapColumn<O>[],
   sorted: { readonly order: O; readonly reverse: boolean } | null,
 ): readonly GridColumn[] {
-  return columns.map(({ name, title, width, order, number }) => {
+  return columns.map(({ name, title, width, order, number, isSpare = false }) => {
     const ascending = sorted?.reverse !== (order === 'name');
     const current = ascending ? 'ascending' : 'descending';
     const sort = sorted === null || order === null ? null : order === sorted.order ? current : 'none';
-    return { name, title, width, number, sort };
+    return { name, title, width, number, sort, isSpare };
   });
 }
 
@@ -85,8 +91,8 @@ export function nativeColumns<O extends string>(
 ): readonly HeapColumn<O>[] {
   if (!showsNative(info)) return [];
   return [
-    figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null),
-    figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null),
+    spare(figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null)),
+    spare(figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null)),
   ];
 }
 

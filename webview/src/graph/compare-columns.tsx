@@ -20,6 +20,7 @@ import {
   nativeRetainedTitle,
   retainedTitle,
   shallowTitle,
+  spare,
   type HeapColumn,
 } from './columns';
 import { bytesCell, countCell, EMPTY, objectCell, shortType, typeCell, type Cell } from './words';
@@ -41,6 +42,8 @@ export type CompareNode =
 
 const NAME_PX = 130;
 const FIGURE_PX = 80;
+/** The room that a number of seven digits or more takes besides. */
+const MILLIONS_PX = 16;
 
 /** What is known of two dumps. */
 export interface Known {
@@ -48,6 +51,8 @@ export interface Known {
   readonly ids: boolean;
   /** Memory outside of the heap, in one of them at least. */
   readonly native: boolean;
+  /** A million objects, in one of them at least. */
+  readonly millions: boolean;
 }
 
 function columnsOf(form: CompareForm, known: Known, dumps: number): readonly HeapColumn<Order>[] {
@@ -59,32 +64,34 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
   const native = (order: Order | null): readonly HeapColumn<Order>[] =>
     known.native
       ? [
-          figure(t('Native retained'), t('{0}, after', nativeRetainedTitle()), null, 116),
-          figure(t('± Native'), t('{0}: the difference', nativeRetainedTitle()), order, 110),
+          spare(figure(t('Native retained'), t('{0}, after', nativeRetainedTitle()), null, 116)),
+          spare(figure(t('± Native'), t('{0}: the difference', nativeRetainedTitle()), order, 110)),
         ]
       : [];
   switch (form) {
-    case 'types':
+    case 'types': {
+      const more = known.millions ? MILLIONS_PX : 0;
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
-        figure(t('Instances'), t('How many objects after'), null, 78),
-        figure(t('± Instances'), t('The difference'), 'count', 108),
+        spare(figure(t('Instances'), t('How many objects after'), null, 78 + more)),
+        figure(t('± Instances'), t('The difference'), 'count', 108 + more),
         ...(known.ids
           ? [
-              figure(t('New'), t('Objects that only the later dump has'), 'new', 66),
-              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66),
+              spare(figure(t('New'), t('Objects that only the later dump has'), 'new', 66 + more)),
+              spare(figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66 + more)),
             ]
           : []),
-        figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104),
+        spare(figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104)),
         after,
         growth('retained'),
         ...native('native_retained'),
       ];
+    }
     case 'holders':
       return [
         nameColumn(t('Held by'), t('Objects of both dumps'), NAME_PX),
         figure(t('New'), t('New objects that it dominates, with no other object of both in between')),
-        figure(t('New shallow'), t('Their own bytes'), null, 100),
+        spare(figure(t('New shallow'), t('Their own bytes'), null, 100)),
         figure(t('Before'), t('{0}, before', retainedTitle())),
         after,
         growth(null),
@@ -92,7 +99,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
     case 'paths':
       return [
         nameColumn(t('Held by › type'), t('The dominator tree by type, from the root down'), NAME_PX),
-        figure(t('Objects'), t('How many of them after')),
+        spare(figure(t('Objects'), t('How many of them after'))),
         figure(t('± Objects'), t('The difference'), null, 108),
         after,
         growth(null),
@@ -109,8 +116,8 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
           ),
           NAME_PX,
         ),
-        figure(t('Instances'), t('In the last dump')),
-        figure(t('First'), t('{0}, in the first dump', retainedTitle())),
+        spare(figure(t('Instances'), t('In the last dump'))),
+        spare(figure(t('First'), t('{0}, in the first dump', retainedTitle()))),
         figure(t('Last'), t('{0}, in the last dump', retainedTitle())),
         growth(null),
       ];
@@ -196,7 +203,7 @@ export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
         parts: [
           <span class="heap-way" title={visible(path.join(' › '))}>
             <span class="muted heap-above">
-              <bdi dir="ltr">{visible(above.map((each) => `${shortType(each)} ›`).join(' '))}</bdi>
+              <bdi dir="ltr">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
             </span>
             <bdi class="code heap-own">{visible(shortType(own))}</bdi>
           </span>,

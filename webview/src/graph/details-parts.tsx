@@ -17,15 +17,17 @@ export function Actions({
   context,
   place,
   hasSource,
+  isReachable = true,
 }: {
   readonly selection: HeapSelection;
   readonly context: GraphContext;
   readonly place: Pick<ObjectRow, 'file' | 'line'> | null;
   readonly hasSource: boolean;
+  readonly isReachable?: boolean;
 }): VNode {
   return (
     <div class="heap-actions">
-      {canExplain(selection) && (
+      {isReachable && canExplain(selection) && (
         <button type="button" class="button" onClick={() => context.explain(selection)}>
           {t('Why Alive')}
         </button>

@@ -298,6 +298,8 @@ export function GroupDetails({
         {...{ context, place }}
         selection={{ is: 'group', group: node.node }}
         hasSource={largest.some((each) => mayHaveSource(context, each))}
+        // the group of all that is unreachable has no objects of its own
+        isReachable={node.objects > 0}
       />
       <Figures
         rows={[

@@ -15,6 +15,7 @@ import {
   retainedTitle,
   shallowTitle,
   shareColumn,
+  spare,
   totalTitle,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
@@ -107,13 +108,13 @@ export function dominatorsPane(context: GraphContext): Pane {
                     : t('Each below what dominates it'),
                   110,
                 ),
-                figureColumn(t('Distance'), t('References from a root'), 84),
-                figureColumn(t('Shallow'), shallowTitle()),
+                spare(figureColumn(t('Distance'), t('References from a root'), 84)),
+                spare(figureColumn(t('Shallow'), shallowTitle())),
                 ...(isOfPaths()
                   ? [
                       figureColumn(t('Total'), totalTitle()),
                       shareColumn(t('Total, of all bytes in the dump')),
-                      figureColumn(t('Retained'), retainedTitle()),
+                      spare(figureColumn(t('Retained'), retainedTitle())),
                     ]
                   : [figureColumn(t('Retained'), retainedTitle()), shareColumn()]),
                 ...nativeColumns(context.info, null),

@@ -14,6 +14,8 @@ export interface TreeForm {
 
 export const TREES: readonly HeapTree[] = ['dominators', 'paths'];
 const GROUPINGS: readonly Grouping[] = ['type', 'package', 'module'];
+/** What the server calls the box of all that no root reaches. */
+export const UNREACHABLE = '(unreachable)';
 const NODES_OF_A_TREE = 2 ** 32;
 
 /** What a dump's trees can be grouped by. */

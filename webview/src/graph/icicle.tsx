@@ -14,6 +14,7 @@ import { FlamePlot } from '../flame/plot';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { nameText, Places } from '../flame/words';
 import { MORE } from '../../../extension/shared/flame-geometry';
+import { Bar } from '../shell/bar';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
 import { openMenu, type MenuEntry } from '../widgets/menu';
@@ -25,7 +26,7 @@ import { turned } from '../base/latest';
 import { shorten } from '../base/text';
 import { Dropdown } from '../widgets/choice';
 import type { GraphContext } from './context';
-import { groupOf, groupingsOf, located, TREES, type Grouping, type TreeForm } from './groups';
+import { groupOf, groupingsOf, located, TREES, UNREACHABLE, type Grouping, type TreeForm } from './groups';
 import { selectionMenu } from './menu';
 import { TREE_NAMES, TreeChoice, totalText } from './tree-choice';
 import { objectsText } from './words';
@@ -161,28 +162,32 @@ export class Icicle {
           <Island of={this.sunburst.surface} />
         </div>
       </div>
-      <div class="heap-icicle-bar">
-        {/* dominators by type are what everybody begins with, and need no control */}
-        {this.context.tree.value !== 'dominators' && <TreeChoice context={this.context} />}
-        {this.grouped.value !== 'type' && (
-          <Dropdown<Grouping>
-            label={t('Group the tree')}
-            value={this.grouped.value}
-            options={groupingsOf(this.context.info).map((by) => ({ value: by, text: GROUPED[by]() }))}
-            change={(by) => this.group(by)}
-          />
-        )}
-        <button
-          type="button"
-          class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
-          title={t('Show the boxes as rings, too')}
-          aria-pressed={this.rings.value}
-          onClick={() => this.showSunburst(!this.rings.value)}
-        >
-          {t('Sunburst')}
-        </button>
-      </div>
     </div>
+  );
+
+  /** What is drawn and how. It stands above the picture, not in it: every box counts where there is little room. */
+  readonly Controls = (): VNode => (
+    <Bar class="heap-icicle-bar" label={t('Picture')}>
+      {/* dominators by type are what everybody begins with, and need no control */}
+      {this.context.tree.value !== 'dominators' && <TreeChoice context={this.context} />}
+      {this.grouped.value !== 'type' && (
+        <Dropdown<Grouping>
+          label={t('Group the tree')}
+          value={this.grouped.value}
+          options={groupingsOf(this.context.info).map((by) => ({ value: by, text: GROUPED[by]() }))}
+          change={(by) => this.group(by)}
+        />
+      )}
+      <button
+        type="button"
+        class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
+        title={t('Show the boxes as rings, too')}
+        aria-pressed={this.rings.value}
+        onClick={() => this.showSunburst(!this.rings.value)}
+      >
+        {t('Sunburst')}
+      </button>
+    </Bar>
   );
 
   /** Draws what is kept. */
@@ -329,7 +334,7 @@ export class Icicle {
     const group = { is: 'group', group: this.groupOf(selected.node) } as const;
     // of V8's the boxes of what a script defines have its line
     const hasSource = this.context.info.kind !== 'v8' || (known !== undefined && known.file !== '');
-    const own = selectionMenu(this.context, group, '', hasSource);
+    const own = selectionMenu(this.context, group, '', hasSource, known?.said?.template !== UNREACHABLE);
     const copied = known ? { name: nameText(known), place: known.line > 0 ? known : null } : null;
     openMenu([...own, ...(copied ? copyItems(this.context.api, copied, null) : [])], x, y);
   }

@@ -64,16 +64,17 @@ export function mayBeDefined(
   return info.kind === 'v8' ? !OF_V8.has(kind) : !UNDECLARED.test(type);
 }
 
-/** `name` is what a type is called. */
+/** `name` is what a type is called. Nothing keeps alive what isn't reachable. */
 export function selectionMenu(
   context: GraphContext,
   selection: HeapSelection,
   name = '',
   hasSource = true,
+  isReachable = true,
 ): readonly MenuEntry[] {
   const item = (text: string, run: () => void): MenuItem => ({ text, key: '', run });
   return [
-    ...(canExplain(selection) ? [item(t('Why Alive'), () => context.explain(selection))] : []),
+    ...(isReachable && canExplain(selection) ? [item(t('Why Alive'), () => context.explain(selection))] : []),
     item(t('Show Details'), () => context.select(selection)),
     item(t('Find Waste'), () => {
       context.wasteOf.value = selection;

@@ -14,6 +14,7 @@ import {
   retainedCells,
   retainedTitle,
   shareColumn,
+  spare,
   type HeapColumn,
 } from './columns';
 import type { GraphContext } from './context';
@@ -36,17 +37,19 @@ import {
 
 function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
   return [
-    nameColumn(t('From the roots'), t('References, and the types they lead to'), 170),
-    figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 92),
+    nameColumn(t('From the roots'), t('References, and the types they lead to'), 130),
+    spare(figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 80)),
     figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
-    shareColumn(t('Share of all retained')),
+    spare(shareColumn(t('Share of all retained'))),
     figureColumn(t('Freed if cut'), t('What would be freed without these references; – where unknown'), 104),
     ...(info.native_bytes > 0
       ? [
-          figureColumn<never>(
-            t('And native'),
-            t('Memory outside of the heap that would be freed as well; – where unknown'),
-            92,
+          spare(
+            figureColumn<never>(
+              t('Native freed'),
+              t('Memory outside of the heap that would be freed as well; – where unknown'),
+              104,
+            ),
           ),
         ]
       : []),
@@ -79,8 +82,13 @@ export function mergedTree(
       {
         parts: [
           <>
-            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi> <Target row={row} />
-            {row.ends > 0 && row.children > 0 && <Badge text={plural(row.ends, '{0} ends', '{0} end')} />}
+            <span class="heap-way">
+              <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
+              <Target row={row} />
+            </span>
+            {row.ends > 0 && row.children > 0 && (
+              <Badge text={plural(row.ends, '{0} ends here', '{0} end here')} />
+            )}
           </>,
         ],
         copied: visible(`${row.name} ${row.targets === 1 ? objectText(row.example) : row.type}`),

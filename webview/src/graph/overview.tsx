@@ -29,6 +29,8 @@ export class Overview {
     api: Api,
     private readonly events: OverviewEvents,
     private readonly native: number,
+    /** The picture's, which stand at the end of the line. */
+    private readonly Controls: () => VNode,
   ) {
     api.request('memlens/heapOverview', {}).answer.then((found) => {
       this.answer.value = found;
@@ -37,7 +39,10 @@ export class Overview {
 
   readonly View = (): VNode => (
     <section class="heap-overview" aria-label={t('Whole heap')}>
-      <Strip answer={this.answer} choose={this.events.choose} native={this.native} />
+      <div class="heap-strip">
+        <Strip answer={this.answer} choose={this.events.choose} native={this.native} />
+      </div>
+      <this.Controls />
     </section>
   );
 }

@@ -64,7 +64,12 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     },
     (group) => icicle.outline(group),
   );
-  const overview = new Overview(api, { choose: (text) => owner.list(text), failed }, info.native_bytes);
+  const overview = new Overview(
+    api,
+    { choose: (text) => owner.list(text), failed },
+    info.native_bytes,
+    icicle.Controls,
+  );
   const recorded = info.moments > 0 ? new Recorded(api, owner) : null;
   const comparePane = new ComparePane(owner, compare);
   const allocations = info.allocations && new Allocations(owner, info.allocations);

@@ -25,7 +25,8 @@ const BOTTOM = 20;
 const WIDTH = 480;
 /** Room that the name of a dump takes at least, and a letter of it. */
 const NAME_PX = 70;
-const LETTER_PX = 6.5;
+const LETTER_PX = 7;
+/** The first and the last name are turned inwards, so that one and a half stand between two dumps. */
 const NAME_SHARE = 0.62;
 /** So many types have a line of their own, and the one that is marked. */
 const LINES = 6;
@@ -172,7 +173,7 @@ export class SeriesPart {
     const open = this.dumps.value.filter(({ is }) => is === 'own' || is === 'open');
     const most = Math.max(...lines.flatMap(({ retained_bytes: retained }) => retained), 1);
     const each = (width - LEFT - RIGHT) / Math.max(open.length - 1, 1);
-    const names = withoutSameEnd(open.map(({ name }) => name));
+    const names = withoutSameStart(withoutSameEnd(open.map(({ name }) => name)));
     // so many names have room side by side, the first and the last of which are turned inwards
     const step = Math.ceil(NAME_PX / each);
     const letters = Math.max(Math.floor((each * step * NAME_SHARE) / LETTER_PX), 6);
@@ -242,6 +243,16 @@ export function withoutSameEnd(names: readonly string[]): readonly string[] {
   const [end = ''] = /(\.[a-z]\w*)+$/i.exec(names[0] ?? '') ?? [];
   return end !== '' && names.every((name) => name.endsWith(end) && name.length > end.length)
     ? names.map((name) => name.slice(0, -end.length))
+    : names;
+}
+
+/** Names without the words that all of them begin with, where each has more. */
+export function withoutSameStart(names: readonly string[]): readonly string[] {
+  const [first = '', ...others] = names;
+  const starts = [...first.matchAll(/[-_. ]+/g)].map(({ index, 0: between }) => index + between.length);
+  const same = starts.findLast((end) => others.every((name) => name.startsWith(first.slice(0, end))));
+  return same !== undefined && names.every(({ length }) => length > same)
+    ? names.map((name) => name.slice(same))
     : names;
 }
 

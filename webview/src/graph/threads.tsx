@@ -19,6 +19,7 @@ import {
   retainedCells,
   shallowTitle,
   shareColumn,
+  spare,
   type HeapColumn,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
@@ -49,8 +50,8 @@ function columnsOf(): readonly HeapColumn<never>[] {
       t('The frames of each thread, the innermost first, and their variables'),
       170,
     ),
-    figureColumn(t('Variables'), t('Objects that its variables refer to, each counted once'), 84),
-    figureColumn(t('Shallow'), shallowTitle()),
+    spare(figureColumn(t('Variables'), t('Objects that its variables refer to, each counted once'), 84)),
+    spare(figureColumn(t('Shallow'), shallowTitle())),
     figureColumn(
       t('Retained'),
       t(

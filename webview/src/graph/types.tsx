@@ -20,6 +20,7 @@ import {
   retainedTitle,
   shallowTitle,
   shareColumn,
+  spare,
   type HeapColumn,
 } from './columns';
 import { sameSelection, type GraphContext } from './context';
@@ -47,8 +48,8 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<Order>[] {
   return [
     nameColumn(t('Type'), t('Sort by name'), 110, 'name'),
     figureColumn(t('Instances'), t('How many objects'), 92, 'count'),
-    figureColumn(t('Shallow'), shallowTitle(), 88, 'shallow'),
-    figureColumn(t('Retained'), retainedTitle(), 88, 'retained'),
+    spare(figureColumn(t('Shallow'), shallowTitle(), 92, 'shallow')),
+    figureColumn(t('Retained'), retainedTitle(), 92, 'retained'),
     shareColumn(),
     ...nativeColumns<Order>(info, ['native', 'native_retained']),
   ];

@@ -18,9 +18,18 @@ import { shorten, visible } from '../base/text';
 const MOST_TYPE = 140;
 const MOST_NAME = 100;
 
-/** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
+const PACKAGES_OF_ARGUMENTS = /(?<=[<,[])(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])/g;
+
+/** A type without packages: `List<Session>` of `System.Collections.Generic.List<Shop.Session>`. */
 export function shortType(type: string): string {
+  return withoutPackage(type).replace(PACKAGES_OF_ARGUMENTS, '');
+}
+
+/** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
+function withoutPackage(type: string): string {
   const own = type.startsWith('(') ? type : (type.split(' (', 1)[0] ?? type);
+  // V8 adds a page's address to the names of its own types, and its dots are none of packages
+  if (own.includes(' / ')) return own;
   const head = /^[^<([]*/.exec(own)?.[0] ?? '';
   const dot = head.lastIndexOf('.');
   return dot > 0 && dot < head.length - 1 ? own.slice(dot + 1) : own;
@@ -32,7 +41,7 @@ export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): strin
 }
 
 /** The types of objects that are classes themselves: of Java and Android, of Ruby, and of Python. */
-const CLASSES = /^(java\.lang\.Class|Class|type)$/;
+const CLASS = /^(java\.lang\.Class|Class|type)$/;
 
 /** What an object is, in short and in full, and its own name besides; a class is its name, "class Session". */
 function called(row: Pick<ObjectRow, 'name' | 'type'>): {
@@ -41,7 +50,7 @@ function called(row: Pick<ObjectRow, 'name' | 'type'>): {
   readonly name: string;
 } {
   // a class of JavaScript may have any of these names
-  if (!addresses || row.name === '' || !CLASSES.test(row.type))
+  if (!addresses || row.name === '' || !CLASS.test(row.type))
     return { short: shortType(row.type), full: row.type, name: ownName(row) };
   const short = t('class {0}', shorten(shortType(row.name), MOST_NAME));
   return { short, full: t('class {0}', row.name), name: '' };
@@ -146,6 +155,9 @@ export function copiedObject(row: ObjectRow): { readonly name: string; readonly 
   return { name: objectText(row), place: file === null || line === null ? null : { file, line } };
 }
 
+/** Most old objects of Ruby's have them, so they tell no object from another; the details list them. */
+const COMMON_FLAGS: readonly string[] = ['old', 'uncollectible'];
+
 /** A cell of a table, and what is copied of it. */
 export interface Cell {
   readonly parts: GridCell;
@@ -166,9 +178,11 @@ export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null
       <span class="heap-line">
         {head}
         <ObjectName row={row} />
-        {flags.map((flag) => (
-          <Badge key={flag} text={flag} />
-        ))}
+        {flags
+          .filter((flag) => !COMMON_FLAGS.includes(flag))
+          .map((flag) => (
+            <Badge key={flag} text={flag} />
+          ))}
         {distance === null && <Badge text={t('unreachable')} />}
         {badge !== '' && <Badge text={badge} />}
         {file !== null && line !== null && <PlaceLink file={file} line={line} />}
@@ -220,13 +234,15 @@ export function typeAndModule(type: string): readonly [own: string, module: stri
 
 export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
   const [own, module] = typeAndModule(type);
-  const short = shortType(own);
+  const short = withoutPackage(own);
   const inPackage = own.slice(0, Math.max(own.indexOf(short), 0));
   return {
     parts: [
       <span class="heap-way" title={visible(type)}>
         {inPackage !== '' && <bdi class="code muted">{shorten(inPackage, MOST_TYPE)}</bdi>}
-        <bdi class="code heap-own">{shorten(own.slice(inPackage.length), MOST_TYPE)}</bdi>
+        <bdi class="code heap-own">
+          {shorten(own.slice(inPackage.length).replace(PACKAGES_OF_ARGUMENTS, ''), MOST_TYPE)}
+        </bdi>
         {module !== '' && <bdi class="muted heap-module">{visible(` (${module})`)}</bdi>}
       </span>,
       badge === '' ? '' : <Badge text={badge} />,

@@ -281,8 +281,64 @@ function showsObjects({ evidence, objects, line }: TextPart, { showObjects }: He
   return objects !== null && showObjects !== null && (line !== null || evidence === null);
 }
 
-/** A sentence or a piece of one, as a link where it leads somewhere. */
-function Part({ part, actions }: { readonly part: TextPart; readonly actions: HeadlineActions }): VNode {
+interface PartProps {
+  readonly part: TextPart;
+  readonly actions: HeadlineActions;
+  /** The brackets and marks that stand next to it. */
+  readonly before?: string;
+  readonly after?: string;
+}
+
+const OPENING = /[([{“‘«]+$/;
+const CLOSING = /^[)\]}”’».,;:!?…]+/;
+
+/** A sentence or a piece of one; no line begins or ends between a link and the marks beside it. */
+function Part({ part, actions, before = '', after = '' }: PartProps): VNode {
+  const link = linkOf(part, actions);
+  if (link)
+    return before + after === '' ? (
+      link
+    ) : (
+      <span class="headline-kept">
+        {before}
+        {link}
+        {after}
+      </span>
+    );
+  if (part.template === '')
+    return (
+      <>
+        {before}
+        <bdi>{visible(said(part))}</bdi>
+        {after}
+      </>
+    );
+  // words stand before, between and after the values
+  const all = [...pieces(part.template, part.values, (value) => value)];
+  const last = all.length - 1;
+  const words = (at: number): string => {
+    const piece = all[at];
+    return typeof piece === 'string' ? piece : '';
+  };
+  all[0] = `${before}${words(0)}`;
+  all[last] = `${words(last)}${after}`;
+  return (
+    <>
+      {all.map((piece, at) => {
+        if (typeof piece === 'string')
+          return piece.replace(at > 0 ? CLOSING : '', '').replace(at < last ? OPENING : '', '');
+        const marks = {
+          before: OPENING.exec(words(at - 1))?.[0] ?? '',
+          after: CLOSING.exec(words(at + 1))?.[0] ?? '',
+        };
+        return <Part key={at} part={piece} actions={actions} {...marks} />;
+      })}
+    </>
+  );
+}
+
+/** What leads somewhere, as a link; null for what doesn't. */
+function linkOf(part: TextPart, actions: HeadlineActions): VNode | null {
   const { line, evidence, objects } = part;
   const text = said(part);
   // an object is shown by a click, as everywhere, and its source opened by Ctrl+click
@@ -309,14 +365,7 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
     );
   if (evidence)
     return <Link text={text} title={t('Show the evidence')} press={() => actions.show(evidence)} />;
-  if (part.template === '') return <bdi>{visible(text)}</bdi>;
-  return (
-    <>
-      {pieces(part.template, part.values, (value) => (
-        <Part part={value} actions={actions} />
-      ))}
-    </>
-  );
+  return null;
 }
 
 interface LinkProps {

@@ -32,6 +32,8 @@ export interface GridColumn {
   readonly number: boolean;
   /** None for a column that can't be sorted by. */
   readonly sort: 'ascending' | 'descending' | 'none' | null;
+  /** Whether a narrow window leaves it out. */
+  readonly isSpare?: boolean;
 }
 
 export interface GridEvents {
@@ -95,7 +97,10 @@ export class TreeGrid {
         aria-colcount={columns.length}
         aria-rowcount={count + 1}
         {...(count > 0 && { 'aria-activedescendant': `${id}-${active}` })}
-        style={{ '--columns': columns.map(({ width }) => width).join(' ') }}
+        style={{
+          '--columns': columns.map(({ width }) => width).join(' '),
+          '--few-columns': columns.flatMap(({ width, isSpare }) => (isSpare ? [] : [width])).join(' '),
+        }}
         onScroll={measure}
         onKeyDown={(event) => this.key(event)}
         onClick={(event) => this.click(event)}
@@ -253,14 +258,20 @@ interface HeadProps {
   readonly sort: (column: number) => void;
 }
 
+/** The class of a column's cells. */
+function columnClass({ number = false, isSpare = false }: Partial<GridColumn> = {}): string {
+  return `${number ? 'number' : ''}${isSpare ? ' spare' : ''}`.trim();
+}
+
 function Head({ columns, sort: press }: HeadProps): VNode {
   return (
     <div class="grid-head" role="row">
-      {columns.map(({ name, title, number, sort }, i) => (
+      {columns.map(({ name, title, sort, ...column }, i) => (
         <div
           key={i}
           role="columnheader"
-          class={number ? 'number' : ''}
+          aria-colindex={i + 1}
+          class={columnClass(column)}
           title={visible(title)}
           {...(sort === null ? {} : { 'aria-sort': sort })}
         >
@@ -304,7 +315,7 @@ function Row({ id, index, row, columns, active }: RowProps): VNode {
     >
       {row.cells.map((cell, i) => {
         const common = {
-          ...({ role: 'gridcell', class: columns[i]?.number ? 'number' : '' } as const),
+          ...({ role: 'gridcell', class: columnClass(columns[i]), 'aria-colindex': i + 1 } as const),
           // half of a narrow column is the name's
           ...(i === 0 && {
             style: {

@@ -39,7 +39,7 @@ class _Shades(NamedTuple):
     boxes: tuple[float, float, float]
 
 
-_LIGHT = _Shades((0.74, 0.65, 0.83), (0.105, 0.12, 0.085), (0.8, 0.84, 0.88))
+_LIGHT = _Shades((0.74, 0.65, 0.83), (0.105, 0.12, 0.085), (0.64, 0.63, 0.62))
 _DARK = _Shades((0.66, 0.56, 0.75), (0.115, 0.12, 0.095), (0.72, 0.6, 0.59))
 _BOX_CHROMA = (0.12, 0.07, 0.018)
 _BOX_SHADES = 16
@@ -78,7 +78,7 @@ ACTIVE = _on_paper(_WARNING, 0.85)
 ALLOCATED = _on_paper(_ACCENT, 0.5)
 REQUESTED = _on_paper(_ACCENT, 0.85)
 MORE_BOXES = Colour("#c8c8c8", "#4f4f4f")
-PLAIN_BOX = Colour("#b8b8b8", "#8a8a8a")
+PLAIN_BOX = Colour("#919191", "#8a8a8a")
 
 _CHANGE_LIGHTNESS = ((0.9, 0.72), (0.6, 0.68))
 """Chroma or lightness of no change and of the largest change, on a light and on a dark background."""

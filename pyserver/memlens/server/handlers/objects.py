@@ -23,10 +23,11 @@ from memlens.server.wire import answer
 from memlens.sources.declarations import type_name
 from memlens.sources.finder import Finder
 from memlens.sources.type_finder import FoundType, below, find_type, searched_for
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.rows import type_names
-from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
+from memlens.views.graph.sources import DumpSource, allocation_of_type, source_of_object, source_of_type
 
 _LANGUAGES: dict[str, Language] = {"hprof": "jvm", "perfetto": "jvm", "gcdump": "dotnet"}
 """Of the types of a dump, by its kind."""
@@ -112,5 +113,9 @@ def _source_of(snapshot: Snapshot, params: ObjectSourceParams) -> DumpSource:
     if params.object is not None:
         return source_of_object(snapshot, params.object)
     if params.type is not None:
-        return source_of_type(snapshot, params.type)
+        known = source_of_type(snapshot, params.type)
+        if known.relation == "definition" or type_name(graph_of(snapshot.info).kind, known.type) is not None:
+            return known
+        # files can't be searched for its class
+        return allocation_of_type(snapshot, params.type) or known
     raise BadRequestError(phrase("The request names neither an object nor a type"))

@@ -86,7 +86,9 @@ class GrowingHolder(Struct, frozen=True):
 
 
 class HeapComparison(Struct, frozen=True):
-    """Types by the difference of what they retain, the largest first; holders and paths by their growth."""
+    """Types by the difference of what they retain, the largest first, those that only group roots last; holders and
+    paths by their growth.
+    """
 
     matched: HeapMatch
     before: HeapSide
@@ -129,11 +131,13 @@ class ComparedTypes(Struct, frozen=True):
 class HeapPair(NamedTuple):
     """All differences between two dumps. The masks are of objects that only one of them has; None without ids.
 
-    ``names`` are those that types of other names have in the comparison.
+    ``names`` are those that types of other names have in the comparison, ``groups_of_roots`` the types whose objects
+    only group roots.
     """
 
     comparison: HeapComparison
     names: Mapping[str, str]
+    groups_of_roots: frozenset[str]
     only_before: Mask | None
     only_after: Mask | None
 
@@ -149,6 +153,8 @@ class HeapPair(NamedTuple):
             found.sort(key=lambda row: (-abs(_difference(row, order)), row.type))
         if reverse:
             found.reverse()
+        if order == "retained":
+            found.sort(key=lambda row: row.type in self.groups_of_roots)
         return ComparedTypes(found[rows], offset, len(found))
 
 
@@ -180,12 +186,14 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
     if filter_text and only_before is not None and only_after is not None:
         only_before = only_before & _fitting(before, filter_text)
         only_after = only_after & _fitting(after, filter_text)
+    groups = groups_of_roots(before) | groups_of_roots(after)
     rows = _types(before, after, only_before, only_after, filter_text, names)
+    rows.sort(key=lambda row: (row.type in groups, -abs(_difference(row, "retained")), row.type))
     paths = grown_paths(before, after, names)
     if filter_text:
         tree = grouped_tree(after, DOMINATORS)
-        groups = set(np.flatnonzero(tree.summed(fitting_by_group(after, filter_text))).tolist())
-        paths = [row for row in paths if row.group in groups]
+        shown = set(np.flatnonzero(tree.summed(fitting_by_group(after, filter_text))).tolist())
+        paths = [row for row in paths if row.group in shown]
     comparison = HeapComparison(
         "type" if same is None else "id",
         _side(before, only_before),
@@ -196,7 +204,13 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
         paths,
         has_native(before) or has_native(after),
     )
-    return HeapPair(comparison, names, only_before, only_after)
+    return HeapPair(comparison, names, groups, only_before, only_after)
+
+
+def groups_of_roots(snapshot: Snapshot) -> frozenset[str]:
+    """The types whose objects only group roots, so that they retain nearly all there is."""
+    groups, names = np.flatnonzero(group_roots(snapshot, snapshot.types.kind)), type_names(snapshot)
+    return frozenset(names[number] for number in groups.tolist())
 
 
 def compare_heaps(before: Snapshot, after: Snapshot, search: str = "", limit: int = 100) -> HeapComparison:
@@ -247,14 +261,13 @@ class SeriesSide(NamedTuple):
 def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
     """One dump of a series, of the objects that match a filter."""
     figures, names = _figures(snapshot, filter_text, {}), type_names(snapshot)
-    groups = np.flatnonzero(group_roots(snapshot, snapshot.types.kind))
     info = graph_of(snapshot.info)
     return SeriesSide(
         frozenset(names),
         figures,
         sum(each[0] for each in figures.values()) if filter_text else info.objects,
         sum(each[1] for each in figures.values()) if filter_text else info.shallow_bytes,
-        frozenset(names[number] for number in groups.tolist()),
+        groups_of_roots(snapshot),
     )
 
 
@@ -375,7 +388,6 @@ def _types(
                 *((one[3], two[3]) if knows_native else (None, None)),
             )
         )  # fmt: skip
-    rows.sort(key=lambda row: (-abs(row.after_retained_bytes - row.before_retained_bytes), row.type))
     return rows
 
 

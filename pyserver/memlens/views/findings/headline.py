@@ -21,7 +21,7 @@ from memlens.views.findings.answers import (
     ObjectsLink,
     SnapshotFinding,
 )
-from memlens.views.findings.graph.case import GraphCase, figure, measured
+from memlens.views.findings.graph.case import GraphCase, figure, measured, type_words
 from memlens.views.findings.graph.joined import HOLDING
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
@@ -219,7 +219,7 @@ def _largest_types(case: GraphCase) -> Text | None:
         if size < LEAST_SHARE * case.whole or not size:
             break
         own = figure(size, _own_bytes_sql(case, number), "shallow")
-        name = linked(case.type_name(number), objects=ObjectsLink("type", number))
+        name = linked(type_words(case, number), objects=ObjectsLink("type", number))
         parts.append(
             in_a_row([name, measured(own), phrase("({share})", share=percent(size, case.whole))], " ")
         )
@@ -228,13 +228,13 @@ def _largest_types(case: GraphCase) -> Text | None:
     most = _own_types(case)
     if most is None:
         return phrase(
-            "No object of the program retains a tenth; the largest types are {types}.",
-            types=in_a_row(parts, "; "),
+            "No object of the program retains a tenth of it; the largest types are {types}.",
+            types=in_a_row(parts, ", "),
         )
     return phrase(
-        "No object of the program retains a tenth; the largest types are {types}. Of the program's own types, {own} "
-        "retain most.",
-        types=in_a_row(parts, "; "), own=most,
+        "No object of the program retains a tenth of it; the largest types are {types}. Of the program's own types, "
+        "{own} retain most.",
+        types=in_a_row(parts, ", "), own=most,
     )  # fmt: skip
 
 
@@ -312,7 +312,7 @@ def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = T
         parts.append(
             phrase(plural(more, "{n} more line {share}", "{n} more lines {share}"), n=more, share=share)
         )
-    return in_a_row(parts, "; ") if parts else None
+    return in_a_row(parts, ", ") if parts else None
 
 
 def _share(group: TopGroup, found: TopGroups, profile: Snapshot | None) -> Text:

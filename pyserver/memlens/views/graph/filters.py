@@ -19,7 +19,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
 ``is:softly-reachable``   roots reach it by soft references alone (Java)
-``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
+``is:detached``           it has a flag of the file's: V8's ``is:detached``, Ruby's ``is:frozen``; ``is:root`` for roots
 ``thread:``               a thread of that name, or what variables of its frames refer to
 ``function:``             what variables of frames of such a function refer to
 ``allocated-by:``         a function or file of its allocation stack: ``allocated-by:app.js:12`` also that line

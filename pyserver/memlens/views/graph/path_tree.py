@@ -153,14 +153,14 @@ def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_
 
 
 def _tree(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> MergedPaths:
-    kinds, types = root_kinds(snapshot), snapshot.objects.type
+    types = snapshot.objects.type
     # the columns of MergedPaths, in their order
     parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0, 0]], np.int64)]
     steps: list[_Step] = []
     node, count = np.zeros(1, np.int64), 1
     for far, level in enumerate(_levels(snapshot, chosen, sizes, ways)):
         parents = node[level.above_at] if far else np.zeros(len(level.items), np.int64)
-        label = level.labels if far else kinds[level.items]
+        label = level.labels if far else root_kinds(snapshot, level.items)
         keys = np.stack((parents, label, types[level.items].astype(np.int64)))
         first, inverse, counts = _distinct(keys)
         objects, ends, below = (

@@ -274,8 +274,10 @@ class SqlSession:
         if "\0" in query:
             raise SqlError(phrase("The query contains a NUL character"), offset=query.index("\0"))
         if _NOTHING.fullmatch(query):
+            table = "by_line" if heap_dump_of(self._snapshot.info) is None else "types"
             raise SqlError(
-                phrase("The query is empty"), advice=phrase("Write one, for example SELECT * FROM by_line.")
+                phrase("The query is empty"),
+                advice=phrase("Write one, for example SELECT * FROM {table}.", table=table),
             )
         statement, description, is_explain = self._first_statement(query)
         rest = query[len(statement) :]
@@ -469,6 +471,10 @@ _VERBS = {
 }  # fmt: skip
 
 
+_SCHEMAS = ("sqlite_master", "sqlite_temp_master")
+"""Where SQLite keeps the definitions of tables."""
+
+
 def _refusal(action: int, one: str | None, two: str | None) -> str:
     match action:
         case apsw.SQLITE_FUNCTION:
@@ -477,6 +483,9 @@ def _refusal(action: int, one: str | None, two: str | None) -> str:
             return f"PRAGMA {one} is not allowed"
         case apsw.SQLITE_READ:
             return f"the table {one} is not allowed"
+    if one in _SCHEMAS:
+        # what CREATE, ALTER and DROP do first
+        return "changing tables is not allowed"
     return f"{_VERBS.get(action, 'that statement')} is not allowed"
 
 

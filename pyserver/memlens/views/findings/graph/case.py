@@ -38,6 +38,15 @@ NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key"), "perfe
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
 _MODULE = re.compile(r"\s\(.*\)$")
+_OF_SIZE = re.compile(r" \(Bytes > [^()]*\)$")
+"""What PerfView adds to the types of large objects."""
+_ENGINE_TYPE = re.compile(r"\((?:imemo )?([a-z][a-z ]*)\)")
+"""What V8 and Ruby call the types of objects that have no class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
+_PLAIN_TYPES = frozenset((
+    "bigint", "class without a name", "compiled code", "concatenated string", "number", "object shape", "regexp",
+    "sliced string", "string", "symbol",
+))  # fmt: skip
+"""Those of them that say by themselves what they are."""
 _CLASSES = frozenset(("Class", "Module", "type"))
 """The types of Ruby's and Python's classes, which have names."""
 
@@ -225,19 +234,47 @@ class GraphCase:
         return frozenset(np.flatnonzero(np.isin(self.snapshot.types.name, names[counts > 1])).tolist())
 
 
+def is_internal(name: str) -> bool:
+    """Whether a type is the engine's own, whose name says nothing of the program: ``(array)``, ``(imemo env)``."""
+    found = _ENGINE_TYPE.fullmatch(name)
+    return found is not None and found[1] not in _PLAIN_TYPES
+
+
 def short_type(name: str) -> str:
-    """A type's name without its packages: ``HashMap$Node[]`` of ``java.util.HashMap$Node[]``."""
+    """A type's name for a sentence, without its packages: ``HashMap$Node[]`` of ``java.util.HashMap$Node[]``, and
+    ``compiled code`` of V8's ``(compiled code)``.
+    """
+    if found := _ENGINE_TYPE.fullmatch(name):
+        return found[1]
+    name = _OF_SIZE.sub("", name)
     # type arguments have packages of their own, and V8's names that aren't classes no packages at all
     short = re.sub(r"(?<![\w./ ])(?:[a-zA-Z_][\w]*\.)+(?=[A-Z_a-z])", "", name) if " / " not in name else name
     return plain_name(shortened(" ".join((short or name).split()), _MOST_NAME))
 
 
-def object_name(case: GraphCase, row: ObjectRow) -> Text:
-    """An object for a sentence: ``Session @5143``, a class by its own name."""
+def type_words(case: GraphCase, number: int) -> Text:
+    """A type for a sentence: ``Session``, ``internal array``."""
+    name = case.type_name(number)
+    return phrase("internal {type}", type=name) if is_internal(case.type_names()[number]) else Text(name)
+
+
+def object_name(case: GraphCase, row: ObjectRow, *, begins: bool = False) -> Text:
+    """An object for a sentence, which it may begin: ``Session @5143``, a class by its own name."""
     if is_class(row):
         return phrase("class {name}", name=short_type(row.name))
-    name = case.type_name(int(case.snapshot.objects.type[row.object]))
-    return Text(f"{name} {id_text(row.id, case.info.kind)}")
+    name = typed_id(case, row)
+    if not is_internal(row.type):
+        return Text(name)
+    return (
+        phrase("The internal {object}", object=name)
+        if begins
+        else phrase("the internal {object}", object=name)
+    )
+
+
+def typed_id(case: GraphCase, row: ObjectRow) -> str:
+    """An object's type and id: ``Session @5143``."""
+    return f"{case.type_name(int(case.snapshot.objects.type[row.object]))} {id_text(row.id, case.info.kind)}"
 
 
 def is_class(row: ObjectRow) -> bool:
@@ -245,9 +282,9 @@ def is_class(row: ObjectRow) -> bool:
     return bool(row.name) and (row.type in _CLASSES or row.type.startswith("java.lang.Class"))
 
 
-def object_part(case: GraphCase, number: int) -> TextPart:
+def object_part(case: GraphCase, number: int, *, begins: bool = False) -> TextPart:
     """An object by its name, which shows it."""
-    name = object_name(case, case.row(number))
+    name = object_name(case, case.row(number), begins=begins)
     return linked(name, line=case.line(number), objects=ObjectsLink("object", number))
 
 
@@ -309,4 +346,7 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
 def mostly_through(case: GraphCase, members: Numbers) -> Text | str:
     """The same as the end of a sentence."""
     field = common_reference(case, members)
+    if field.startswith("["):
+        # so a dump of .NET's groups its roots
+        return phrase(", most of them held by roots: {kind}", kind=field.strip("[]"))
     return phrase(", most of them referred to by {field}", field=field) if field else ""

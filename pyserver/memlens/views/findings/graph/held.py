@@ -12,8 +12,9 @@ from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
     is_class,
-    object_name,
+    is_internal,
     short_type,
+    typed_id,
 )  # fmt: skip
 from memlens.views.findings.writing import base_line, linked
 from memlens.views.graph.paths import Path, paths
@@ -56,9 +57,14 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             # of Java's the first reference leads from the thread to the variable's object
             return _held_by_variable(path, variable, names[1:] if _is_local(path) else names)
         if names:
-            shown = shortened((_short_name(case, first) + "".join(names)).lstrip("."), _MOST_PATH)
+            way = "".join(names)
+            shown: str | Text = shortened((_short_name(case, first) + way).lstrip("."), _MOST_PATH)
+            if not way and is_class(first):
+                # its name alone is that of the type of its instances
+                shown = phrase("the class {name}", name=shown)
+            named = _named_first(case, path, first)
             path_part = linked(
-                shown, line=_own_line(case, first), objects=ObjectsLink("object", first.object)
+                shown, line=_own_line(case, named), objects=ObjectsLink("object", named.object)
             )
             # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
             has_name = _has_names(case, first) and (
@@ -66,13 +72,16 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             )
             if not kinds or case.info.kind == "v8" or has_name:
                 return path_part
-            return in_a_row([path_part, f"({_root(kinds, detail)})"], " ")
+            return in_a_row([path_part, f"({_root(case, kinds, detail)})"], " ")
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
     return nearest
 
 
-def _root(kinds: str, detail: str) -> str:
+def _root(case: GraphCase, kinds: str, detail: str) -> str:
     """What a path begins at: a kind of roots, and which of them, as ``static var Shop.Program.Open`` of these."""
+    if case.info.kind == "ruby":
+        # by themselves these words say nothing: "vm"
+        return f"root: {kinds}"
     if not detail or detail.startswith(f"{kinds.removesuffix('s')} "):
         return plain_name(detail) or kinds
     return f"{kinds}: {plain_name(detail)}"
@@ -198,10 +207,19 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
         names = ["" if name == f".{_ATTRIBUTES}" and steps[1:] else name for name in names]
     if steps and not any(names):
         # where references have no names, what they lead to is said up to the object itself
-        names = [f" > {_own_type(step.object)}" for step in steps[:-1]] or [""]
+        said = [step.object for step in steps[:-1] if not is_internal(step.object.type)]
+        names = [f" > {_own_type(each)}" for each in said] or [""]
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
     return ends[begin], names
+
+
+def _named_first(case: GraphCase, path: Path, first: ObjectRow) -> ObjectRow:
+    """The object that the first name on a way is of: of V8's variables what the variable refers to."""
+    rows = [path.root, *(step.object for step in path.steps)]
+    after = [row.object for row in rows].index(first.object) + 1
+    is_variable = case.info.kind == "v8" and first.type == _CONTEXT
+    return rows[after] if is_variable and after < len(path.steps) else first
 
 
 def _has_names(case: GraphCase, row: ObjectRow) -> bool:
@@ -218,7 +236,7 @@ def _short_name(case: GraphCase, row: ObjectRow) -> str:
     if is_class(row) or (row.name and case.info.kind == "v8"):
         # V8 adds the page's address to the name of a global object
         return short_type(_GLOBAL.sub(r"\1", row.name))
-    return object_name(case, row).text
+    return typed_id(case, row)
 
 
 def _own_line(case: GraphCase, row: ObjectRow) -> LineLink | None:

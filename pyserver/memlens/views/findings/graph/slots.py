@@ -85,7 +85,7 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
     link = chosen(case.of_their_types(members))
     empty = int((used[chosen_ones] == 0).sum())
     sentence = phrase(
-        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of the "
+        "{objects} use less than a quarter of their slots{empty}; the unused ones take {size} ({share} of the "
         "reachable heap).{through}",
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
         empty=phrase(" ({n} of them none)", n=empty) if empty else "",
@@ -114,10 +114,10 @@ def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
     link = chosen(case.of_their_types(members))
     empty = int((rows["used"] == 0).sum())
     sentence = phrase(
-        "{objects} have only zeros after the first quarter{empty}, {size} ({share} of the reachable "
+        "{objects} hold only zeros after their first quarter{empty}, {size} ({share} of the reachable "
         "heap){through}. {advice}",
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
-        empty=phrase(" ({n} of them from the start)", n=empty) if empty else "",
+        empty=phrase(" ({n} of them hold nothing else)", n=empty) if empty else "",
         through=mostly_through(case, members),
         advice=phrase("Allocate them when they are filled, and no larger than their contents."),
     )  # fmt: skip
