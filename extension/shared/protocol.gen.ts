@@ -1693,7 +1693,7 @@ export interface HeapRetainedParams {
   filter: string;
 }
 
-/** Several dumps in order; types that always grow are first, by their growth, those that only group roots last. */
+/** Several dumps in order; types that never shrink are first, by their growth, those that only group roots last. */
 export interface HeapSeries {
   objects: number[];
   shallow_bytes: number[];
@@ -2887,7 +2887,7 @@ export interface SeriesSqlParams {
   sort?: SqlSort | null;
 }
 
-/** A type in each of several dumps; `grows` if it never retains less than before, and more in the last dump. */
+/** A type in each of several dumps; `grows` if it retains more in each than in the one before. */
 export interface SeriesType {
   type: string;
   counts: number[];

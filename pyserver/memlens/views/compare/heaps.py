@@ -5,6 +5,7 @@ addresses change when the garbage collector moves objects, so only types and the
 compared.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -102,7 +103,7 @@ class HeapComparison(Struct, frozen=True):
 
 
 class SeriesType(Struct, frozen=True):
-    """A type in each of several dumps; ``grows`` if it never retains less than before, and more in the last dump."""
+    """A type in each of several dumps; ``grows`` if it retains more in each than in the one before."""
 
     type: str
     counts: list[int]
@@ -112,7 +113,7 @@ class SeriesType(Struct, frozen=True):
 
 
 class HeapSeries(Struct, frozen=True):
-    """Several dumps in order; types that always grow are first, by their growth, those that only group roots last."""
+    """Several dumps in order; types that never shrink are first, by their growth, those that only group roots last."""
 
     objects: list[int]
     shallow_bytes: list[int]
@@ -284,16 +285,21 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
             continue
         columns = np.array([each.get(name, _NONE) for each in figures], np.int64).T.tolist()
         steps = np.diff(columns[2])
-        grows = bool((steps >= 0).all()) and columns[2][-1] > columns[2][0]
-        rows.append(SeriesType(name, columns[0], columns[1], columns[2], grows))
+        rows.append(SeriesType(name, columns[0], columns[1], columns[2], bool((steps > 0).all())))
     rows.sort(
         key=lambda row: (
-            row.type in groups, not row.grows, row.retained_bytes[0] - row.retained_bytes[-1], row.type
+            row.type in groups, _shrinks(row), row.retained_bytes[0] - row.retained_bytes[-1], row.type
         )
     )  # fmt: skip
     return HeapSeries(
         [each.objects for each in sides], [each.shallow_bytes for each in sides], rows[:limit], len(rows)
     )
+
+
+def _shrinks(row: SeriesType) -> bool:
+    """Whether a type retains less than before in one of the dumps, or in none more."""
+    retained = row.retained_bytes
+    return retained[-1] <= retained[0] or any(two < one for one, two in itertools.pairwise(retained))
 
 
 def _check(limit: int) -> None:
