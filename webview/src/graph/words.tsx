@@ -63,6 +63,11 @@ export function objectText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object
   return visible(name === '' ? text : `${text} ${JSON.stringify(name)}`);
 }
 
+/** The type by which an object's references are left out: of a class in Java, which has static fields, its own. */
+export function holderType({ type, name }: Pick<ObjectRow, 'type' | 'name'>): string {
+  return type === 'java.lang.Class' && name !== '' ? name : type;
+}
+
 /** What an object is, in full: its type, or of a class its name with the package. */
 export function objectTitle(row: Pick<ObjectRow, 'type' | 'name'>): string {
   return visible(called(row).full);
