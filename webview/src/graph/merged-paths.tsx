@@ -38,7 +38,7 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
     nameColumn(t('From the roots'), t('References, and the types they lead to'), 130),
     spare(figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 80)),
     figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
-    spare(shareColumn(t('Share of all retained'))),
+    spare(shareColumn(t('Share of all retained')), 'medium'),
     figureColumn(t('Freed if cut'), t('What would be freed without these references; – where unknown'), 104),
     ...(info.native_bytes > 0
       ? [
@@ -48,6 +48,7 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
               t('Memory outside of the heap that would be freed as well; – where unknown'),
               104,
             ),
+            'medium',
           ),
         ]
       : []),
