@@ -80,15 +80,13 @@ export function mergedTree(
     cells: (row) => [
       {
         parts: [
-          <>
-            <span class="heap-way">
-              <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
-              <TypeName type={row.type} text={shortType(row.type)} />
-            </span>
+          <span class="heap-way">
+            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
+            <TypeName type={row.type} text={shortType(row.type)} />
             {row.ends > 0 && row.children > 0 && (
               <Badge text={plural(row.ends, '{0} ends here', '{0} end here')} />
             )}
-          </>,
+          </span>,
         ],
         copied: visible(`${row.name} ${row.type}`),
       },
