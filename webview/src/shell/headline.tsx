@@ -314,21 +314,26 @@ function Part({ part, actions, before = '', after = '' }: PartProps): VNode {
       </>
     );
   // words stand before, between and after the values
-  const all = [...pieces(part.template, part.values, (value) => value)];
+  const all = pieces(part.template, part.values, (value) => value);
   const last = all.length - 1;
-  all[0] = `${before}${String(all[0])}`;
-  all[last] = `${String(all[last])}${after}`;
+  const words = all.map((piece, at) =>
+    typeof piece === 'string' ? `${at === 0 ? before : ''}${piece}${at === last ? after : ''}` : '',
+  );
   return (
     <>
-      {all.map((piece, at) => {
-        if (typeof piece === 'string')
-          return piece.replace(at > 0 ? CLOSING : '', '').replace(at < last ? OPENING : '', '');
-        const marks = {
-          before: OPENING.exec(String(all[at - 1]))?.[0] ?? '',
-          after: CLOSING.exec(String(all[at + 1]))?.[0] ?? '',
-        };
-        return <Part key={at} part={piece} actions={actions} {...marks} />;
-      })}
+      {all.map((piece, at) =>
+        typeof piece === 'string' ? (
+          words[at]?.replace(at > 0 ? CLOSING : '', '').replace(at < last ? OPENING : '', '')
+        ) : (
+          <Part
+            key={at}
+            part={piece}
+            actions={actions}
+            before={OPENING.exec(words[at - 1] ?? '')?.[0] ?? ''}
+            after={CLOSING.exec(words[at + 1] ?? '')?.[0] ?? ''}
+          />
+        ),
+      )}
     </>
   );
 }
