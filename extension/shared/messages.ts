@@ -102,7 +102,6 @@ export interface SeriesDump {
   readonly name: string;
   /** What it is called in filters: its name if all dumps are in one folder, else its path. */
   readonly file: string;
-  readonly writtenMs: number;
   /** What is wrong with one that failed. */
   readonly message: string;
 }

@@ -1474,7 +1474,7 @@ export interface HeapAtParams {
   line: number;
 }
 
-/** The number of the type that is defined there, else a filter for closures of the function; None for neither. */
+/** The number of the type that is defined there, else a filter for types of its name or closures of the function. */
 export interface HeapAtResult {
   type: number | null;
   filter: string | null;
@@ -1693,7 +1693,7 @@ export interface HeapRetainedParams {
   filter: string;
 }
 
-/** Several dumps in order; types that always grow are first, by their growth, those that only group roots last. */
+/** Several dumps in order; types that never shrink are first, by their growth, those that only group roots last. */
 export interface HeapSeries {
   objects: number[];
   shallow_bytes: number[];
@@ -2499,6 +2499,7 @@ export interface PathNode {
   objects: number;
   ends: number;
   bytes: number;
+  targets: number;
   example: ObjectRow;
   children: number;
   freed_bytes: number | null;
@@ -2886,7 +2887,7 @@ export interface SeriesSqlParams {
   sort?: SqlSort | null;
 }
 
-/** A type in each of several dumps; `grows` if it never retains less than before, and more in the last dump. */
+/** A type in each of several dumps; `grows` if it retains more in each than in the one before. */
 export interface SeriesType {
   type: string;
   counts: number[];

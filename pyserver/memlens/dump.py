@@ -28,13 +28,19 @@ VERSION = 1
 _NONE = 0xFFFFFFFF
 _FLUSH_BYTES = 1 << 20
 _MOST_TEXT = 100
-"""The most characters of a string's text; longer ones are shortened."""
+"""The most characters of a string's text; of longer ones the middle is left out."""
+
+_LAST = 24
+"""So many of them are the last ones: texts that begin alike often end otherwise."""
 
 _MOST_BITS = 256
 """The most bits of an integer that is written in digits."""
 
 _MOST_LEARNT = 8
 """The most instances of a class whose ``__dict__`` is read for the names of attributes; reading it may create it."""
+
+_MOST_SOURCE_BYTES = 4 << 20
+"""As much of a module's file is searched for classes."""
 
 _MOST_FRAMES = 100_000
 _MOST_NAMES = 1_000_000
@@ -165,6 +171,23 @@ def _resident_bytes() -> int | None:
         return None
 
 
+def _class_lines(file: str) -> dict[str, int]:
+    """Return the lines of a file that begin a class, by its name; 0 where several classes have one name."""
+    found: dict[str, int] = {}
+    try:
+        with open(file, "rb", buffering=0) as source:
+            data = source.read(_MOST_SOURCE_BYTES)
+    except (OSError, ValueError):
+        return found
+    for number, line in enumerate(data.split(b"\n"), 1):
+        words = line.lstrip()
+        if words.startswith(b"class "):
+            name = words[6:].replace(b"(", b":").replace(b"[", b":").split(b":", 1)[0].strip()
+            text = name.decode("utf-8", "replace")
+            found[text] = 0 if text in found else number
+    return found
+
+
 class _Class(NamedTuple):
     """What is known about a class."""
 
@@ -194,6 +217,8 @@ class _Writer:
         self._waiting: list[Any] = []
         self._held: list[Any] = []
         self._named_dicts: set[int] = set()
+        # by the file
+        self._class_lines: dict[str, dict[str, int]] = {}
         self._traced = tracemalloc.is_tracing()
         self.objects = self.references = self.written = 0
         self.peak_bytes = _resident_bytes()
@@ -423,17 +448,21 @@ class _Writer:
         elif kind is float or kind is complex:
             text = repr(item)
         elif kind is bytes:
-            text = _shortened(repr(item[:_MOST_TEXT]))
+            text = _shortened(repr(item[:_MOST_TEXT] + item[max(_MOST_TEXT, len(item) - _LAST) :]))
         else:
             return 0, _NONE
         return self._new_text(text), _NONE
 
     def _class_line(self, item: type) -> int:
-        """Return the frame of a class: its first line from Python 3.13 on, before that its first method's."""
-        own, prefix = _CLASS_DICT(item), f"{_exact(_QUALNAME(item))}."
+        """Return the frame of a class: its first line from Python 3.13 on; before that its first method's, or else the
+        only line of its module's file that begins a class of its name.
+
+        Methods that others made, as dataclasses and decorators do, say nothing about the class.
+        """
+        own, name = _CLASS_DICT(item), _exact(_QUALNAME(item))
         line, file, first = own.get("__firstlineno__"), "", 0
         for value in own.values():
-            if type(value) is types.FunctionType and str.startswith(value.__qualname__, prefix):
+            if type(value) is types.FunctionType and str.startswith(value.__code__.co_qualname, f"{name}."):
                 code = value.__code__
                 if not first or code.co_firstlineno < first:
                     file, first = code.co_filename, code.co_firstlineno
@@ -441,8 +470,18 @@ class _Writer:
             module = sys.modules.get(_MODULE(item)) if type(_MODULE(item)) is str else None
             known = _MODULE_DICT(module).get("__file__") if type(module) is types.ModuleType else None
             file = known if type(known) is str else ""
-        line = line if type(line) is int else first
-        return self._frame(file, line, _QUALNAME(item)) if file and line else _NONE
+        if type(line) is not int:
+            line = first or self._declared(file, name)
+        return self._frame(file, line, name) if file and line else _NONE
+
+    def _declared(self, file: str, name: str) -> int:
+        """Return the only line of a module's file that begins a class of a name, or 0."""
+        if not file.endswith(".py"):
+            return 0
+        lines = self._class_lines.get(file)
+        if lines is None:
+            lines = self._class_lines[file] = _class_lines(file)
+        return lines.get(name.rpartition(".")[2], 0)
 
     # ---- references --------------------------------------------------------------------------------------------
 
@@ -632,7 +671,9 @@ def _exact(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}\u2026"
+    if len(text) <= _MOST_TEXT:
+        return text
+    return f"{text[: _MOST_TEXT - _LAST - 1]}\u2026{text[-_LAST:]}"
 
 
 def _u32(numbers: list[int]) -> bytes:

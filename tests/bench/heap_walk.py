@@ -96,7 +96,12 @@ def _types(steps: Walk) -> list[int]:
         of = {"kind": row["number"], "group": None, "filter": ""}
         steps.ask("type", "heapType", kind=row["number"])
         instances = steps.ask("instances", "heapObjects", **of, order="retained", reverse=False, **page)
-        some += [each["object"] for each in instances["rows"][:: max(1, len(instances["rows"]) // 3)]]
+        chosen = [each["object"] for each in instances["rows"][:: max(1, len(instances["rows"]) // 3)]]
+        # what all instances refer to, as their class, is what most objects refer to
+        shared = steps.ask(
+            "references of one", "heapReferences", object=chosen[0], direction="outgoing", **page
+        )
+        some += [*chosen, *(each["object"]["object"] for each in shared["rows"][:5])]
         steps.ask("merged paths", "heapMergedPaths", **of, through=[], without=[], node=0, **page)
         steps.ask(
             "merged paths, weak ones too",

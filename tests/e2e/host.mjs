@@ -62,7 +62,8 @@ class Host {
         installed: process.env.MEMLENS_PACKAGE,
         others: extensions.map((name) => path.join('tests/e2e/extensions', name)),
         settings,
-        env: { XDG_CACHE_HOME: host.#cache, ...fleetEnvironment(host.stores) },
+        // VS Code leaves its sockets where they are when its processes are ended
+        env: { XDG_CACHE_HOME: host.#cache, XDG_RUNTIME_DIR: host.#cache, ...fleetEnvironment(host.stores) },
       });
       const args = [...CHROMIUM_FLAGS, ...flags];
       host.#browser = await chromium.launch({ executablePath, headless: true, args });

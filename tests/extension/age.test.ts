@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isOlder, type Age } from '../../extension/src/editor/age';
+import { ageOf, isOlder, oldestFirst, type Age } from '../../extension/src/editor/age';
 
 const age = (name: string, recordedUs: number | null, modifiedMs: number | null): Age => ({
   ...{ name, recordedUs, modifiedMs },
@@ -18,4 +18,19 @@ it('of two snapshots the earlier one is found by their recording, their files’
     [age('a', null, 3), age('a', null, 3), false, 'name'],
   ] as const)
     assert.deepEqual(isOlder(one, other), { older, orderedBy }, `${one.name} ${other.name}`);
+});
+
+it('heap dumps stand in the order in which they were taken, whenever their files were copied', () => {
+  const order = (...ages: Age[]): string[] =>
+    oldestFirst(ages.map((each) => ({ age: each, isRead: each.name !== 'broken' }))).map(
+      ({ age: { name } }) => name,
+    );
+  const [first, second, third] = [age('c', 1e9, 30), age('b', 2e9, 10), age('a', 3e9, 20)];
+  assert.deepEqual(order(third, first, second), ['c', 'b', 'a']);
+  // one that says nothing of itself: then what is known of all of them
+  assert.deepEqual(order(first, second, age('d', null, 15)), ['b', 'd', 'c']);
+  assert.deepEqual(order(third, age('broken', null, 2500e3), first, second), ['c', 'b', 'broken', 'a']);
+  assert.deepEqual(order(age('run10', null, 3), age('run9', null, 3)), ['run9', 'run10']);
+  assert.equal(ageOf('/a/b.hprof', 7, { model: 'graph', written_ms: 5 }).recordedUs, 5000);
+  assert.equal(ageOf('/a/b.hprof', 7, { model: 'graph', written_ms: null }).recordedUs, null);
 });

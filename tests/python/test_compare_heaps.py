@@ -103,21 +103,22 @@ def test_types_and_paths_of_java(open_dump: Opened) -> None:
 
 def test_a_series_says_what_grows_throughout(open_dump: Opened) -> None:
     dumps = []
-    for number, (grows, waves) in enumerate(((10, 9), (20, 90), (30, 80))):
+    for number, (grows, waves, fills) in enumerate(((10, 9, 5), (20, 90, 15), (30, 80, 15))):
         heap = HeapFile()
         root = heap.node("synthetic", "")
-        for name, count in (("Grows", grows), ("Waves", waves)):
+        for name, count in (("Grows", grows), ("Waves", waves), ("Fills", fills)):
             for item in range(count):
                 heap.edge(root, "property", f"{name}{item}", heap.node("object", name, 10))
         dumps.append(open_dump(heap.data(), f"{number}.heapsnapshot"))
     answer = series(dumps)
     found = {row.type: row for row in answer.types}
-    assert answer.types[0].type == "Grows"
+    # what never shrinks is first
+    assert [row.type for row in answer.types[:3]] == ["Grows", "Fills", "Waves"]
     assert found["Grows"].retained_bytes == [100, 200, 300]
-    assert (found["Grows"].grows, found["Waves"].grows) == (True, False)
+    assert [row.type for row in answer.types if row.grows] == ["Grows"]
     assert found["Waves"].counts == [9, 90, 80]
     # it grows most, but only groups roots
-    assert (answer.types[-1].type, answer.types[-1].grows) == ("(synthetic)", True)
+    assert answer.types[-1].type == "(synthetic)"
 
 
 def test_a_real_leak_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,6 +165,10 @@ def test_a_filter_narrows_all_parts_and_new_objects_are_listed(open_dump: Opened
     assert (whole.comparison.after.only_objects, narrow.comparison.after.only_objects) == (40, 30)
     by_new = [row.type for row in whole.types("", "new", 0, 10, reverse=False).rows]
     assert by_new[:2] == ["Session", "Other"]
+    # what groups roots retains the most, and is of least interest
+    for reverse in (False, True):
+        assert whole.types("", "retained", 0, 10, reverse=reverse).rows[-1].type == "(synthetic)"
+    assert whole.comparison.types[-1].type == "(synthetic)"
     assert [row.type for row in whole.types("", "name", 0, 10, reverse=True).rows][-1] == "(synthetic)"
     names = type_names(after)
     assert (session.before_number, session.after_number) == (

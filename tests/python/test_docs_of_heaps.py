@@ -5,14 +5,19 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.python import gcdump_files
 from tests.python.conftest import ROOT
+from tests.python.heap_archives import archived
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
 from memlens.cli import main
+from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
+from memlens.views.sql.query import SqlError, SqlSession
 
 PAGES = ("node", "java", "dotnet", "ruby", "python-heap")
 PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "sessions.py"
@@ -50,3 +55,27 @@ def test_commands_print_what_the_docs_show(
                 assert line == "..." or any(pattern.search(each) for each in printed), (command, line)
             asked += 1
     assert asked >= 3
+
+
+def test_what_other_viewers_ask_in_their_language(tmp_path: Path) -> None:
+    (path,) = (dump for dump in DUMPS if dump.name == "sessions.hprof.zst")
+    snapshot = archived(path, tmp_path)
+    tables.fill(snapshot, lambda *_: None)
+    text = (ROOT / "docs" / "sql.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.*) \| `(SELECT .*)` \|$", text.partition("know OQL")[2], re.MULTILINE)
+    with closing(snapshot), closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+        for theirs, query in rows:
+            of_class = "FROM types" in query  # the only one with a static field
+            own = query.replace("com.example.Order", f"shop.Sessions{'' if of_class else '$Session'}")
+            own = own.replace("'state'", "'user'").replace("'number'", "'user'")
+            assert list(session.stream(own)[1]), own
+            if not theirs.startswith("`"):
+                continue
+            with pytest.raises(SqlError) as caught:
+                list(session.stream(theirs.strip("`"))[1])
+            (asked_of,) = re.findall(r"[a-z]+\.[a-z]+\.\w+", theirs)
+            assert f"FROM objects WHERE type = '{asked_of}'" in str(caught.value.advice)
+        with pytest.raises(SqlError) as caught:
+            session.stream("SELECT object FROM main.objects WHERE WHERE")
+        assert "syntax error" in str(caught.value)
+    assert len(rows) == 8

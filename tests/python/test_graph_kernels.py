@@ -393,7 +393,7 @@ def _dominated(above: dict[int, int | None], objects: int, every: int) -> tuple[
 
 
 def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
-    more = set()
+    more, listed = set[int](), set[bool]()
     for seed in SEEDS:
         graph = random_graph(seed, 24 if seed < len(SEEDS) - 100 else 200)
         start, target, kind = graph.columns()
@@ -401,25 +401,31 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
         reach.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
         above = Computed(graph).dominator_of()
         native = native_of(graph, known=seed % 4 > 0)
-        for every in (1, 2, 3, 7):
+        for every in (1, 2, 3, 7, 190):
             chosen = [item for item in graph.objects if item % every == seed % every]
-            reached = np.array(chosen, np.uint32)[distance[chosen] != kernel.NONE]
             # if unreachable objects count as holders, less is dominated
             begin, member = _dominated(above, len(graph.edges), seed % 3)
             work, marks = Work(), np.zeros(len(graph.shallow), np.uint8)
-            found = freed.retained_by(
+            # those that nothing reaches and those that come twice change nothing
+            walk = freed.Retained(
                 start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
-                np.array(graph.shallow, np.uint64), native, reached, marks, work,
+                np.array(graph.shallow, np.uint64), native, np.array(chosen + chosen[::3], np.uint32), marks, work,
             )  # fmt: skip
+            for at in range(0, walk.steps, 5):
+                walk.follow(at, min(at + 5, walk.steps))
+            listed.add(walk.steps < len(graph.shallow))
+            found = walk.sum_up()
             assert found is not None
+            assert walk.chosen == len(chosen)
             count, total, outside = found
             expected = graph.reached(graph.roots) - graph.reached(graph.roots, frozenset(chosen))
             assert count == len(expected), (seed, every)
             assert set(np.flatnonzero(marks).tolist()) == expected, (seed, every)
             assert total == sum(graph.shallow[item] for item in expected), (seed, every)
             assert outside == (sum(native[list(expected)].tolist()) if len(native) else 0), (seed, every)
-            more.add(count - len(reached))
+            more.add(count - np.count_nonzero(distance[chosen] != kernel.NONE))
     assert len(more) > 5
+    assert listed == {True, False}
 
 
 def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
@@ -434,16 +440,22 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
         start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, target,
         np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32), np.empty(0, np.uint8),
     )  # fmt: skip
+
+    def retained(work: Work) -> tuple[int, int, int] | None:
+        walk = freed.Retained(*columns, work)
+        walk.follow(0, walk.steps)
+        return walk.sum_up()
+
     work = Work()
-    assert freed.retained_by(*columns, work) == (objects, objects, 0)
+    assert retained(work) == (objects, objects, 0)
     assert 0 < work.fraction <= 1
     work = Work()
     work.within(0.2, 0.4)
-    assert freed.retained_by(*columns, work) == (objects, objects, 0)
+    assert retained(work) == (objects, objects, 0)
     assert 0.2 < work.fraction <= 0.4, "it is a part of the whole"
     work = Work()
     work.stop()
-    assert freed.retained_by(*columns, work) is None
+    assert retained(work) is None
     assert work.fraction == 0
 
 
@@ -538,7 +550,8 @@ def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
     assert several > 20
 
 
-def test_a_way_is_the_shortest_that_avoids_some_objects() -> None:
+@pytest.mark.parametrize(("many", "most"), [(1_024, 1_000), (1, 1_000), (0, 1)])
+def test_a_way_is_the_shortest_that_avoids_some_objects(many: int, most: int) -> None:
     rng, around, none = random.Random(5), 0, 0
     for seed in SEEDS:
         graph = random_graph(seed)
@@ -555,8 +568,11 @@ def test_a_way_is_the_shortest_that_avoids_some_objects() -> None:
         last = {each for each in graph.objects if rng.random() < 0.2}
         columns = turned(*graph.columns())
         passes = bool(seed % 2)
-        search = WaySearch(*columns, RETAINS, is_root, distance, dominator, item, avoided, last, passes)
-        path = search.next_path(1_000)
+        search = WaySearch(
+            *columns, RETAINS, is_root, distance, dominator, item, avoided, last, passes, many=many
+        )
+        while (path := search.next_path(most)) is None and not search.is_complete:
+            assert most == 1
         edges = [
             [] if each in avoided else [(to, kind) for to, kind in of if to != item or each not in last]
             for each, of in enumerate(graph.edges)

@@ -679,7 +679,7 @@ def test_merged_paths_through_weak_references_have_what_cuts_free(
                 step = tree.steps[depth]
                 here = step.node == row.node
                 pairs = list(zip(step.above[here].tolist(), step.item[here].tolist(), strict=True))
-                assert 1 <= len(pairs) == len(set(pairs)) <= row.objects
+                assert 1 <= len(pairs) == len(set(pairs)) == row.targets <= row.objects
                 for source, target in pairs:
                     assert any(
                         other == target and (strength == STRONG or through)

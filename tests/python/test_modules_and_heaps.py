@@ -110,6 +110,29 @@ def test_modules_are_class_loaders_of_java(opened: Open) -> None:
     assert {package for *_, package in rows} == {None, "com.example", "java.lang", "web"}
 
 
+def test_a_type_can_be_named_without_its_loader(opened: Open) -> None:
+    snapshot, asked = opened(programs())
+    own: dict[int, str] = dict(asked("SELECT object, type FROM objects"))
+    for name in ("com.example.Own", "com.example.Twin"):
+        expected = {number for number, each in own.items() if each == name}
+        last = name.rpartition(".")[2]
+        for text in (f"={name}", f"/^com[.]example[.]{last}$/", f"com.*{last}"):
+            for field in ("type", "extends"):
+                assert _fitting(snapshot, f'{field}:"{text}"') == expected, (field, text)
+    for name in {name for name in type_names(snapshot) if "Twin" in name}:
+        assert len(_fitting(snapshot, f'type:"={name}"')) == (2 if name.endswith("0x1000)") else 1)
+    # what the bootstrap loader has is called by the name alone: nothing else is meant by it then
+    dump = Dump()
+    dump.klass(0x10, "java/lang/Object")
+    dump.instance(0x1000, 0x10)
+    for class_id, loader in ((0x40, 0), (0x50, 0x1000)):
+        dump.klass(class_id, "com/example/Twin", 0x10, loader=loader)
+        dump.instance(0x2000 + class_id, class_id)
+    snapshot, _ = opened(dump.end())
+    assert len(_fitting(snapshot, "type:com.example.Twin")) == 2
+    assert len(_fitting(snapshot, "type:=com.example.Twin")) == 1
+
+
 def test_two_types_of_one_name_are_told_apart_by_number(opened: Open) -> None:
     _, asked = opened(programs())
     (objects,) = asked("SELECT count(*) FROM objects")[0]

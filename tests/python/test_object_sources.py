@@ -28,6 +28,8 @@ def test_the_line_that_allocated_an_object(server: LspClient, tmp_path: Path, wo
     found = source(server, snapshot, object=3)
     assert (found["relation"], found["path"], found["line"]) == ("allocation", str(program), 12)
     assert (found["file"], found["type"]) == ("app/cache.rb", "App::Cache")
+    # no file is searched for the class of its type, so that this leads to the same line
+    assert source(server, snapshot, type=int(load(dump).objects.type[3])) == found
     # a class of which only the name is known
     found = source(server, snapshot, object=0)
     assert (found["relation"], found["path"], found["candidates"], found["how"]) == ("type", None, [], "none")

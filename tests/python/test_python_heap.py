@@ -26,8 +26,21 @@ NEWER = os.environ.get("MEMLENS_TEST_PYTHON314") or shutil.which("python3.14") o
 PYTHONS = [sys.executable, NEWER] if NEWER else [sys.executable]
 
 PROGRAM = """
-import gc, json, sys
+import dataclasses, functools, gc, json, sys
 import memlens.dump
+
+@dataclasses.dataclass
+class Point:
+    x: int = 0
+
+def logged(method):
+    @functools.wraps(method)
+    def wrapper(*given): return method(*given)
+    return wrapper
+
+class Decorated:
+    @logged
+    def only(self): pass
 
 class Session:
     def __init__(self, user):
@@ -68,7 +81,8 @@ def work():
     cost = memlens.dump.heap(sys.argv[1], texts=len(sys.argv) < 3, collect=False)
     return cost, id(local)
 cost, local = work()
-ids = {name: id(globals()[name]) for name in ("kept", "slotted", "sneaky", "function", "Session", "work")}
+ids = {name: id(globals()[name]) for name in ("kept", "slotted", "sneaky", "function", "Session", "work",
+                                              "Point", "Decorated")}
 print(json.dumps({"before": list(before.items()), "own": id(before), "ids": ids, "local": local, "ran": Sneaky.ran,
                   "version": sys.version_info[:2], "cost": cost._asdict(),
                   "cell": id(function.__closure__[0]), "first": id(kept[0])}))
@@ -173,6 +187,11 @@ def test_roots_and_lines(ran: Ran) -> None:
     # before 3.13 a class's line is that of its first method
     expected = ran.line("class Session") + (0 if tuple(ran.said["version"]) >= (3, 13) else 1)
     assert (session.file, session.line) == (str(ran.program), expected)
+    # whose methods are others' code
+    for name, first in (("Point", "@dataclasses"), ("Decorated", "class Decorated")):
+        place = places[ran.number[ids[name]]]
+        begins = first if tuple(ran.said["version"]) >= (3, 13) else f"class {name}"
+        assert (place.file, place.line) == (str(ran.program), ran.line(begins))
 
 
 def test_no_code_of_the_program_runs(ran: Ran) -> None:

@@ -151,6 +151,22 @@ def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     assert [notice.code for notice in graph.notices] == ["dangling"]
 
 
+def test_what_c_code_keeps_for_itself_is_called_by_its_struct(tmp_path: Path) -> None:
+    """Its class is Object, as that of a program's plain objects; one of another class is called by that."""
+    data = made(
+        root("vm", CLASS, OBJECT, TEXT, LOST, INTERNAL),
+        line(CLASS, "CLASS", name="Object"),
+        line(STRING_CLASS, "CLASS", name="Time"),
+        line(OBJECT, "OBJECT", **{"class": CLASS}),
+        line(TEXT, "DATA", **{"class": CLASS}, struct="ObjectTracing/allocation_info_tracer"),
+        line(LOST, "DATA", **{"class": STRING_CLASS}, struct="time"),
+        line(INTERNAL, "DATA", **{"class": CLASS}),
+    )
+    assert type_names(load(written(tmp_path, data))) == [
+        "Class", "Class", "Object", "(data ObjectTracing/allocation_info_tracer)", "Time", "Object",
+    ]  # fmt: skip
+
+
 def test_a_dump_without_tracing_is_reported(tmp_path: Path) -> None:
     graph = load(written(tmp_path, made(root("vm", TEXT), line(TEXT, "STRING", [], value="x"))))
     assert [notice.code for notice in graph.notices] == ["no-allocations"]

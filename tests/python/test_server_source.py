@@ -12,6 +12,7 @@ import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import frame
 from tests.python.heap_files import HeapFile
+from tests.python.hprof_files import BYTE, OBJECT, Dump
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
 
@@ -420,3 +421,44 @@ def test_classes_and_functions_have_the_sums_of_their_objects(
     assert lenses(declared) == [(at, "400 instances, 3.07 MiB retained, 9.38 KiB shallow")]
     asked = {"snapshot": java["snapshot"], "file": str(declared), "line": at}
     assert server.request("memlens/heapAt", asked)["type"] is not None
+
+
+def test_a_class_that_several_loaders_have_is_one_definition(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    settings = {"cache_directory": str(cache_folder), "code_lens": True}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    dump = Dump()
+    dump.klass(0x10, "java/lang/Object")
+    dump.klass(0x20, "web/Loader", 0x10)
+    at = iter(range(0x1000, 0x100000, 0x10))
+    loaders = [dump.instance(next(at), 0x20) for _ in range(3)]
+    # one of the two is the bootstrap loader's as well
+    own = {"web/Cart": loaders, "web/Row": [0, *loaders]}
+    for name, of_loaders in own.items():
+        for loader in of_loaders:
+            made = dump.klass(next(at), name, 0x10, [("data", OBJECT)], loader=loader)
+            for _ in range(2):
+                data = dump.numbers(next(at), BYTE, bytes(1000))
+                dump.add(0xFF, "P", dump.instance(next(at), made, "P", data))
+    (tmp_path / "web.hprof").write_bytes(dump.end())
+    opened = open_view(server, tmp_path / "web.hprof", "v1")
+    (workspace / "web").mkdir()
+    source = workspace / "web" / "Cart.java"
+    source.write_text("package web;\nclass Cart { }\nclass Row { }\n", "utf-8")
+    found = server.request("textDocument/codeLens", {"textDocument": {"uri": source.as_uri()}})
+    said = [(lens["range"]["start"]["line"] + 1, lens["command"]["title"]) for lens in found]
+    # 24 B and 1,024 B each, with references of 8 bytes
+    assert sorted(said) == [
+        (2, "6 instances of 3 types, 6.14 KiB retained, 144 B shallow"),
+        (3, "8 instances of 4 types, 8.19 KiB retained, 192 B shallow"),
+    ]
+    assert "instances of 3 types called web\\.Cart" in (server.hover(source, 2) or "")
+    for line, objects in ((2, 6), (3, 8)):
+        asked = {"snapshot": opened["snapshot"], "file": str(source), "line": line}
+        wanted = server.request("memlens/heapAt", asked)
+        of = {"filter": wanted["filter"], "order": "count", "reverse": False, "by": "kind", "package": None}
+        listed = server.request(
+            "memlens/heapTypes", {"snapshot": opened["snapshot"], **of, "offset": 0, "limit": 9}
+        )
+        assert (wanted["type"], listed["objects"]) == (None, objects)

@@ -207,7 +207,7 @@ describe('the colours of boxes', () => {
       } as unknown as FlameGeometry;
       for (const packed of [...new Set(paintFlame(g, 'package', false, theme)), inkOf(theme).moreStripe]) {
         const colour = unpack(packed);
-        assert.ok(contrast(colour, background) >= 3, `${colour.join()}: ${contrast(colour, background)}`);
+        assert.ok(contrast(colour, background) >= 3, `${colour.join(' ')}: ${contrast(colour, background)}`);
         assert.ok(contrast(inkOn(colour), colour) >= 4.5);
       }
     });

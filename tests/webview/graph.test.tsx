@@ -908,7 +908,7 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
   assert.match(host.querySelector('.grid-row')?.textContent ?? '', /Σ3▲ \+220/);
   pane.series.receive(
     (['α.δ', 'β.δ'] as const).map((name, at) => ({
-      ...{ is: at === 0 ? 'own' : 'open', uri: name, name, file: name, writtenMs: at, message: '' },
+      ...{ is: at === 0 ? 'own' : 'open', uri: name, name, file: name, message: '' },
     })),
   );
   await drawn();

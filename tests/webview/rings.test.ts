@@ -7,7 +7,7 @@ import { angleOf, arcOf, arcsOf, ringBoxAt, ringsOf } from '../../webview/src/gr
 import { groupOf, located } from '../../webview/src/graph/groups';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { pointsOf } from '../../webview/src/graph/series';
-import { idText, setIds, shortType } from '../../webview/src/graph/words';
+import { idText, objectText, objectTitle, setIds, shortType } from '../../webview/src/graph/words';
 
 const TURN = 2 * Math.PI;
 
@@ -175,4 +175,17 @@ test('ids are written as those of the findings are: numbers of V8, addresses of 
   });
   assert.deepEqual(texts, ['@3590327040', '@0xd6000b00']);
   assert.equal(idText({ id: 2 ** 60, object: 3 }), '#3');
+});
+
+test('a class is called by its own name, where an object of JavaScript is not taken for one', () => {
+  const row = { type: 'java.lang.Class', name: 'com.example.Cart$Row', id: 0x20, object: 3 };
+  setIds({ kind: 'hprof' });
+  assert.deepEqual(
+    [objectText(row), objectTitle(row)],
+    ['class Cart$Row @0x20', 'class com.example.Cart$Row'],
+  );
+  assert.equal(objectText({ ...row, name: 'java.lang.Class' }), 'class Class @0x20');
+  assert.equal(objectText({ ...row, type: 'java.lang.String' }), 'String @0x20 "com.example.Cart$Row"');
+  setIds({ kind: 'v8' });
+  assert.equal(objectText({ ...row, type: 'Class' }), 'Class @32 "com.example.Cart$Row"');
 });

@@ -3,12 +3,18 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { OrderedBy } from '../../shared/messages';
-import type { SnapshotInfo } from '../../shared/protocol.gen';
+import type { GraphInfo, ProfileInfo, TimelineInfo } from '../../shared/protocol.gen';
+
+/** What says of a snapshot when it was recorded. */
+type Timed =
+  | Pick<TimelineInfo, 'model' | 'devices'>
+  | Pick<GraphInfo, 'model' | 'written_ms'>
+  | Pick<ProfileInfo, 'model'>;
 
 /** What is known of a snapshot's time. */
 export interface Age {
   readonly name: string;
-  /** Unix time of its first event in microseconds; null where the file has none. */
+  /** Unix time of its first event, or when a heap dump was taken, in microseconds; null where the file has none. */
   readonly recordedUs: number | null;
   /** When its file was written. */
   readonly modifiedMs: number | null;
@@ -22,7 +28,7 @@ export async function modifiedMs(file: string): Promise<number | null> {
   );
 }
 
-export function ageOf(file: string, modified: number | null, info: SnapshotInfo | null): Age {
+export function ageOf(file: string, modified: number | null, info: Timed | null): Age {
   return { name: path.basename(file), recordedUs: recordedUs(info), modifiedMs: modified };
 }
 
@@ -38,14 +44,28 @@ export function isOlder(one: Age, other: Age): { older: boolean; orderedBy: Orde
   return { older: one.name.localeCompare(other.name, 'en', { numeric: true }) < 0, orderedBy: 'name' };
 }
 
-function recordedUs(info: SnapshotInfo | null): number | null {
+/**
+ * Snapshots in the order of their times: by when they were recorded where that is known of each that could be read, else
+ * by when their files were written.
+ */
+export function oldestFirst<T extends { readonly age: Age; readonly isRead: boolean }>(
+  snapshots: readonly T[],
+): T[] {
+  const areRecorded = snapshots.every(({ age, isRead }) => age.recordedUs !== null || !isRead);
+  const timeOf = ({ age }: T): number =>
+    (areRecorded ? age.recordedUs : null) ?? (age.modifiedMs ?? 0) * 1000;
+  return snapshots.toSorted((a, b) => timeOf(a) - timeOf(b) || (isOlder(a.age, b.age).older ? -1 : 1));
+}
+
+function recordedUs(info: Timed | null): number | null {
   switch (info?.model) {
     case 'timeline': {
       const times = info.devices.flatMap(({ time_origin_us: at }) => at ?? []);
       return times.length > 0 ? Math.min(...times) : null;
     }
-    case 'profile':
     case 'graph':
+      return info.written_ms === null ? null : info.written_ms * 1000;
+    case 'profile':
     case undefined:
       return null;
   }

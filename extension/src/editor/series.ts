@@ -1,20 +1,23 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { SeriesDump } from '../../shared/messages';
+import type { SnapshotInfo } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import type { Logger } from '../base/logger';
 import type { Server } from '../server/client';
+import { ageOf, modifiedMs, oldestFirst } from './age';
 import { inFolderOf, OtherReference } from './other';
 
 /** The heap dumps that a view shows over time beside its own: a reference in the server for each of them. */
 export class Series extends Disposable {
-  #others: { reference: OtherReference; writtenMs: number }[] = [];
-  #ownMs = 0;
+  #others: { reference: OtherReference; modified: number | null }[] = [];
+  #ownModified: number | null = null;
   #made = 0;
 
   constructor(
     private readonly main: vscode.Uri,
+    /** The view's own, while it is open. */
+    private readonly mainInfo: () => SnapshotInfo | null,
     private readonly viewId: string,
     private readonly server: Server,
     private readonly changed: () => void,
@@ -23,16 +26,20 @@ export class Series extends Disposable {
     super();
   }
 
-  /** All dumps, the view's own among them, in the order in which they were written; empty without others. */
+  /** All dumps, the view's own among them, in the order in which they were taken; empty without others. */
   get dumps(): SeriesDump[] {
     if (this.#others.length === 0) return [];
-    const others = this.#others.flatMap(({ reference: { status }, writtenMs }): SeriesDump[] => {
+    const others = this.#others.flatMap(({ reference: { status }, modified }) => {
       if (status === null) return [];
       const { is, uri, name } = status;
       const message = status.is === 'failed' ? status.problem.message : '';
-      return [{ is, uri, name, file: this.#file(vscode.Uri.parse(uri)), writtenMs, message }];
+      const dump: SeriesDump = { is, uri, name, file: this.#file(vscode.Uri.parse(uri)), message };
+      const age = ageOf(name, modified, status.is === 'open' ? status.info : null);
+      return [{ dump, age, isRead: is === 'open' }];
     });
-    return [...others, this.#own].sort((a, b) => a.writtenMs - b.writtenMs || (a.name < b.name ? -1 : 1));
+    const own = this.#own;
+    const age = ageOf(own.name, this.#ownModified, this.mainInfo());
+    return oldestFirst([...others, { dump: own, age, isRead: true }]).map(({ dump }) => dump);
   }
 
   /** The server's names in the order of `dumps`, of those that are open; `own` is that of the view's. */
@@ -46,7 +53,7 @@ export class Series extends Disposable {
   /** Show these files instead of the current ones. */
   async choose(uris: readonly vscode.Uri[]): Promise<void> {
     this.clear();
-    this.#ownMs = await written(this.main);
+    this.#ownModified = await modifiedMs(this.main.fsPath);
     const own = this.main.toString();
     const files = [...new Map(uris.map((uri) => [uri.toString(), uri])).values()];
     const opened = files.filter((uri) => uri.toString() !== own);
@@ -54,7 +61,7 @@ export class Series extends Disposable {
     for (const uri of opened) {
       const id = `${this.viewId}.series${this.#made++}`;
       const reference = new OtherReference(this.main, () => null, id, this.server, this.changed, this.log);
-      this.#others.push({ reference, writtenMs: await written(uri) });
+      this.#others.push({ reference, modified: await modifiedMs(uri.fsPath) });
       if (this.disposed) reference.dispose();
       else await reference.choose(uri, false);
     }
@@ -84,9 +91,13 @@ export class Series extends Disposable {
 
   get #own(): SeriesDump {
     const { main } = this;
+    const { fsPath } = main;
     return {
-      ...{ is: 'own', uri: main.toString(), name: path.basename(main.fsPath), file: this.#file(main) },
-      ...{ writtenMs: this.#ownMs, message: '' },
+      is: 'own',
+      uri: main.toString(),
+      name: path.basename(fsPath),
+      file: this.#file(main),
+      message: '',
     };
   }
 
@@ -95,13 +106,5 @@ export class Series extends Disposable {
       inFolderOf(this.main, status === null ? this.main : vscode.Uri.parse(status.uri)),
     );
     return areTogether ? path.basename(uri.fsPath) : uri.fsPath;
-  }
-}
-
-async function written(uri: vscode.Uri): Promise<number> {
-  try {
-    return (await stat(uri.fsPath)).mtimeMs;
-  } catch {
-    return 0;
   }
 }

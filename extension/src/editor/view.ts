@@ -119,10 +119,12 @@ export class SnapshotView extends Disposable {
     const watch = (of: ShownFile): FileWatch =>
       this.own(new FileWatch(server, () => this.#postFile(of), log));
     this.#files = { own: watch('own'), other: watch('other') };
+    const mainInfo = (): SnapshotInfo | null =>
+      this.#status.is === 'open' ? this.#status.result.info : null;
     this.#other = this.own(
       new OtherReference(
         uri,
-        () => (this.#status.is === 'open' ? this.#status.result.info : null),
+        mainInfo,
         this.id,
         server,
         (other, fresh) => {
@@ -137,7 +139,7 @@ export class SnapshotView extends Disposable {
         log,
       ),
     );
-    this.#series = this.own(new Series(uri, this.id, server, () => this.#postSeries(), log));
+    this.#series = this.own(new Series(uri, mainInfo, this.id, server, () => this.#postSeries(), log));
     this.own(
       server.onDidProgress(({ view, stage, fraction }) => {
         if (view === this.id && this.#status.is === 'opening')

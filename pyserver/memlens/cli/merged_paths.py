@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import asdict
 
 from memlens.cli.ask import ask
+from memlens.cli.object import words
 from memlens.cli.output import json_line, say
 from memlens.export.markdown import code
 from memlens.model.graph import RETAINING
@@ -19,6 +20,7 @@ _MOST_STEPS = 40
 
 
 class _Answer(NamedTuple):
+    kind: str
     branches: PathBranchesAnswer
     without: WithoutAnswer | None
 
@@ -30,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
         left_out = tuple(parsed(snapshot, text) for text in options.without or ())
         most = options.top or _MOST_STEPS
         return _Answer(
-            *largest_branches(snapshot, options.of, None, most, options.through or RETAINING, left_out)
+            snapshot.info.kind,
+            *largest_branches(snapshot, options.of, None, most, options.through or RETAINING, left_out),
         )
 
     answer = ask(options, question)
@@ -50,7 +53,7 @@ def _text(answer: _Answer) -> Iterator[str]:
         freed = "" if row.freed_bytes is None else format_bytes(row.freed_bytes)
         yield (
             f"{format_bytes(row.bytes):>11} {row.objects:>11,} {freed:>11} {' ' * depth}"
-            f"{f'{row.name}: ' if row.name else ''}{row.type}"
+            f"{f'{row.name}: ' if row.name else ''}{_target(row, answer.kind)}"
         )
 
 
@@ -63,9 +66,14 @@ def _markdown(answer: _Answer) -> Iterator[str]:
         )
         name = f"{code(row.name)}: " if row.name else ""
         yield (
-            f"{'  ' * depth}- {name}{code(row.type)}, {counted(row.objects, 'object')} of "
+            f"{'  ' * depth}- {name}{code(_target(row, answer.kind))}, {counted(row.objects, 'object')} of "
             f"{format_bytes(row.bytes)}{freed}"
         )
+
+
+def _target(row: PathBranch, kind: str) -> str:
+    """What a step leads to: a type, or where it is one object, that."""
+    return words(row.example, kind) if row.targets == 1 else row.type
 
 
 def _head(answer: _Answer) -> Iterator[str]:

@@ -157,7 +157,10 @@ class _Types:
         self._internal, self._details = lines.types_of(), lines.details_of()
         # classes are grouped by internal type, and the interpreter's own objects have no class
         no_class = self._is("CLASS", "MODULE", "ICLASS", "IMEMO")
-        group = np.where(no_class, NONE, self._plain_class()).astype(np.uint64)
+        plain = self._plain_class()
+        # what C code wraps for itself is of the class Object, and only its struct says what it is
+        no_class |= self._is("DATA") & self._is_named(plain, "Object") & (columns["detail"] != 0)
+        group = np.where(no_class, NONE, plain).astype(np.uint64)
         detail = np.where(group == NONE, columns["detail"], 0).astype(np.uint64)
         keys = group << np.uint64(32) | detail << np.uint64(8) | columns["type"].astype(np.uint64)
         self._keys, self._type_of = np.unique(keys, return_inverse=True)
@@ -175,6 +178,15 @@ class _Types:
     def _is(self, *names: str) -> npt.NDArray[np.bool_]:
         chosen = np.array([name in names for name in self._internal])
         found: npt.NDArray[np.bool_] = chosen[self._columns["type"]]
+        return found
+
+    def _is_named(self, classes: Column, name: str) -> npt.NDArray[np.bool_]:
+        """Which of some classes have a name."""
+        own, of_object = np.unique(classes, return_inverse=True)
+        named = [
+            each != NONE and self._texts[int(self._columns["name"][each])] == name for each in own.tolist()
+        ]
+        found: npt.NDArray[np.bool_] = np.array(named)[of_object]
         return found
 
     def _plain_class(self) -> Column:

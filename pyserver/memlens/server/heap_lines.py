@@ -16,8 +16,8 @@ from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes, plain_name
-from memlens.views.graph.lines import HeapLine, line_of_type
-from memlens.views.graph.rows import type_names
+from memlens.views.graph.lines import HeapLine, line_of_types
+from memlens.views.graph.rows import plain_type_names
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ class PlacedDefinition(NamedTuple):
             if row.type is None
             else phrase(plural(row.count, "{n} instance", "{n} instances"), n=row.count)
         )
+        if row.types > 1:
+            objects = phrase("{objects} of {n} types", objects=objects, n=row.types)
         return phrase(
             "{objects}, {retained} retained, {shallow} shallow",
             objects=objects,
@@ -108,9 +110,9 @@ class HeapLines:
             def known(snapshot: Snapshot, kind: str = kind) -> list[HeapLine]:
                 numbers = _named(snapshot, kind)
                 return [
-                    line_of_type(snapshot, number, document.path, line)
+                    line_of_types(snapshot, alike, document.path, line)
                     for name, line in declared.items()
-                    for number in numbers.get(name, [])
+                    for alike in numbers.get(name, {}).values()
                 ]
 
             try:
@@ -135,18 +137,20 @@ def _declarations(path: str) -> dict[TypeName, int]:
     return {each.type: each.line for each in reversed(declarations(text_of(path)))}
 
 
-def _named(snapshot: Snapshot, kind: str) -> dict[TypeName, list[int]]:
-    """The types with instances, by the name that source may declare; arrays and compiler-made types have none."""
+def _named(snapshot: Snapshot, kind: str) -> dict[TypeName, dict[str, list[int]]]:
+    """The types with instances, by the name that source may declare and their own: generic ones have several of these.
 
-    def make() -> dict[TypeName, list[int]]:
-        found: dict[TypeName, list[int]] = {}
-        own = snapshot.strings.texts(snapshot.types.name)
-        for number, (name, shown) in enumerate(zip(own, type_names(snapshot), strict=True)):
-            wanted = None if shown.endswith("[]") or "$$" in name else type_name(kind, name)
+    Arrays and compiler-made types have none.
+    """
+
+    def make() -> dict[TypeName, dict[str, list[int]]]:
+        found: dict[TypeName, dict[str, list[int]]] = {}
+        for number, name in enumerate(plain_type_names(snapshot)):
+            wanted = None if name.endswith("[]") or "$$" in name else type_name(kind, name)
             if wanted is not None and name.replace("+", "$").split("$")[-1].split("<")[0].endswith(
                 wanted.names[-1]
             ):
-                found.setdefault(wanted, []).append(number)
+                found.setdefault(wanted, {}).setdefault(name, []).append(number)
         return found
 
     return snapshot.keep("declared types", make)

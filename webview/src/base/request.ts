@@ -2,6 +2,7 @@
 
 import type { ReadonlySignal } from '@preact/signals';
 import type { Problem } from '../../../extension/shared/protocol.gen';
+import { messageOf } from './text';
 
 /** A request that the server answered with a Problem. */
 export class RequestError extends Error {
@@ -9,6 +10,12 @@ export class RequestError extends Error {
   constructor(readonly problem: Problem) {
     super(problem.message);
   }
+}
+
+/** What went wrong and what to do about it, in sentences. */
+export function sentencesOf(error: unknown): string {
+  const { message, advice } = error instanceof RequestError ? error.problem : { message: '', advice: '' };
+  return advice === '' ? messageOf(error) : `${message.replace(/\.$/, '')}. ${advice}`;
 }
 
 export interface Pending<T> {

@@ -3,7 +3,7 @@
 import { batch, signal } from '@preact/signals';
 import { createRef, type VNode } from 'preact';
 import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
-import { RequestError } from '../base/request';
+import { sentencesOf } from '../base/request';
 import { Latest } from '../base/latest';
 import { said, t } from '../base/l10n';
 import { visible } from '../base/text';
@@ -291,8 +291,7 @@ class ComparePane implements Pane {
   }
 
   private failed(error: unknown): void {
-    const advice = error instanceof RequestError ? error.problem.advice : '';
-    this.clear(`${error instanceof Error ? error.message : String(error)}. ${advice}`);
+    this.clear(sentencesOf(error));
   }
 
   private cancel(): void {

@@ -42,6 +42,8 @@ export type CompareNode =
 
 const NAME_PX = 130;
 const FIGURE_PX = 80;
+/** The room that a number of seven digits or more takes besides. */
+const MILLIONS_PX = 16;
 
 /** What is known of two dumps. */
 export interface Known {
@@ -49,6 +51,8 @@ export interface Known {
   readonly ids: boolean;
   /** Memory outside of the heap, in one of them at least. */
   readonly native: boolean;
+  /** A million objects, in one of them at least. */
+  readonly millions: boolean;
 }
 
 function columnsOf(form: CompareForm, known: Known, dumps: number): readonly HeapColumn<Order>[] {
@@ -65,15 +69,16 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
         ]
       : [];
   switch (form) {
-    case 'types':
+    case 'types': {
+      const more = known.millions ? MILLIONS_PX : 0;
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
-        spare(figure(t('Instances'), t('How many objects after'), null, 78), 'medium'),
-        figure(t('± Instances'), t('The difference'), 'count', 108),
+        spare(figure(t('Instances'), t('How many objects after'), null, 78 + more), 'medium'),
+        figure(t('± Instances'), t('The difference'), 'count', 108 + more),
         ...(known.ids
           ? [
-              spare(figure(t('New'), t('Objects that only the later dump has'), 'new', 66)),
-              spare(figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66)),
+              spare(figure(t('New'), t('Objects that only the later dump has'), 'new', 66 + more)),
+              spare(figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66 + more)),
             ]
           : []),
         spare(figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104), 'medium'),
@@ -81,6 +86,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
         growth('retained'),
         ...native('native_retained'),
       ];
+    }
     case 'holders':
       return [
         nameColumn(t('Held by'), t('Objects of both dumps'), NAME_PX),
@@ -196,7 +202,9 @@ export function compareCells(node: CompareNode, known: Known): readonly Cell[] {
       const cell: Cell = {
         parts: [
           <span class="heap-way" title={visible(path.join(' › '))}>
-            <bdi class="muted">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
+            <span class="muted heap-above">
+              <bdi dir="ltr">{visible(above.map((each) => `${shortType(each)} › `).join(''))}</bdi>
+            </span>
             <bdi class="code heap-own">{visible(shortType(own))}</bdi>
           </span>,
         ],

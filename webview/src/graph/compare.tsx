@@ -101,7 +101,10 @@ export class ComparePane implements Pane {
   /** Whether which objects are new is known. */
   private get known(): Known {
     const found = this.found.value;
-    return { ids: found?.matched === 'id', native: found?.knows_native === true };
+    return {
+      ...{ ids: found?.matched === 'id', native: found?.knows_native === true },
+      millions: Math.max(found?.before.objects ?? 0, found?.after.objects ?? 0) >= 1e6,
+    };
   }
 
   readonly Bar = (room: BarRoom): VNode => {

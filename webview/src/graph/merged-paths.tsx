@@ -1,6 +1,7 @@
 // The paths from roots to many objects as one tree: of each step how many of them are reached through it.
 
 import type { Signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type { PathNode, PathNodesAnswer } from '../../../extension/shared/protocol.gen';
 import { plural, t } from '../base/l10n';
@@ -25,6 +26,7 @@ import {
   bytesCell,
   countCell,
   noObjects,
+  ObjectName,
   objectsText,
   objectText,
   shortType,
@@ -82,13 +84,13 @@ export function mergedTree(
         parts: [
           <span class="heap-way">
             <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
-            <TypeName type={row.type} text={shortType(row.type)} />
+            <Target row={row} />
             {row.ends > 0 && row.children > 0 && (
               <Badge text={plural(row.ends, '{0} ends here', '{0} end here')} />
             )}
           </span>,
         ],
-        copied: visible(`${row.name} ${row.type}`),
+        copied: visible(`${row.name} ${row.targets === 1 ? objectText(row.example) : row.type}`),
       },
       countCell(row.objects),
       ...retainedCells(row.bytes, merged.value?.bytes ?? 0),
@@ -96,9 +98,9 @@ export function mergedTree(
       ...(context.info.native_bytes > 0 ? [freedCell(row.freed_native_bytes)] : []),
     ],
     isSelected: () => false,
-    pick: ({ example }, opened, beside) => {
+    pick: ({ example, targets }, opened, beside) => {
       if (opened) context.openSource({ is: 'object', object: example.object }, beside);
-      else context.say(t('One of them: {0}', objectText(example)));
+      else context.say(targets === 1 ? objectText(example) : t('One of them: {0}', objectText(example)));
     },
     menu: ({ above_type: above, name, type, children, example }) => {
       const link = { above, name, object: null, type: children > 0 ? type : null };
@@ -113,6 +115,11 @@ export function mergedTree(
       return merged.value?.unreachable ? t('None of them is reachable.') : noObjects(context);
     },
   });
+}
+
+/** What a step leads to: a type, or where it is one object, that. */
+function Target({ row: { targets, example, type } }: { readonly row: PathNode }): VNode {
+  return targets === 1 ? <ObjectName row={example} /> : <TypeName type={type} text={shortType(type)} />;
 }
 
 /** Asks for the paths to what is selected now. */

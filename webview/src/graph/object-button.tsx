@@ -2,10 +2,9 @@
 
 import type { VNode } from 'preact';
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
-import { visible } from '../base/text';
 import type { GraphContext } from './context';
 import { PlaceButton } from './place';
-import { objectText } from './words';
+import { objectText, objectTitle } from './words';
 
 export function ObjectButton({
   row,
@@ -20,7 +19,7 @@ export function ObjectButton({
       <button
         type="button"
         class="link code"
-        title={visible(row.type)}
+        title={objectTitle(row)}
         onClick={(event) => {
           if (event.ctrlKey || event.metaKey) context.openSource({ is: 'object', object: row.object }, false);
           else context.select({ is: 'object', object: row.object });

@@ -298,7 +298,10 @@ export class GraphView implements PartsOwner {
         this.api.request('memlens/heapGroup', { group: selection.group, filter: '' }).answer.then(
           ({ name, largest }) => {
             const [first] = largest;
-            if (name && located(selection.group).by === 'type') open(null, name.name);
+            // the line that its details name
+            const { file = null, line = null } = largest.find((each) => each.file !== null) ?? {};
+            if (file !== null && line !== null) this.openPlace(file, line, beside);
+            else if (name && located(selection.group).by === 'type') open(null, name.name);
             else if (first) open(first.object, null);
             else this.say(t('The root is not an object of the program.'));
           },

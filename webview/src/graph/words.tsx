@@ -40,11 +40,32 @@ export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): strin
   return name === '' || name === type ? '' : shorten(name, MOST_NAME);
 }
 
-/** "Session @5143". */
+/** The types of objects that are classes themselves: of Java and Android, of Ruby, and of Python. */
+const CLASS = /^(java\.lang\.Class|Class|type)$/;
+
+/** What an object is, in short and in full, and its own name besides; a class is its name, "class Session". */
+function called(row: Pick<ObjectRow, 'name' | 'type'>): {
+  readonly short: string;
+  readonly full: string;
+  readonly name: string;
+} {
+  // a class of JavaScript may have any of these names
+  if (!addresses || row.name === '' || !CLASS.test(row.type))
+    return { short: shortType(row.type), full: row.type, name: ownName(row) };
+  const short = t('class {0}', shorten(shortType(row.name), MOST_NAME));
+  return { short, full: t('class {0}', row.name), name: '' };
+}
+
+/** "Session @5143", 'String @0x7f3a "Norway"', "class Session @0x7f40". */
 export function objectText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object'>): string {
-  const name = ownName(row);
-  const text = `${shortType(row.type)} ${idText(row)}`;
+  const { short, name } = called(row);
+  const text = `${short} ${idText(row)}`;
   return visible(name === '' ? text : `${text} ${JSON.stringify(name)}`);
+}
+
+/** What an object is, in full: its type, or of a class its name with the package. */
+export function objectTitle(row: Pick<ObjectRow, 'type' | 'name'>): string {
+  return visible(called(row).full);
 }
 
 /** Whether the ids of the dump that is shown are addresses. */
@@ -149,15 +170,12 @@ export function textCell(text: string): Cell {
 
 /** `badge` says something else of it, and `head` what it is to something. */
 export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null): Cell {
-  const { type, flags, distance, file, line } = row;
-  const name = ownName(row);
+  const { flags, distance, file, line } = row;
   return {
     parts: [
       <span class="heap-line">
         {head}
-        <TypeName type={type} text={shortType(type)} />
-        <span class="muted heap-id"> {idText(row)}</span>
-        {name !== '' && <bdi class="heap-name"> {name}</bdi>}
+        <ObjectName row={row} />
         {flags
           .filter((flag) => !COMMON_FLAGS.includes(flag))
           .map((flag) => (
@@ -170,6 +188,18 @@ export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null
     ],
     copied: objectText(row),
   };
+}
+
+/** What an object is called, in the parts of a line. */
+export function ObjectName({ row }: { readonly row: ObjectRow }): VNode {
+  const { short, full, name } = called(row);
+  return (
+    <>
+      <TypeName type={full} text={short} />
+      <span class="muted heap-id"> {idText(row)}</span>
+      {name !== '' && <bdi class="heap-name"> {name}</bdi>}
+    </>
+  );
 }
 
 /** A place; where there is little room for it, its end with the line's number stays. */

@@ -9,7 +9,7 @@ import type {
   MembersAnswer,
   MembersParams,
 } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../base/request';
+import { sentencesOf, type Pending } from '../base/request';
 import { turned } from '../base/latest';
 import { LazyRows, type LazyAnswer, type LazyRow, type NodeRow } from '../widgets/lazy-rows';
 
@@ -60,7 +60,7 @@ export class LiveTree extends LazyRows<LiveNode, LazyAnswer<LiveNode>> {
         hasChildren: (node) => node.kind === 'group' && !this.isLast(node),
         failed: () => undefined, // it is shown in place of the rows
       },
-      { page: PAGE, key: idOf, message: sentence },
+      { page: PAGE, key: idOf, message: sentencesOf },
     );
   }
 
@@ -109,12 +109,4 @@ export class LiveTree extends LazyRows<LiveNode, LazyAnswer<LiveNode>> {
 /** What a row is known by, whatever else there is. */
 export function idOf(node: LiveNode): string {
   return node.kind === 'group' ? node.path.join('/') : `allocation:${node.allocation.allocation}`;
-}
-
-function sentence(error: unknown): string {
-  if (error instanceof RequestError) {
-    const { message, advice } = error.problem;
-    return advice === '' ? message : `${message}. ${advice}`;
-  }
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,7 @@
 import { t } from '../base/l10n';
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useLayoutEffect } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { PaneId } from '../../../extension/shared/messages';
 import { visible } from '../base/text';
 import { finished, started } from '../base/under-way';
@@ -228,9 +228,17 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
   const tabs = panes.filter((pane, index) => index < primary || pane === shown);
   const others = panes.slice(primary);
   const key = (pane: PaneTab): string => String(panes.indexOf(pane) + 1);
+  const list = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => scrollToTab(list.current), [shown]);
   return (
     <>
-      <div class="tab-list" role="tablist" aria-label={t('Panes')} onKeyDown={(event) => walkTabs(event)}>
+      <div
+        ref={list}
+        class="tab-list"
+        role="tablist"
+        aria-label={t('Panes')}
+        onKeyDown={(event) => walkTabs(event)}
+      >
         {tabs.map((pane, index) => (
           <button
             key={pane.id}
@@ -267,6 +275,14 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
       )}
     </>
   );
+}
+
+/** In a narrow window tabs scroll: that of the pane that is shown is in view. */
+function scrollToTab(list: Element | null): void {
+  const tab = list?.querySelector('[aria-selected=true]');
+  if (!list || !tab) return;
+  const [room, own] = [list.getBoundingClientRect(), tab.getBoundingClientRect()];
+  list.scrollLeft += Math.max(0, own.right - room.right) - Math.max(0, room.left - own.left);
 }
 
 function walkTabs(event: KeyboardEvent): void {

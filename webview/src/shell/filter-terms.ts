@@ -88,6 +88,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'id:', help: t('the file’s id or address: id:5143; 0x7f3a20000000 and @5143 alone mean the same') },
   { text: 'is:root', help: t('a root') },
   { text: 'is:unreachable', help: t('unreachable') },
+  { text: 'is:detached', help: t('detached from its document (V8)') },
   { text: 'is:softly-reachable', help: t('reached by soft references only (Java)') },
   { text: '-', help: t('before a term: excludes what matches it') },
 ];

@@ -314,26 +314,25 @@ function Part({ part, actions, before = '', after = '' }: PartProps): VNode {
       </>
     );
   // words stand before, between and after the values
-  const all = pieces(part.template, part.values, (value) => value);
+  const all = [...pieces(part.template, part.values, (value) => value)];
   const last = all.length - 1;
-  const words = all.map((piece, at) =>
-    typeof piece === 'string' ? `${at === 0 ? before : ''}${piece}${at === last ? after : ''}` : '',
-  );
+  const words = (at: number): string => {
+    const piece = all[at];
+    return typeof piece === 'string' ? piece : '';
+  };
+  all[0] = `${before}${words(0)}`;
+  all[last] = `${words(last)}${after}`;
   return (
     <>
-      {all.map((piece, at) =>
-        typeof piece === 'string' ? (
-          words[at]?.replace(at > 0 ? CLOSING : '', '').replace(at < last ? OPENING : '', '')
-        ) : (
-          <Part
-            key={at}
-            part={piece}
-            actions={actions}
-            before={OPENING.exec(words[at - 1] ?? '')?.[0] ?? ''}
-            after={CLOSING.exec(words[at + 1] ?? '')?.[0] ?? ''}
-          />
-        ),
-      )}
+      {all.map((piece, at) => {
+        if (typeof piece === 'string')
+          return piece.replace(at > 0 ? CLOSING : '', '').replace(at < last ? OPENING : '', '');
+        const marks = {
+          before: OPENING.exec(words(at - 1))?.[0] ?? '',
+          after: CLOSING.exec(words(at + 1))?.[0] ?? '',
+        };
+        return <Part key={at} part={piece} actions={actions} {...marks} />;
+      })}
     </>
   );
 }

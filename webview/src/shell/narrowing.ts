@@ -1,6 +1,6 @@
 // A filter is asked about before anything is shown with it: what is wrong with it is said beside it, and nothing else goes.
 
-import { RequestError, type Pending } from '../base/request';
+import { RequestError, sentencesOf, type Pending } from '../base/request';
 import { Latest } from '../base/latest';
 import type { FilterBox } from './filter-box';
 
@@ -20,8 +20,7 @@ export class Narrowing {
         this.failed(error);
         return;
       }
-      const { message, advice } = error.problem;
-      box.fails([message, advice].filter(Boolean).join('. '));
+      box.fails(sentencesOf(error));
     });
   }
 }

@@ -3,10 +3,10 @@
 import { effect, signal, type ReadonlySignal } from '@preact/signals';
 import type { FromWebviewMessage, ViewParams } from '../../../extension/shared/messages';
 import type { SqlAnswer, SqlColumn, SqlSchema } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../base/request';
+import { RequestError, sentencesOf, type Pending } from '../base/request';
 import { count, plural, t } from '../base/l10n';
 import { Latest } from '../base/latest';
-import { messageOf, shorten } from '../base/text';
+import { shorten } from '../base/text';
 import { time } from '../base/format';
 import type { Compare } from '../compare/comparison';
 import type { ViewContext } from '../shell/context';
@@ -224,8 +224,7 @@ export class Queries {
 
   private readonly failed = (error: unknown): void => {
     const problem = error instanceof RequestError ? error.problem : null;
-    const text = `${messageOf(error)} ${problem?.advice ?? ''}`.trim();
-    this.status.value = { text: shorten(text, LONGEST_STATUS), error: true };
+    this.status.value = { text: shorten(sentencesOf(error), LONGEST_STATUS), error: true };
     if (problem?.code === 'sql' && problem.offset !== null) this.editor.pointAt(problem.offset);
   };
 

@@ -30,20 +30,26 @@ class Holding:
         self, sources: U32, targets: U32, most: int, work: Work
     ) -> tuple[tuple[int, int] | None, int] | None: ...
 
-def retained_by(
-    start: U64,
-    target: U32,
-    kind: U8,
-    back_start: U64,
-    back: U32,
-    back_kind: U8,
-    retains: U8,
-    distance: U32,
-    dominated_start: U32,
-    dominated: U32,
-    shallow: U64,
-    native: U64,
-    chosen: U32,
-    marks: U8,
-    work: Work,
-) -> tuple[int, int, int] | None: ...
+class Retained:
+    chosen: int
+    steps: int
+    def __init__(
+        self,
+        start: U64,
+        target: U32,
+        kind: U8,
+        back_start: U64,
+        back: U32,
+        back_kind: U8,
+        retains: U8,
+        distance: U32,
+        dominated_start: U32,
+        dominated: U32,
+        shallow: U64,
+        native: U64,
+        chosen: U32,
+        marks: U8,
+        work: Work,
+    ) -> None: ...
+    def follow(self, first: int, last: int) -> None: ...
+    def sum_up(self) -> tuple[int, int, int] | None: ...

@@ -2,14 +2,16 @@
 """What would be freed without some objects or references; columns as in ``columns.pxd``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
+from memlens.kernels.base.vectors cimport Vector, vector_extend, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
-from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, fail, fetch, graph_of
-from memlens.kernels.graph.held cimport IS_BACK, IS_SOURCE, IS_TARGET, LOST, TOO_MANY, WAITS, Found, Held, let_go
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, fail, fetch
+from memlens.kernels.graph.held cimport (
+    IS_BACK, IS_GONE, IS_SOURCE, IS_TARGET, LOST, STAYS, TOO_MANY, WAITS, Found, Held, let_go
+)
 from memlens.kernels.graph.left_out cimport ALL_OUT, LeftOut
 
 
@@ -186,131 +188,251 @@ cdef void end(Held *held, Vector *seeds) noexcept:
     held.state = NULL
 
 
-# per cent of the work that are done when what is dominated is listed, when its references are followed, and when what
-# perhaps is retained beside it is known; such objects take as long as those
+# per cent of the work that are done when what is dominated is known, when its references are followed, and when what
+# perhaps is retained beside it is known
 cdef enum:
-    LISTED = 20
+    DOMINATED = 20
     FOLLOWED = 60
     SUSPECTED = 80
 
 cdef enum:
-    GONE = LOST | IS_BACK       # certainly retained: nothing is looked for that holds it
+    GONE = LOST | IS_BACK | IS_GONE     # certainly retained: nothing is looked for that holds it
+    FEW = 64                    # where one in so many objects or fewer is, those are listed and others not looked at
 
 
-def retained_by(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint64_t[::1] back_start,
-    const uint32_t[::1] back,
-    const uint8_t[::1] back_kind,
-    const uint8_t[::1] retains,
-    const uint32_t[::1] distance,
-    const uint32_t[::1] dominated_start,
-    const uint32_t[::1] dominated,
-    const uint64_t[::1] shallow,
-    const uint64_t[::1] native,
-    const uint32_t[::1] chosen,
-    uint8_t[::1] marks,
-    Work work not None,
-):
-    """How many objects no root would reach without the ``chosen`` ones, these included, and their bytes.
+cdef class Retained:
+    """What no root would reach without the ``chosen`` objects, these included.
 
-    Each of them is 1 in ``marks``, which has an item an object and was 0; it may be empty.
+    Of the ``chosen`` ones those that no root reaches retain nothing; the attribute of that name is how many different
+    ones there are. ``distance`` is the least number of references that retain from a root. ``dominated`` has what each
+    object immediately dominates, of that perhaps not all: dominators may count what no root reaches as a holder, and
+    may have it below the graph's own root. ``native`` is the memory outside of the heap that each object owns; it may
+    be empty. ``marks`` has an item an object, all of them 0, or is empty.
 
-    Third is the memory outside of the heap that they own, by ``native``, which may be empty: then none is known.
-    None if ``work`` was stopped.
-
-    ``chosen`` are distinct objects that roots reach. ``distance`` is the least number of references that retain from a
-    root. ``dominated`` has what each object immediately dominates, of that perhaps not all: dominators may count what
-    no root reaches as a holder, and may have it below the graph's own root.
-
-    What the chosen objects dominate is retained. What else is has other holders than these, but only shortest paths
-    that pass through what is retained: to what that refers to is one step farther. Raises MemoryError.
+    What the chosen objects dominate is retained, which is found first. What else is has other holders than these, but
+    only shortest paths that pass through what is retained: to what that refers to is one step farther. So
+    :meth:`follow` is called for all ``steps``, by several threads if there are many, and then :meth:`sum_up`.
     """
-    cdef size_t each, within = 0
-    cdef uint64_t at
-    cdef uint32_t item, other
-    cdef Graph graph = graph_of(start, target, kind, retains)
-    cdef Held held = held_of(start, target, kind, back_start, back, back_kind, retains, shallow, native, distance)
-    cdef Found found = Found(0, 0, 0)
+
+    cdef const uint64_t[::1] start, back_start, shallow, native
+    cdef const uint32_t[::1] target, back, distance
+    cdef const uint8_t[::1] kind, back_kind, retains
+    cdef uint8_t[::1] marks
+    cdef Work work
+    cdef Held held
+    cdef Found found
+    cdef Vector gone        # what is dominated, where that is little
     cdef Vector seeds
-    cdef uint32_t *queue = <uint32_t *> malloc((held.objects + 1) * 4)
-    cdef bint is_marked = marks.shape[0] > 0
-    cdef int status = begin(&held, ~<size_t> 0)
-    held.begun, held.known = FOLLOWED, SUSPECTED
-    if is_marked and <size_t> marks.shape[0] != held.objects:
-        status = OUT_OF_RANGE
-    vector_init(&seeds, 4)
-    if queue == NULL:
-        status = -1
-    with nogil:
-        if status == 0:
-            in_large_pages(queue, (held.objects + 1) * 4)
-            in_large_pages(held.state, held.objects + 1)
-            within = dominated_by(chosen, dominated_start, dominated, held.state, queue, work)
-        for each in range(within if status == 0 else 0):
-            if each % LOOK_EVERY == 0 and look(work, each, within, LISTED, FOLLOWED) < 0:
-                status = STOPPED
-                break
-            fetch(&graph, queue, each, within)
-            item = queue[each]
-            if distance[item] == NO_NUMBER:
-                continue
-            found.objects += 1
-            found.heap += shallow[item]
-            if is_marked:
-                marks[item] = 1
-            if held.native != NULL:
-                found.native += held.native[item]
-            for at in range(graph.start[item], graph.start[item + 1]):
-                other = graph.target[at]
-                if held.state[other] == 0 and distance[other] == distance[item] + 1 and retains[graph.kind[at]]:
-                    held.state[other] = WAITS
-                    if status == 0:
-                        status = vector_push_u32(&seeds, other)
-        if status == 0:
-            status = let_go(&held, None, &seeds, NULL, &found, work)
-        for each in range(held.objects if is_marked and status == 0 else 0):
-            # what was dominated is marked already, and has both
-            if held.state[each] & GONE == LOST:
-                marks[each] = 1
-    free(queue)
-    end(&held, &seeds)
-    return fail(status, (found.objects, found.heap, found.native))
+    cdef int status
+    cdef readonly size_t chosen, steps
+
+    def __cinit__(self):
+        vector_init(&self.gone, 4)
+        vector_init(&self.seeds, 4)
+        self.held.state = NULL
+
+    def __init__(
+        self,
+        const uint64_t[::1] start,
+        const uint32_t[::1] target,
+        const uint8_t[::1] kind,
+        const uint64_t[::1] back_start,
+        const uint32_t[::1] back,
+        const uint8_t[::1] back_kind,
+        const uint8_t[::1] retains,
+        const uint32_t[::1] distance,
+        const uint32_t[::1] dominated_start,
+        const uint32_t[::1] dominated,
+        const uint64_t[::1] shallow,
+        const uint64_t[::1] native,
+        const uint32_t[::1] chosen,
+        uint8_t[::1] marks,
+        Work work not None,
+    ):
+        """Raises MemoryError, and IndexError for a chosen object that doesn't exist."""
+        self.start, self.target, self.kind = start, target, kind
+        self.back_start, self.back, self.back_kind = back_start, back, back_kind
+        self.retains, self.distance, self.marks, self.work = retains, distance, marks, work
+        self.shallow, self.native = shallow, native
+        if marks.shape[0] and marks.shape[0] != distance.shape[0]:
+            raise ValueError("a mark for each object, or none")
+        self.held = held_of(start, target, kind, back_start, back, back_kind, retains, shallow, native, distance)
+        self.found = Found(0, 0, 0)
+        if marks.shape[0]:
+            # states are turned into marks in place: new memory takes as long as the walk itself
+            self.held.state, self.held.looked, self.held.most = &marks[0], 0, ~<size_t> 0
+        else:
+            self.status = begin(&self.held, ~<size_t> 0)
+            fail(self.status)
+        self.held.begun, self.held.known = FOLLOWED, SUSPECTED
+        with nogil:
+            if not marks.shape[0]:
+                in_large_pages(self.held.state, self.held.objects + 1)
+            self.status = mark_dominated(
+                &self.held, chosen, dominated_start, dominated, &self.gone, &self.chosen, work
+            )
+        fail(self.status)
+        self.steps = self.gone.count if self.gone.count < most_listed(&self.held) else self.held.objects
+
+    def follow(self, size_t first, size_t last):
+        """Follow what refers from the retained objects to others, from step ``first`` up to ``last``.
+
+        Each object is looked at once; of what they refer to some may be listed twice. Raises MemoryError.
+        """
+        cdef Found found = Found(0, 0, 0)
+        cdef Vector seeds
+        cdef int status = self.status
+        vector_init(&seeds, 4)
+        with nogil:
+            if status == 0:
+                status = follow(
+                    &self.held, NULL if self.steps == self.held.objects else <uint32_t *> self.gone.data,
+                    first, last, &seeds, &found, self.work,
+                )
+            if status == 0:
+                with gil:
+                    status = vector_extend(&self.seeds, seeds.data, seeds.count)
+        vector_free(&seeds)
+        if status < 0:
+            self.status = status
+        self.found.objects += found.objects
+        self.found.heap += found.heap
+        self.found.native += found.native
+        fail(status)
+
+    def sum_up(self):
+        """How many objects are retained, their bytes, and the bytes that they own outside of the heap.
+
+        ``marks`` is 1 for each of them, 0 for others. None if the work was stopped; what marks are then is undefined.
+        Raises MemoryError.
+        """
+        cdef int status = self.status
+        with nogil:
+            if status == 0:
+                status = let_go(&self.held, None, &self.seeds, NULL, &self.found, self.work)
+            if status == 0 and self.marks.shape[0]:
+                to_marks(&self.marks[0], self.marks.shape[0])
+        return fail(status, (self.found.objects, self.found.heap, self.found.native))
+
+    def __dealloc__(self):
+        vector_free(&self.gone)
+        if self.marks is not None and self.marks.shape[0]:
+            self.held.state = NULL
+        end(&self.held, &self.seeds)
 
 
-cdef size_t dominated_by(
+cdef inline void to_marks(uint8_t *state, size_t objects) noexcept nogil:
+    """Turn states into 1 for what is retained, else 0."""
+    cdef size_t each
+    # without branches, so that compilers take many at a time
+    for each in range(objects):
+        state[each] = (state[each] & IS_GONE != 0) | (state[each] & (LOST | IS_BACK) == LOST)
+
+
+cdef inline size_t most_listed(const Held *held) noexcept nogil:
+    return held.objects // FEW + 1
+
+
+cdef int mark_dominated(
+    Held *held,
     const uint32_t[::1] chosen,
     const uint32_t[::1] dominated_start,
     const uint32_t[::1] dominated,
-    uint8_t *state,
-    uint32_t *queue,
+    Vector *gone,
+    size_t *count,
     Work work,
 ) noexcept nogil:
-    """Mark the chosen objects and all that they dominate as GONE, and list them in ``queue``; how many.
+    """Mark the chosen objects that are reached and all that they dominate as GONE; list them until they are many.
 
-    Fewer if ``work`` was stopped.
+    Adds how many distinct objects are chosen to ``count``.
     """
-    cdef size_t first = 0, last = 0
     cdef Py_ssize_t each
     cdef uint32_t item, other, at
+    cdef size_t seen = 0, most = most_listed(held)
+    cdef Vector left
+    cdef int status = 0
     for each in range(chosen.shape[0]):
-        state[chosen[each]] = GONE
-        queue[last] = chosen[each]
-        last += 1
-    while first < last:
-        if first % LOOK_EVERY == 0 and look(work, first, last, 0, LISTED) < 0:
+        if chosen[each] >= held.objects:
+            return OUT_OF_RANGE
+        count[0] += held.state[chosen[each]] == 0
+        held.state[chosen[each]] = WAITS
+    vector_init(&left, 4)
+    for each in range(chosen.shape[0]):
+        if each % LOOK_EVERY == 0 and look(work, each, chosen.shape[0], 0, DOMINATED) < 0:
+            status = STOPPED
+        if each + 2 * AHEAD < chosen.shape[0]:
+            prefetch(&dominated_start[chosen[each + 2 * AHEAD]])
+            prefetch(&dominated[dominated_start[chosen[each + AHEAD]]])
+        item = chosen[each]
+        # what one of them dominates ends at the others, so that each object comes once
+        if held.state[item] == WAITS:
+            held.state[item] = 0 if held.distance[item] == NO_NUMBER else GONE
+            if status == 0 and held.state[item]:
+                status = vector_push_u32(&left, item)
+        while left.count and status == 0:
+            left.count -= 1
+            item = (<uint32_t *> left.data)[left.count]
+            seen += 1
+            if seen % LOOK_EVERY == 0 and look(work, each, chosen.shape[0], 0, DOMINATED) < 0:
+                status = STOPPED
+            if status == 0 and gone.count < most:
+                status = vector_push_u32(gone, item)
+            for at in range(dominated_start[item], dominated_start[item + 1]):
+                other = dominated[at]
+                if held.state[other] != 0:
+                    continue
+                held.state[other] = GONE
+                # most dominate nothing
+                if status == 0 and dominated_start[other] != dominated_start[other + 1]:
+                    status = vector_push_u32(&left, other)
+                elif status == 0 and gone.count < most:
+                    status = vector_push_u32(gone, other)
+        if status < 0:
             break
-        if first + 2 * AHEAD < last:
-            prefetch(&dominated_start[queue[first + 2 * AHEAD]])
-            prefetch(&dominated[dominated_start[queue[first + AHEAD]]])
-        item = queue[first]
-        first += 1
-        for at in range(dominated_start[item], dominated_start[item + 1]):
-            other = dominated[at]
-            if state[other] == 0:
-                state[other] = GONE
-                queue[last] = other
-                last += 1
-    return last
+    vector_free(&left)
+    return status
+
+
+cdef int follow(
+    Held *held, const uint32_t *listed, size_t first, size_t last, Vector *seeds, Found *found, Work work
+) noexcept nogil:
+    """Add up what is GONE among some objects, those of ``listed`` or all where it is NULL.
+
+    What they refer to that may be as well joins the ``seeds``.
+    """
+    cdef size_t each
+    cdef uint32_t item, other
+    cdef uint64_t at
+    cdef Graph graph
+    cdef int status = 0
+    graph.start, graph.target, graph.kind, graph.follows = held.start, held.target, held.kind, held.follows
+    for each in range(first, last):
+        if each % LOOK_EVERY == 0 and look(work, each - first, last - first, DOMINATED, FOLLOWED) < 0:
+            return STOPPED
+        if listed != NULL:
+            fetch(&graph, listed, each, last)
+            item = listed[each]
+        else:
+            item = <uint32_t> each
+            if held.state[item] != GONE:
+                continue
+        if held.distance[item] == NO_NUMBER:
+            # it was lost before
+            held.state[item] = STAYS
+            continue
+        found.objects += 1
+        found.heap += held.shallow[item]
+        if held.native != NULL:
+            found.native += held.native[item]
+        for at in range(held.start[item], held.start[item + 1]):
+            if at + 3 * AHEAD < held.references:
+                prefetch(&held.state[held.target[at + 3 * AHEAD]])
+            other = held.target[at]
+            if held.state[other] == 0 and held.distance[other] == held.distance[item] + 1:
+                if held.follows[held.kind[at]]:
+                    # another thread may do the same at this moment
+                    held.state[other] = WAITS
+                    status = vector_push_u32(seeds, other)
+                    if status < 0:
+                        return status
+    return status

@@ -14,6 +14,7 @@ cdef enum:
     STAYS = 8           # is as near to a root as before
     LOST = 16           # isn't
     IS_BACK = 32        # but is held in another way
+    IS_GONE = 64        # known to be lost before anything is looked for
     TOO_MANY = -4       # a status: more than the most references were looked at
 
 cdef struct Held:

@@ -34,6 +34,13 @@ cdef inline bint is_row_kept(const Held *held, LeftOut left_out, uint32_t source
     return not (left_out.marks[source] & SOME_OUT and left_out.rows[row])
 
 
+cdef inline void fetch_source(const Held *held, uint64_t at, uint64_t end) noexcept nogil:
+    """Let the processor fetch what is asked of the source of a later one of many references to an object."""
+    if at + AHEAD < end:
+        prefetch(&held.distance[held.back[at + AHEAD]])
+        prefetch(&held.state[held.back[at + AHEAD]])
+
+
 cdef int look_at(Held *held, LeftOut left_out, uint32_t item, Vector *lost) noexcept nogil:
     """Whether an object is still referred to from one step nearer to a root; if not, it joins the ``lost``."""
     cdef uint32_t source, nearer = held.distance[item] - 1
@@ -42,6 +49,7 @@ cdef int look_at(Held *held, LeftOut left_out, uint32_t item, Vector *lost) noex
         return OUT_OF_RANGE
     # of roots only those are looked at that are none any more
     for at in range(begin, end if held.distance[item] else begin):
+        fetch_source(held, at, end)
         source = held.back[at]
         if source >= held.objects:
             return OUT_OF_RANGE
@@ -113,6 +121,7 @@ cdef uint32_t nearest(const Held *held, LeftOut left_out, uint32_t item, bint is
     cdef uint32_t source, found = NO_NUMBER
     cdef uint64_t at
     for at in range(held.back_start[item], held.back_start[item + 1]):
+        fetch_source(held, at, held.back_start[item + 1])
         source = held.back[at]
         if source >= held.objects:
             continue

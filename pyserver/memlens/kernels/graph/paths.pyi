@@ -41,6 +41,7 @@ class WaySearch:
         not_before: Iterable[int] = ...,
         passes_item: bool = ...,
         longest: int = ...,
+        many: int = ...,
     ) -> None: ...
     def next_path(self, most: int) -> Buffer | None: ...
     @property

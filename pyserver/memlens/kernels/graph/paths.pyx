@@ -4,27 +4,14 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32
-from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, fail
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, fail
 from memlens.kernels.graph.left_out cimport LeftOut
 
 
-cdef object way(const uint32_t *towards, uint32_t one, uint32_t item):
-    """The objects from ``one`` to ``item`` as ``uint32``. Raises MemoryError.
-
-    ``towards`` has of each object the number of the next one, plus 1.
-    """
-    cdef int status
-    cdef Vector path
-    vector_init(&path, 4)
-    status = vector_push_u32(&path, one)
-    while one != item and status == 0:
-        one = towards[one] - 1
-        status = vector_push_u32(&path, one)
-    if status < 0:
-        vector_free(&path)
-        return fail(status)
-    return column_of(&path, b"I")
+cdef enum:
+    LISTED = 8      # references that take as long to follow as an object
 
 
 cdef class PathSearch:
@@ -41,8 +28,9 @@ cdef class PathSearch:
     cdef const uint32_t[::1] back
     cdef const uint8_t[::1] back_kind, follows, is_root
     cdef LeftOut left_out
-    cdef uint32_t *towards      # the next object on the way to the one that is explained
+    cdef uint8_t *seen          # a bit an object
     cdef Vector queue
+    cdef Vector towards         # where in the queue the next object is on the way to the one that is explained
     cdef size_t first           # of the queue that isn't passed through yet
     cdef uint64_t at, end       # references to the last that was, which are still to be looked at
     cdef size_t objects
@@ -60,6 +48,7 @@ cdef class PathSearch:
         LeftOut left_out=None,
     ):
         vector_init(&self.queue, 4)
+        vector_init(&self.towards, 4)
         self.back_start, self.back, self.back_kind = back_start, back, back_kind
         self.follows, self.is_root = follows, is_root
         self.objects = is_root.shape[0]
@@ -67,26 +56,45 @@ cdef class PathSearch:
         if left_out is not None and left_out.objects != self.objects:
             raise ValueError("what is left out is of another graph")
         self.item = item
-        # nearly all of it is never touched, so calloc's untouched pages cost nothing: 0 is "not seen"
-        self.towards = <uint32_t *> calloc(self.objects + 1, 4)
-        if self.towards == NULL or vector_push_u32(&self.queue, item) < 0:
+        self.seen = <uint8_t *> calloc(self.objects // 8 + 1, 1)
+        if self.seen == NULL or self.enter(item, 0) < 0:
             raise MemoryError
-        self.towards[item] = item + 1
 
     def __dealloc__(self):
-        free(self.towards)
+        free(self.seen)
         vector_free(&self.queue)
+        vector_free(&self.towards)
+
+    cdef inline int enter(self, uint32_t item, uint32_t towards) noexcept nogil:
+        self.seen[item >> 3] |= <uint8_t> (1 << (item & 7))
+        if vector_push_u32(&self.queue, item) < 0:
+            return -1
+        return vector_push_u32(&self.towards, towards)
+
+    cdef object path(self, size_t at):
+        """The objects from that at a place in the queue to the one that is explained. Raises MemoryError."""
+        cdef Vector path
+        cdef int status
+        vector_init(&path, 4)
+        status = vector_push_u32(&path, (<uint32_t *> self.queue.data)[at])
+        while at and status == 0:
+            at = (<uint32_t *> self.towards.data)[at]
+            status = vector_push_u32(&path, (<uint32_t *> self.queue.data)[at])
+        if status < 0:
+            vector_free(&path)
+            return fail(status)
+        return column_of(&path, b"I")
 
     def next_path(self, size_t most):
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
 
-        ``most`` bounds how many objects are looked at; once they are used up, None is returned as well, and
-        :attr:`is_complete` is False. Raises MemoryError, and IndexError for a column with a number that is out of
-        range.
+        ``most`` bounds how many objects are looked at, those with many references counting for several; once they are
+        used up, None is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a
+        column with a number that is out of range.
         """
-        cdef uint32_t source, one = self.item
-        cdef uint64_t references = self.back.shape[0]
-        cdef size_t looked = 0
+        cdef uint32_t source
+        cdef uint64_t references = self.back.shape[0], begin, end
+        cdef size_t looked = 0, one = 0
         cdef bint leaves_out = self.left_out is not None
         # a root may itself be held by another, so the object's being one ends nothing
         cdef bint found = not self.is_begun and self.is_root[self.item] != 0
@@ -95,9 +103,9 @@ cdef class PathSearch:
         self.is_begun = True
         with nogil:
             # roots are found in the order in which they enter the queue, so the others of it needn't be passed before
-            while not found and status == 0:
+            while not found and status == 0 and looked < most:
                 if self.at == self.end:
-                    if self.first == self.queue.count or looked == most:
+                    if self.first == self.queue.count:
                         break
                     item = (<uint32_t *> self.queue.data)[self.first]
                     self.first += 1
@@ -106,23 +114,29 @@ cdef class PathSearch:
                         status = OUT_OF_RANGE
                         break
                     self.at, self.end = self.back_start[item], self.back_start[item + 1]
-                while self.at < self.end:
+                begin, end = self.at, self.end
+                if end - begin > (most - looked) * LISTED:
+                    end = begin + (most - looked) * LISTED
+                while self.at < end:
+                    if self.at + AHEAD < end and self.back[self.at + AHEAD] < self.objects:
+                        prefetch(&self.seen[self.back[self.at + AHEAD] >> 3])
+                        prefetch(&self.is_root[self.back[self.at + AHEAD]])
                     source = self.back[self.at]
                     self.at += 1
                     if source >= self.objects:
                         status = OUT_OF_RANGE
                         break
-                    if self.towards[source] == 0 and self.follows[self.back_kind[self.at - 1]]:
+                    if not self.seen[source >> 3] >> (source & 7) & 1 and self.follows[self.back_kind[self.at - 1]]:
                         if leaves_out and not self.left_out.is_kept(source, item, &self.follows[0]):
                             continue
-                        self.towards[source] = item + 1
-                        status = vector_push_u32(&self.queue, source)
+                        status = self.enter(source, <uint32_t> (self.first - 1))
                         if status < 0:
                             break
                         if self.is_root[source]:
-                            one, found = source, True
+                            one, found = self.queue.count - 1, True
                             break
-        return way(self.towards, one, self.item) if found and status == 0 else fail(status)
+                looked += (self.at - begin) // LISTED
+        return self.path(one) if found and status == 0 else fail(status)
 
     @property
     def is_complete(self):
@@ -132,13 +146,17 @@ cdef class PathSearch:
 
 cdef enum:
     MOST_ABOVE = 64         # dominators that are looked at to know whether an object is below another
-    AS_MANY = 8            # references that take as long as an object
+    LOOKED_AT = 32          # references that take as long to look at as an object
+    MANY = 1024             # references to an object; of more a part is followed at a time
+    PARTS = 16              # how many parts those would be
 
 
 cdef struct Ahead:
     uint64_t key            # the length of the whole path, as far as is known, and then the latest first
+    uint64_t at             # the reference to it that is to be looked at next, once it ``is_begun``
     uint32_t item, behind   # the object, and how many references are behind it
-
+    uint32_t longer         # the least length of a path by those that were passed over as too long
+    bint is_begun
 
 cdef inline int heap_push(Vector *heap, Ahead entry) noexcept nogil:
     cdef size_t at = heap.count, up
@@ -181,9 +199,11 @@ cdef class WaySearch:
 
     ``distance`` has the least number of references from a root to each object, NO_NUMBER where none leads there, so
     that the search (A*) keeps to what is near such a path. What the object dominates, as far as ``dominator`` says so
-    within 64 steps, can't be on a path to it, and isn't looked at. ``avoided`` aren't passed through, and
-    ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the object itself is no path
-    to it. None is longer than ``longest`` references. Numbers in the columns are checked when they are used.
+    within 64 steps, can't be on a path to it, and isn't looked at; ``dominator`` may be empty. ``avoided`` aren't
+    passed through, and ``not_before`` aren't the last before the object. With ``passes_item`` a root that is the
+    object itself is no path to it. None is longer than ``longest`` references. Of more than ``many`` references to an
+    object, at most 1,024, those are followed first that make a path no longer, some at a time. Numbers in the columns
+    are checked when they are used.
     """
 
     cdef const uint64_t[::1] back_start
@@ -192,12 +212,13 @@ cdef class WaySearch:
     cdef uint32_t *towards      # the next object on the way, and 1; 0 where there is none
     cdef uint32_t *behind       # how many references that are from the object, and 1
     cdef Vector heap
-    cdef set not_before
+    cdef Vector not_before
     cdef size_t objects
-    cdef uint64_t pushed
+    cdef uint64_t pushed, references
     cdef uint32_t item
     cdef uint32_t longest
-    cdef bint passes_item, skips
+    cdef size_t many
+    cdef bint passes_item, has_dominators
 
     def __cinit__(
         self,
@@ -213,23 +234,29 @@ cdef class WaySearch:
         not_before=(),
         bint passes_item=False,
         uint32_t longest=NO_NUMBER,
+        size_t many=MANY,
     ):
-        cdef Ahead first
         vector_init(&self.heap, sizeof(Ahead))
+        vector_init(&self.not_before, 4)
         self.back_start, self.back, self.back_kind = back_start, back, back_kind
         self.follows, self.is_root, self.distance, self.dominator = follows, is_root, distance, dominator
-        self.objects = is_root.shape[0]
-        if <size_t> distance.shape[0] != self.objects or <size_t> dominator.shape[0] != self.objects:
+        self.objects, self.references = is_root.shape[0], back.shape[0]
+        self.has_dominators = dominator.shape[0] > 0
+        if <size_t> distance.shape[0] != self.objects:
+            raise ValueError("the columns are of several graphs")
+        if self.has_dominators and dominator.shape[0] != distance.shape[0]:
             raise ValueError("the columns are of several graphs")
         if item >= self.objects:
             raise IndexError("there is no such object")
-        self.item, self.not_before, self.passes_item = item, set(not_before), passes_item
-        self.longest = longest
-        # nearly all of it is never touched, as above
+        self.item, self.passes_item, self.longest = item, passes_item, longest
+        self.many = many if many < MANY else MANY
+        for one in not_before:
+            if vector_push_u32(&self.not_before, one) < 0:
+                raise MemoryError
+        # nearly all of it is never touched, so calloc's untouched pages cost nothing
         self.towards = <uint32_t *> calloc(self.objects + 1, 4)
         self.behind = <uint32_t *> calloc(self.objects + 1, 4)
-        first.key, first.item, first.behind = 0, item, 0
-        if self.towards == NULL or self.behind == NULL or heap_push(&self.heap, first) < 0:
+        if self.towards == NULL or self.behind == NULL or self.push(item, 0, distance[item]) < 0:
             raise MemoryError
         self.behind[item] = 1
         for one in avoided:
@@ -241,70 +268,134 @@ cdef class WaySearch:
         free(self.towards)
         free(self.behind)
         vector_free(&self.heap)
+        vector_free(&self.not_before)
 
     def next_path(self, size_t most):
         """The path as ``uint32`` numbers of objects, from a root to the object; None when there is none.
 
-        ``most`` bounds how many objects are looked at, those with many references counting for several, and too many
-        aren't followed; where that leaves something out, :attr:`is_complete` is False. Raises MemoryError, and
-        IndexError for a number that is out of range.
+        ``most`` bounds how many objects are looked at, those with many references counting for several; once they are
+        used up, None is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a
+        number that is out of range.
         """
-        cdef uint64_t references = self.back.shape[0], at, length, many
         cdef size_t looked = 0
-        cdef uint32_t source, far
-        cdef Ahead entry, further
+        cdef Ahead entry
         cdef bint found = False
         cdef int status = 0
-        while self.heap.count and looked < most and status == 0 and not found:
-            entry = heap_pop(&self.heap)
-            if entry.behind + 1 != self.behind[entry.item] or self.is_below(entry.item):
-                continue
-            looked += 1
-            if self.is_root[entry.item] and not (self.passes_item and entry.item == self.item):
-                found = True
+        with nogil:
+            while self.heap.count and looked < most and status == 0:
+                entry = heap_pop(&self.heap)
+                if entry.behind + 1 != self.behind[entry.item]:
+                    continue
+                if not entry.is_begun:
+                    if self.is_below(entry.item):
+                        continue
+                    if self.is_root[entry.item] and not (self.passes_item and entry.item == self.item):
+                        found = True
+                        break
+                    if not self.back_start[entry.item] <= self.back_start[entry.item + 1] <= self.references:
+                        status = OUT_OF_RANGE
+                        break
+                    entry.at, entry.is_begun = self.back_start[entry.item], True
+                status = self.follow(&entry, (most - looked) * LOOKED_AT, &looked)
+                looked += 1
+        return self.way(entry.item) if found else fail(status)
+
+    cdef object way(self, uint32_t one):
+        """The objects from one to that which is explained. Raises MemoryError."""
+        cdef int status
+        cdef Vector path
+        vector_init(&path, 4)
+        status = vector_push_u32(&path, one)
+        while one != self.item and status == 0:
+            one = self.towards[one] - 1
+            status = vector_push_u32(&path, one)
+        if status < 0:
+            vector_free(&path)
+            return fail(status)
+        return column_of(&path, b"I")
+
+    cdef int follow(self, Ahead *entry, uint64_t most, size_t *looked) noexcept nogil:
+        """Go on with what refers to an object, of many references at first with those that make a path no longer.
+
+        Of paths of the same length that one is found first whose references are the first of the file. What is left of
+        the references waits for its turn.
+        """
+        cdef uint64_t at, length, end = self.back_start[entry.item + 1], begin = entry.at
+        cdef uint64_t level = entry.key >> 32
+        cdef uint32_t source, far
+        cdef uint32_t next_ones[MANY]
+        cdef uint32_t lengths[MANY]
+        cdef size_t count = 0
+        cdef bint is_level = end - self.back_start[entry.item] > self.many
+        cdef int status = 0
+        for at in range(begin, end):
+            if is_level and (count > self.many // PARTS or at - begin == most):
+                end = at
                 break
-            if not self.back_start[entry.item] <= self.back_start[entry.item + 1] <= references:
-                status = OUT_OF_RANGE
-                break
-            # of paths of the same length that one is found first whose references are the first of the file
-            at = self.back_start[entry.item + 1]
-            many = (at - self.back_start[entry.item]) // AS_MANY
-            if many > most - looked:
-                self.skips = True
+            if at + AHEAD < end and self.back[at + AHEAD] < self.objects:
+                prefetch(&self.distance[self.back[at + AHEAD]])
+            source = self.back[at]
+            if source >= self.objects:
+                return OUT_OF_RANGE
+            if not self.follows[self.back_kind[at]]:
                 continue
-            looked += many
-            while at > self.back_start[entry.item]:
-                at -= 1
-                source = self.back[at]
-                if source >= self.objects:
-                    status = OUT_OF_RANGE
-                    break
-                if not self.follows[self.back_kind[at]] or self.dominator[source] == self.item:
-                    continue
-                far = self.distance[source]
-                length = <uint64_t> entry.behind + 1 + far
-                if far == NO_NUMBER or length > self.longest:
-                    continue
-                if self.behind[source] and self.behind[source] <= entry.behind + 2:
-                    continue
-                if entry.item == self.item and source in self.not_before:
-                    continue
+            far = self.distance[source]
+            length = <uint64_t> entry.behind + 1 + far
+            if far == NO_NUMBER or length > self.longest:
+                continue
+            if self.behind[source] and self.behind[source] <= entry.behind + 2:
+                continue
+            if self.has_dominators and self.dominator[source] == self.item:
+                continue
+            if entry.item == self.item and self.is_avoided_last(source):
+                continue
+            if is_level and length > level:
+                entry.longer = <uint32_t> length if length < entry.longer else entry.longer
+                continue
+            next_ones[count], lengths[count] = source, <uint32_t> length
+            count += 1
+        looked[0] += (end - begin) // LOOKED_AT
+        if is_level:
+            entry.at = end
+            if end == self.back_start[entry.item + 1]:
+                level, entry.longer, entry.at = entry.longer, NO_NUMBER, self.back_start[entry.item]
+            # the rest comes after all that are as short, and before what was found earlier
+            if level != NO_NUMBER:
+                status = self.push_entry(entry, level)
+        while count and status == 0:
+            count -= 1
+            source = next_ones[count]
+            # the first of several references from an object counts
+            if not self.behind[source] or self.behind[source] > entry.behind + 2:
                 self.behind[source] = entry.behind + 2
                 self.towards[source] = entry.item + 1
-                self.pushed += 1
-                further.key = (length if length < NO_NUMBER else NO_NUMBER) << 32
-                further.key |= NO_NUMBER - (self.pushed & NO_NUMBER)
-                further.item, further.behind = source, entry.behind + 1
-                status = heap_push(&self.heap, further)
-                if status < 0:
-                    break
-        return way(self.towards, entry.item, self.item) if found else fail(status)
+                status = self.push(source, entry.behind + 1, lengths[count])
+        return status
+
+    cdef int push(self, uint32_t item, uint32_t behind, uint64_t length) noexcept nogil:
+        cdef Ahead entry
+        entry.item, entry.behind, entry.at, entry.longer, entry.is_begun = item, behind, 0, NO_NUMBER, False
+        return self.push_entry(&entry, length)
+
+    cdef int push_entry(self, Ahead *entry, uint64_t length) noexcept nogil:
+        self.pushed += 1
+        entry.key = (length if length < NO_NUMBER else NO_NUMBER) << 32
+        entry.key |= NO_NUMBER - (self.pushed & NO_NUMBER)
+        return heap_push(&self.heap, entry[0])
+
+    cdef inline bint is_avoided_last(self, uint32_t source) noexcept nogil:
+        """Whether a path may not have this object as the last before the one that is explained."""
+        cdef size_t each
+        for each in range(self.not_before.count):
+            if (<uint32_t *> self.not_before.data)[each] == source:
+                return True
+        return False
 
     cdef inline bint is_below(self, uint32_t source) noexcept nogil:
         """Whether the object that is explained dominates another one."""
         cdef size_t _
         cdef uint32_t above = source
-        for _ in range(MOST_ABOVE):
+        for _ in range(MOST_ABOVE if self.has_dominators else 0):
             above = self.dominator[above]
             if above == self.item:
                 return True
@@ -315,4 +406,4 @@ cdef class WaySearch:
     @property
     def is_complete(self):
         """Whether everything that may hold the object has been looked at."""
-        return self.heap.count == 0 and not self.skips
+        return self.heap.count == 0

@@ -138,11 +138,13 @@ def _list(figures: Iterable[Text]) -> str:
 def _of_definition(placed: PlacedDefinition) -> str:
     """The objects of a class or function that is defined on the line, in one dump."""
     row, snapshot = placed.row, placed.snapshot
-    what = (
-        phrase("closures of the function {name}", name=escaped(placed.name))
-        if row.type is None
-        else phrase("instances of the type {name}", name=escaped(placed.name))
-    )
+    name = escaped(placed.name)
+    if row.type is None:
+        what = phrase("closures of the function {name}", name=name)
+    elif row.types > 1:
+        what = phrase("instances of {n} types called {name}", n=row.types, name=name)
+    else:
+        what = phrase("instances of the type {name}", name=name)
     arguments = ShowLineArguments(snapshot.name, snapshot.path, row.file, row.line)
     return "\n\n".join(
         [

@@ -1,5 +1,6 @@
 """From objects and types of heap dumps to their source here."""
 
+import re
 from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
@@ -22,9 +23,11 @@ from memlens.server.wire import answer
 from memlens.sources.declarations import type_name
 from memlens.sources.finder import Finder
 from memlens.sources.type_finder import FoundType, below, find_type, searched_for
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
-from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
+from memlens.views.graph.rows import type_names
+from memlens.views.graph.sources import DumpSource, allocation_of_type, source_of_object, source_of_type
 
 _LANGUAGES: dict[str, Language] = {"hprof": "jvm", "perfetto": "jvm", "gcdump": "dotnet"}
 """Of the types of a dump, by its kind."""
@@ -79,16 +82,25 @@ def register(
         found = next((row for row in rows if row.line == params.line), None)
         if found is None:
             return HeapAtResult(None, None)
-        if found.type is not None:
+        if found.type is not None and found.types == 1:
             return HeapAtResult(found.type, None)
-        text = found.name.replace("\\", "\\\\").replace('"', '\\"')
+        if found.type is not None:
+            # one without a loader is called by the name alone, by which only that one is meant
+            is_ones = await opened.ask(lambda snapshot: found.name in type_names(snapshot))
+            wanted = rf"/^{re.escape(found.name)}($| \()/" if is_ones else f"={found.name}"
+            return HeapAtResult(None, f'type:"{_quoted(wanted)}"')
         # strings and other objects may have a function's name
         kinds = await opened.ask(lambda snapshot: snapshot.graph_names.type_kinds)
         kind = "kind:closure " if "closure" in kinds else ""
-        return HeapAtResult(None, f'{kind}name:"={text}"')
+        return HeapAtResult(None, f'{kind}name:"={_quoted(found.name)}"')
 
     answer(server, "memlens/objectSource", object_source)
     answer(server, "memlens/heapAt", heap_at)
+
+
+def _quoted(name: str) -> str:
+    """A name within the quotes of a filter."""
+    return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _declared_type(kind: str, name: str) -> DeclaredType | None:
@@ -101,5 +113,9 @@ def _source_of(snapshot: Snapshot, params: ObjectSourceParams) -> DumpSource:
     if params.object is not None:
         return source_of_object(snapshot, params.object)
     if params.type is not None:
-        return source_of_type(snapshot, params.type)
+        known = source_of_type(snapshot, params.type)
+        if known.relation == "definition" or type_name(graph_of(snapshot.info).kind, known.type) is not None:
+            return known
+        # files can't be searched for its class
+        return allocation_of_type(snapshot, params.type) or known
     raise BadRequestError(phrase("The request names neither an object nor a type"))

@@ -50,7 +50,7 @@ class HeapAtParams(Struct, frozen=True):
 
 
 class HeapAtResult(Struct, frozen=True):
-    """The number of the type that is defined there, else a filter for closures of the function; None for neither."""
+    """The number of the type that is defined there, else a filter for types of its name or closures of the function."""
 
     type: int | None
     filter: str | None

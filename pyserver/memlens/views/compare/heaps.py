@@ -5,6 +5,7 @@ addresses change when the garbage collector moves objects, so only types and the
 compared.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -86,7 +87,9 @@ class GrowingHolder(Struct, frozen=True):
 
 
 class HeapComparison(Struct, frozen=True):
-    """Types by the difference of what they retain, the largest first; holders and paths by their growth."""
+    """Types by the difference of what they retain, the largest first, those that only group roots last; holders and
+    paths by their growth.
+    """
 
     matched: HeapMatch
     before: HeapSide
@@ -100,7 +103,7 @@ class HeapComparison(Struct, frozen=True):
 
 
 class SeriesType(Struct, frozen=True):
-    """A type in each of several dumps; ``grows`` if it never retains less than before, and more in the last dump."""
+    """A type in each of several dumps; ``grows`` if it retains more in each than in the one before."""
 
     type: str
     counts: list[int]
@@ -110,7 +113,7 @@ class SeriesType(Struct, frozen=True):
 
 
 class HeapSeries(Struct, frozen=True):
-    """Several dumps in order; types that always grow are first, by their growth, those that only group roots last."""
+    """Several dumps in order; types that never shrink are first, by their growth, those that only group roots last."""
 
     objects: list[int]
     shallow_bytes: list[int]
@@ -129,11 +132,13 @@ class ComparedTypes(Struct, frozen=True):
 class HeapPair(NamedTuple):
     """All differences between two dumps. The masks are of objects that only one of them has; None without ids.
 
-    ``names`` are those that types of other names have in the comparison.
+    ``names`` are those that types of other names have in the comparison, ``groups_of_roots`` the types whose objects
+    only group roots.
     """
 
     comparison: HeapComparison
     names: Mapping[str, str]
+    groups_of_roots: frozenset[str]
     only_before: Mask | None
     only_after: Mask | None
 
@@ -149,6 +154,8 @@ class HeapPair(NamedTuple):
             found.sort(key=lambda row: (-abs(_difference(row, order)), row.type))
         if reverse:
             found.reverse()
+        if order == "retained":
+            found.sort(key=lambda row: row.type in self.groups_of_roots)
         return ComparedTypes(found[rows], offset, len(found))
 
 
@@ -180,12 +187,14 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
     if filter_text and only_before is not None and only_after is not None:
         only_before = only_before & _fitting(before, filter_text)
         only_after = only_after & _fitting(after, filter_text)
+    groups = groups_of_roots(before) | groups_of_roots(after)
     rows = _types(before, after, only_before, only_after, filter_text, names)
+    rows.sort(key=lambda row: (row.type in groups, -abs(_difference(row, "retained")), row.type))
     paths = grown_paths(before, after, names)
     if filter_text:
         tree = grouped_tree(after, DOMINATORS)
-        groups = set(np.flatnonzero(tree.summed(fitting_by_group(after, filter_text))).tolist())
-        paths = [row for row in paths if row.group in groups]
+        shown = set(np.flatnonzero(tree.summed(fitting_by_group(after, filter_text))).tolist())
+        paths = [row for row in paths if row.group in shown]
     comparison = HeapComparison(
         "type" if same is None else "id",
         _side(before, only_before),
@@ -196,7 +205,13 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
         paths,
         has_native(before) or has_native(after),
     )
-    return HeapPair(comparison, names, only_before, only_after)
+    return HeapPair(comparison, names, groups, only_before, only_after)
+
+
+def groups_of_roots(snapshot: Snapshot) -> frozenset[str]:
+    """The types whose objects only group roots, so that they retain nearly all there is."""
+    groups, names = np.flatnonzero(group_roots(snapshot, snapshot.types.kind)), type_names(snapshot)
+    return frozenset(names[number] for number in groups.tolist())
 
 
 def compare_heaps(before: Snapshot, after: Snapshot, search: str = "", limit: int = 100) -> HeapComparison:
@@ -247,14 +262,13 @@ class SeriesSide(NamedTuple):
 def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
     """One dump of a series, of the objects that match a filter."""
     figures, names = _figures(snapshot, filter_text, {}), type_names(snapshot)
-    groups = np.flatnonzero(group_roots(snapshot, snapshot.types.kind))
     info = graph_of(snapshot.info)
     return SeriesSide(
         frozenset(names),
         figures,
         sum(each[0] for each in figures.values()) if filter_text else info.objects,
         sum(each[1] for each in figures.values()) if filter_text else info.shallow_bytes,
-        frozenset(names[number] for number in groups.tolist()),
+        groups_of_roots(snapshot),
     )
 
 
@@ -271,16 +285,21 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
             continue
         columns = np.array([each.get(name, _NONE) for each in figures], np.int64).T.tolist()
         steps = np.diff(columns[2])
-        grows = bool((steps >= 0).all()) and columns[2][-1] > columns[2][0]
-        rows.append(SeriesType(name, columns[0], columns[1], columns[2], grows))
+        rows.append(SeriesType(name, columns[0], columns[1], columns[2], bool((steps > 0).all())))
     rows.sort(
         key=lambda row: (
-            row.type in groups, not row.grows, row.retained_bytes[0] - row.retained_bytes[-1], row.type
+            row.type in groups, _shrinks(row), row.retained_bytes[0] - row.retained_bytes[-1], row.type
         )
     )  # fmt: skip
     return HeapSeries(
         [each.objects for each in sides], [each.shallow_bytes for each in sides], rows[:limit], len(rows)
     )
+
+
+def _shrinks(row: SeriesType) -> bool:
+    """Whether a type retains less than before in one of the dumps, or in none more."""
+    retained = row.retained_bytes
+    return retained[-1] <= retained[0] or any(two < one for one, two in itertools.pairwise(retained))
 
 
 def _check(limit: int) -> None:
@@ -375,7 +394,6 @@ def _types(
                 *((one[3], two[3]) if knows_native else (None, None)),
             )
         )  # fmt: skip
-    rows.sort(key=lambda row: (-abs(row.after_retained_bytes - row.before_retained_bytes), row.type))
     return rows
 
 

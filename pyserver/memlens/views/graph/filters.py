@@ -19,7 +19,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
 ``is:softly-reachable``   roots reach it by soft references alone (Java)
-``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
+``is:detached``           it has a flag of the file's: V8's ``is:detached``, Ruby's ``is:frozen``; ``is:root`` for roots
 ``thread:``               a thread of that name, or what variables of its frames refer to
 ``function:``             what variables of frames of such a function refer to
 ``allocated-by:``         a function or file of its allocation stack: ``allocated-by:app.js:12`` also that line
@@ -64,7 +64,7 @@ from memlens.views.graph.packages import packages_of
 from memlens.views.graph.reach import softly_reachable
 from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
-from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.graph.rows import Numbers, plain_type_names, type_names
 from memlens.views.graph.same_objects import also_in, check_files
 from memlens.views.graph.types import instances_of
 from memlens.views.selection.expressions import Expression
@@ -77,7 +77,7 @@ from memlens.views.selection.filters import (
     stacks_where,
     terms_of,
 )
-from memlens.views.selection.texts import Pattern, fitting, pattern_of
+from memlens.views.selection.texts import Pattern, either_fits, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -267,8 +267,7 @@ def _of_types(snapshot: Snapshot, term: Term) -> Mask:
         fits = np.array([any(p.matches(name) for p in patterns) for name in kinds], bool)
         of_kinds: Mask = fits[snapshot.types.kind]
         return of_kinds
-    names = type_names(snapshot)
-    return np.array([any(p.matches(name) for p in patterns) for name in names], bool)
+    return either_fits(patterns, type_names(snapshot), plain_type_names(snapshot))
 
 
 def _of_objects(snapshot: Snapshot, term: Term) -> Mask:

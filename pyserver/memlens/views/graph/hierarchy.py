@@ -12,9 +12,9 @@ from memlens.store.hierarchy import Hierarchy, hierarchy_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.fields import MOST_NAME
-from memlens.views.graph.rows import type_names
+from memlens.views.graph.rows import plain_type_names, type_names
 from memlens.views.selection.expressions import Expression
-from memlens.views.selection.texts import Pattern
+from memlens.views.selection.texts import Pattern, either_fits
 
 _MOST_SHOWN = 100
 
@@ -46,11 +46,10 @@ def extending(snapshot: Snapshot, patterns: Sequence[Pattern | Expression]) -> M
     Raises :class:`BadRequestError` where the dump doesn't say what classes extend.
     """
     known, own = known_hierarchy(snapshot), snapshot.types.object
-    names = class_names(snapshot)
-    chosen = [number for number, name in names.items() if any(p.matches(name) for p in patterns)]
-    found: Mask = np.array(
-        [any(p.matches(name) for p in patterns) for name in type_names(snapshot)], np.bool_
-    )
+    full, plain = class_names(snapshot), class_names(snapshot, with_modules=False)
+    fits = either_fits(patterns, list(full.values()), list(plain.values()))
+    chosen = [number for number, it_fits in zip(full, fits.tolist(), strict=True) if it_fits]
+    found = either_fits(patterns, type_names(snapshot), plain_type_names(snapshot))
     if own is not None:
         found |= np.isin(own, np.array(list(known.below(chosen)), np.uint32))
     return found
@@ -89,7 +88,7 @@ def class_names(snapshot: Snapshot, *, with_modules: bool = True) -> dict[int, s
     def make() -> dict[int, str]:
         known = _types_of_classes(snapshot)
         classes = hierarchy_of(snapshot).classes
-        names = type_names(snapshot) if with_modules else snapshot.strings.texts(snapshot.types.name)
+        names = type_names(snapshot) if with_modules else plain_type_names(snapshot)
         alone = np.array([number for number in classes if number not in known], np.int64)
         own = snapshot.strings.some(snapshot.objects.name[alone].tolist())
         texts = dict(zip(alone.tolist(), snapshot.objects.name[alone].tolist(), strict=True))

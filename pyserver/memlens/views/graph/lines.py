@@ -1,6 +1,6 @@
 """What is defined on the lines of source, in objects of a heap dump: instances of a class, closures of a function."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -9,14 +9,15 @@ from memlens.model.frames import INFERRED
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.places import frames_of_types, places_of_types
-from memlens.views.graph.rows import Numbers, type_names
-from memlens.views.graph.types import figures_of
+from memlens.views.graph.rows import Numbers, plain_type_names, type_names
+from memlens.views.graph.types import figures_of, instances_of
 
 
 class HeapLine(Struct, frozen=True):
     """A definition and its objects. ``type`` is the type's number; None for a function, whose objects are closures.
 
-    What they retain is what none of them dominates. ``line`` counts from 1.
+    What they retain is what none of them dominates. ``line`` counts from 1. ``types`` of one name, as several class
+    loaders or assemblies have it, are one definition: ``type`` is the first, and its name lacks what tells them apart.
     """
 
     file: str
@@ -26,6 +27,7 @@ class HeapLine(Struct, frozen=True):
     count: int
     shallow_bytes: int
     retained_bytes: int
+    types: int = 1
 
 
 def heap_lines(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
@@ -65,6 +67,21 @@ def line_of_type(snapshot: Snapshot, number: int, file: str, line: int) -> HeapL
     figures = figures_of(snapshot)
     count, shallow, retained = (int(figures[name][number]) for name in ("count", "shallow", "retained"))
     return HeapLine(file, line, type_names(snapshot)[number], number, count, shallow, retained)
+
+
+def line_of_types(snapshot: Snapshot, numbers: Sequence[int], file: str, line: int) -> HeapLine:
+    """The objects of the types of one name whose definition was found elsewhere."""
+    if len(numbers) == 1:
+        return line_of_type(snapshot, numbers[0], file, line)
+
+    def make() -> HeapLine:
+        members = np.concatenate([instances_of(snapshot, number) for number in numbers])
+        shallow = int(snapshot.objects.shallow[members].sum())
+        retained = int(_retained(snapshot, members, np.zeros(len(members), np.uint32), 1)[0])
+        name = plain_type_names(snapshot)[numbers[0]]
+        return HeapLine(file, line, name, numbers[0], len(members), shallow, retained, len(numbers))
+
+    return snapshot.keep(("line of types", tuple(numbers), file, line), make)
 
 
 def _made(snapshot: Snapshot) -> dict[str, list[HeapLine]]:

@@ -37,7 +37,10 @@ class PathNode(Struct, frozen=True):
     ends: int
     bytes: int
     """What the explained objects retain; of those that another one dominates that is part of that one's."""
+    targets: int
+    """How many objects the paths lead through there."""
     example: ObjectRow
+    """One of these, the only one where there is one."""
     children: int
     freed_bytes: int | None
     """What would be freed without the references from the objects of the step before, as far as paths lead through
@@ -146,7 +149,8 @@ def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathN
         PathNode(
             number, names[int(tree.type[number])], _label(snapshot, tree, number),
             names[int(tree.type[tree.parent[number]])] if tree.parent[number] else "", int(tree.objects[number]),
-            int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]), *amounts(snapshot, freed),
+            int(tree.ends[number]), int(tree.bytes[number]), int(tree.targets[number]), example, int(below[number]),
+            *amounts(snapshot, freed),
         )
         for number, example, freed in zip(
             numbers.tolist(), examples, _freed(snapshot, tree, numbers.tolist()), strict=True

@@ -7,12 +7,13 @@ from typing import get_args
 import numpy as np
 from msgspec import Struct
 
-from memlens.model.graph import Strength
+from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.reach import entries, root_kinds
+from memlens.views.graph.kinds import names_of_both
+from memlens.views.graph.reach import distances_through, entries, held_distances, kinds_of_roots
 from memlens.views.graph.reached import reached
 from memlens.views.graph.realms import RealmRow, realms
 
@@ -67,11 +68,13 @@ def spaces(snapshot: Snapshot) -> list[ShareRow]:
     )
 
 
-_MAPPED = ("start", "target", "kind", "name", "referrer_start", "referrer")
+_MAPPED = ("start", "target", "kind", "name", "referrer_start", "referrer", "referrer_kind")
 _MAPPED_OF_OBJECTS = ("dominator", "dominated_start", "dominated", "id", "name", "group")
 _READ = ("name", "kind", "start")
-_READ_OF_OBJECTS = ("type", "name", "group", "dominator", "shallow", "retained")
+_READ_OF_OBJECTS = ("type", "name", "group", "dominator", "distance", "shallow", "retained")
 _PAGE_BYTES = 4096
+_ASKED_FIRST: Strength = "weak"
+"""References that paths are most often asked to follow as well."""
 
 
 def _preparations(snapshot: Snapshot) -> list[Callable[[], object]]:
@@ -86,8 +89,10 @@ def _preparations(snapshot: Snapshot) -> list[Callable[[], object]]:
     return [
         *(partial(getattr, *column) for column in columns),
         lambda: snapshot.types.instance,
-        *(partial(each, snapshot) for each in (entries, reached, root_kinds)),
+        *(partial(each, snapshot) for each in (entries, reached, kinds_of_roots)),
         *(partial(_touch, *column) for column in read),
+        *(partial(each, snapshot) for each in (held_distances, names_of_both)),
+        partial(distances_through, snapshot, {*RETAINING, _ASKED_FIRST}),
     ]
 
 

@@ -41,6 +41,8 @@ class MergedPaths:
     objects: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
     bytes: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
+    """The distinct objects that paths lead through there."""
     example: npt.NDArray[np.int64]
     left_out: int
     unreachable: int
@@ -151,14 +153,14 @@ def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_
 
 
 def _tree(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> MergedPaths:
-    kinds, types = root_kinds(snapshot), snapshot.objects.type
+    types = snapshot.objects.type
     # the columns of MergedPaths, in their order
-    parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0]], np.int64)]
+    parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0, 0]], np.int64)]
     steps: list[_Step] = []
     node, count = np.zeros(1, np.int64), 1
     for far, level in enumerate(_levels(snapshot, chosen, sizes, ways)):
         parents = node[level.above_at] if far else np.zeros(len(level.items), np.int64)
-        label = level.labels if far else kinds[level.items]
+        label = level.labels if far else root_kinds(snapshot, level.items)
         keys = np.stack((parents, label, types[level.items].astype(np.int64)))
         first, inverse, counts = _distinct(keys)
         objects, ends, below = (
@@ -169,14 +171,15 @@ def _tree(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> M
         ordered = np.argsort(-level.first)
         example = np.empty(len(counts), np.int64)
         example[inverse[ordered]] = level.items[ordered]
-        parts.append(np.stack((*keys[:, first], objects, ends, below, example), axis=1))
+        parts.append(np.stack((*keys[:, first], objects, ends, below, counts, example), axis=1))
         node = count + inverse
         steps.append(_Step(*(column.astype(np.uint32) for column in (node, level.items, level.above))))
         count += len(counts)
-    parent, name, kind, objects, ending, retained, example = np.concatenate(parts).T
+    parent, name, kind, objects, ending, retained, targets, example = np.concatenate(parts).T
     return MergedPaths(
-        parent, name, kind, objects, ending, retained, example, 0, 0, 0, ways.without, tuple(steps), {}
-    )
+        parent, name, kind, objects, ending, retained, targets, example, 0, 0, 0, ways.without, tuple(steps),
+        {},
+    )  # fmt: skip
 
 
 def _distinct(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:

@@ -14,7 +14,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cut
 from memlens.views.graph.freed import Freed, amounts
 from memlens.views.graph.objects import RootRow, references_between, roots_of
-from memlens.views.graph.reach import entries, followed, is_entry
+from memlens.views.graph.reach import distances_through, entries, followed, is_entry
 from memlens.views.graph.rows import (
     Numbers,
     ObjectRow,
@@ -104,7 +104,11 @@ def paths(
     most = min(most, MOST_PATHS)
     # the stored distances and dominators are of what is followed by default
     is_stored = left is None and bool((follows == followed(snapshot)).all())
-    ways = _Ways(snapshot, number, follows).found(most) if is_stored else []
+    ways = []
+    if is_stored:
+        ways = _Ways(snapshot, number, follows).found(most)
+    elif left is None:
+        ways = _shortest(snapshot, number, follows, distances_through(snapshot, through))
     found = [_path(snapshot, way, follows, left) for way in ways]
     search = PathSearch(
         stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
@@ -140,6 +144,26 @@ def paths(
     )  # fmt: skip
 
 
+def _shortest(
+    snapshot: Snapshot,
+    number: int,
+    follows: npt.NDArray[np.uint8],
+    distance: npt.NDArray[np.uint32],
+    dominator: npt.NDArray[np.uint32] | None = None,
+) -> list[npt.NDArray[np.uint32]]:
+    """The shortest path to an object, found along the distances however much there is besides; none if none is."""
+    if int(distance[number]) == NEVER:
+        return []
+    stored = snapshot.references
+    search = WaySearch(
+        stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
+        stored.referrer_kind, follows, is_entry(snapshot), distance,
+        np.empty(0, np.uint32) if dominator is None else dominator, number, longest=int(distance[number]),
+    )  # fmt: skip
+    items = search.next_path(len(distance) + len(stored.referrer))
+    return [] if items is None else [np.asarray(items)]
+
+
 class _Ways:
     """The shortest paths to an object that have no objects in common but those that all paths have.
 
@@ -157,8 +181,12 @@ class _Ways:
     def found(self, most: int) -> list[npt.NDArray[np.uint32]]:
         """As many as that at most. Raises :class:`CancelledError` when the snapshot's work is stopped."""
         objects = self._snapshot.objects
-        if int(objects.distance[self._number]) > _MOST_STEPS or not (first := self._next(self._number)):
+        if int(objects.distance[self._number]) > _MOST_STEPS:
             return []
+        shortest = _shortest(self._snapshot, self._number, self._follows, objects.distance, objects.dominator)
+        if not shortest:
+            return []
+        first = [int(number) for number in shortest[0]]
         self._ways.append(first)
         at = self._number
         for _ in range(_MOST_STEPS):
@@ -182,12 +210,7 @@ class _Ways:
             {number for way in self._ways for number in way} - shared,
             {way[-1] for way in before if way and way[-1] in shared},
             any(not way for way in before),
-            # the first is found along the distances, however much there is besides
-            NEVER if self._ways else int(objects.distance[at]),
         )  # fmt: skip
-        if not self._ways:
-            items = search.next_path(len(objects.type) + len(stored.referrer))
-            return [] if items is None else [int(number) for number in np.asarray(items)]
         while True:
             items = search.next_path(_AT_ONCE)
             if items is not None:

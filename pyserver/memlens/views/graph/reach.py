@@ -38,18 +38,27 @@ def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     return snapshot.keep("graph entries", lambda: np.flatnonzero(is_entry(snapshot)).astype(np.uint32))
 
 
-def root_kinds(snapshot: Snapshot) -> npt.NDArray[np.int32]:
-    """The kind of each root by object; -1 for what no root entry is about."""
+def kinds_of_roots(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+    """The objects that root entries are about and reachability begins at, ascending, and the kind of each."""
 
-    def make() -> npt.NDArray[np.int32]:
-        kinds = np.full(len(snapshot.objects.type), -1, np.int32)
+    def make() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
         rows = snapshot.objects.roots
-        entries = is_entry(snapshot)[rows["object"]]
-        rows = rows[entries != 0]
-        kinds[rows["object"][::-1]] = rows["kind"][::-1]
-        return kinds
+        rows = rows[is_entry(snapshot)[rows["object"]] != 0]
+        # of several entries for an object the first one counts
+        rows = rows[np.argsort(rows["object"], kind="stable")]
+        is_first = np.append(True, rows["object"][1:] != rows["object"][:-1])[: len(rows)]
+        return rows["object"][is_first].astype(np.uint32), rows["kind"][is_first].astype(np.int32)
 
-    return snapshot.keep("root kinds", make)
+    return snapshot.keep("kinds of roots", make)
+
+
+def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+    """The kind of the root that each of some objects is; -1 for what no root entry is about."""
+    roots, kinds = kinds_of_roots(snapshot)
+    if not len(roots):
+        return np.full(len(objects), -1, np.int32)
+    at = np.minimum(np.searchsorted(roots, objects), len(roots) - 1)
+    return np.where(roots[at] == objects, kinds[at], np.int32(-1))
 
 
 def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.kernels.graph import freed
+from memlens.kernels.graph.freed import Retained
 from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.tree.calltree import sum_up
 from memlens.model.distinct import distinct
-from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.views.graph.groupings import DOMINATORS, Form, HeapTree, base_tree, grouped_tree, number_of
+from memlens.views.graph.halves import in_halves
 from memlens.views.graph.native import native_of_nodes, native_or_none, own_native
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object
@@ -96,35 +96,29 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     retained by nothing, and so are left out. Raises :class:`BadRequestError`, and :class:`CancelledError` when the
     snapshot's work is stopped.
     """
-    chosen = distinct(np.asarray(numbers, np.int64))
-    count, total, outside = _retained(snapshot, chosen, np.empty(0, np.uint8))
-    return RetainedAnswer(len(chosen), count, total, native_or_none(snapshot, outside))
+    walk = _walked(snapshot, np.asarray(numbers), np.empty(0, np.uint8))
+    objects, total, outside = finished(walk.sum_up())
+    return RetainedAnswer(walk.chosen, objects, total, native_or_none(snapshot, outside))
 
 
 def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Which objects nothing would hold without some, these included; an item an object. As :func:`retained_by`."""
     found = np.zeros(len(snapshot.objects.type), np.bool_)
-    _retained(snapshot, distinct(np.asarray(numbers, np.int64)), found.view(np.uint8))
+    finished(_walked(snapshot, numbers, found.view(np.uint8)).sum_up())
     return found
 
 
-def _retained(
-    snapshot: Snapshot, chosen: npt.NDArray[np.int64], marks: npt.NDArray[np.uint8]
-) -> tuple[int, int, int]:
-    for number in (chosen[0], chosen[-1]) if len(chosen) else ():
+def _walked(snapshot: Snapshot, numbers: Numbers, marks: npt.NDArray[np.uint8]) -> Retained:
+    for number in (numbers.min(), numbers.max()) if len(numbers) else ():
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects
-    distance = held_distances(snapshot)
-    held = chosen[distance[chosen] != NEVER].astype(np.uint32)
-    found: tuple[int, int, int] = finished(
-        freed.retained_by(
-            stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
-            followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow,
-            own_native(snapshot), held, marks,
-            snapshot.work,
-        )
+    walk = Retained(
+        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
+        followed(snapshot), held_distances(snapshot), objects.dominated_start, objects.dominated, objects.shallow,
+        own_native(snapshot), np.ascontiguousarray(numbers, np.uint32), marks, snapshot.work,
     )  # fmt: skip
-    return found
+    in_halves(walk.steps, walk.follow)
+    return walk
 
 
 def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:

@@ -12,6 +12,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import check_object
+from memlens.views.graph.types import instances_of
 from memlens.views.lines.stack import stack_frames
 
 Relation = Literal["definition", "allocation", "type", "none"]
@@ -47,13 +48,28 @@ def source_of_object(snapshot: Snapshot, number: int) -> DumpSource:
         place = _place(snapshot, int(places["frame"][at]), name)
         if place is not None:
             return place
+    return _allocation(snapshot, number, name) or source_of_type(snapshot, int(snapshot.objects.type[number]))
+
+
+def allocation_of_type(snapshot: Snapshot, number: int) -> DumpSource | None:
+    """Where that instance of a type was allocated that retains most; None if the dump doesn't say so.
+
+    Raises :class:`BadRequestError`.
+    """
+    members = instances_of(snapshot, number)[:1].tolist()
+    return _allocation(snapshot, members[0], _type_name(snapshot, number)) if members else None
+
+
+def _allocation(snapshot: Snapshot, number: int, name: str) -> DumpSource | None:
+    """The line that allocated an object, that of the user's own code where its stack has one."""
     stacks = snapshot.objects.stack
-    if stacks is not None:
-        frames = [frame for frame in stack_frames(snapshot, int(stacks[number])) if frame.line]
-        own = [frame for frame in frames if frame.kind == "user"]
-        for frame in (own or frames)[:1]:
-            return DumpSource("allocation", frame.file, frame.line, frame.function, name)
-    return source_of_type(snapshot, int(snapshot.objects.type[number]))
+    if stacks is None:
+        return None
+    frames = [frame for frame in stack_frames(snapshot, int(stacks[number])) if frame.line]
+    own = [frame for frame in frames if frame.kind == "user"]
+    for frame in (own or frames)[:1]:
+        return DumpSource("allocation", frame.file, frame.line, frame.function, name)
+    return None
 
 
 def source_of_type(snapshot: Snapshot, number: int) -> DumpSource:

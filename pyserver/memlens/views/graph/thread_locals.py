@@ -42,6 +42,15 @@ def thread_locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
     return found
 
 
+def entry_of(snapshot: Snapshot, entry: int) -> tuple[str, int] | None:
+    """The static field that holds the key of an entry of such a map, and the entry's value; None where either isn't
+    known.
+    """
+    fields = dict(_named(snapshot, entry))
+    field = _static_field(snapshot, fields[_KEY]) if _KEY in fields else ""
+    return (field, fields[_VALUE]) if field and _VALUE in fields else None
+
+
 def may_have_locals(snapshot: Snapshot, objects: Numbers) -> npt.NDArray[np.bool_]:
     """Which of some objects have a field by the name of one of the maps."""
     stored = snapshot.references
@@ -71,6 +80,11 @@ def _named(snapshot: Snapshot, number: int) -> Iterator[tuple[str, int]]:
 def _key_name(snapshot: Snapshot, key: int | None) -> str:
     if key is None:
         return ""
+    return _static_field(snapshot, key) or type_names(snapshot)[int(snapshot.objects.type[key])]
+
+
+def _static_field(snapshot: Snapshot, key: int) -> str:
+    """A static field that holds an object, ``com.foo.Bar.BUFFER``; empty for none."""
     stored, objects, part = snapshot.references, snapshot.objects, referrers_of(snapshot, key)
     sources = stored.items(ReferenceColumns.referrer, part)
     of_kinds = stored.items(ReferenceColumns.referrer_kind, part)
@@ -79,4 +93,4 @@ def _key_name(snapshot: Snapshot, key: int | None) -> str:
         for reference in references_between(snapshot, source, key).tolist():
             field = snapshot.strings.head(int(stored.name[reference]), MOST_NAME)
             return f"{snapshot.strings.head(int(objects.name[source]), MOST_NAME)}.{field}"
-    return type_names(snapshot)[int(objects.type[key])]
+    return ""

@@ -46,6 +46,11 @@ class Pattern:
         return self._text if self._parts is None else max(self._parts, key=len)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether only one text matches."""
+        return self._exact
+
+    @property
     def is_part(self) -> bool:
         """Whether every text with that part matches."""
         return not self._path and not self._exact and self._parts is None
@@ -80,6 +85,20 @@ class Pattern:
 def pattern_of(value: str) -> Pattern | Expression:
     """What a filter's value stands for: ``/…/`` is a regular expression. Raises :class:`BadRequestError`."""
     return expressions.written(value) or Pattern(value)
+
+
+def either_fits(patterns: Sequence[Pattern | Expression], full: Sequence[str], short: Sequence[str]) -> Mask:
+    """Which of some names match one of some patterns, in full or in short, an item a name.
+
+    Short names may be those of several: what a pattern says exactly is a full name if there is such a one.
+    """
+    found = np.zeros(len(full), np.bool_)
+    for pattern in patterns:
+        own = np.array([pattern.matches(name) for name in full], np.bool_)
+        found |= own
+        if not (isinstance(pattern, Pattern) and (pattern.is_part or (pattern.is_exact and own.any()))):
+            found |= np.array([pattern.matches(name) for name in short], np.bool_)
+    return found
 
 
 def fitting(strings: Strings, patterns: Sequence[Pattern | Expression], work: Work | None = None) -> Mask:

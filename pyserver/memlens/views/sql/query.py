@@ -274,8 +274,10 @@ class SqlSession:
         if "\0" in query:
             raise SqlError(phrase("The query contains a NUL character"), offset=query.index("\0"))
         if _NOTHING.fullmatch(query):
+            table = "by_line" if heap_dump_of(self._snapshot.info) is None else "types"
             raise SqlError(
-                phrase("The query is empty"), advice=phrase("Write one, for example SELECT * FROM by_line.")
+                phrase("The query is empty"),
+                advice=phrase("Write one, for example SELECT * FROM {table}.", table=table),
             )
         statement, description, is_explain = self._first_statement(query)
         rest = query[len(statement) :]
@@ -372,8 +374,21 @@ class SqlSession:
         return SqlError(
             as_text(str(error)),
             offset=_characters(query, getattr(error, "error_offset", -1)),
-            advice=self._near_names(query, str(error)),
+            advice=self._advice(query, str(error)),
         )
+
+    def _of_oql(self, query: str) -> Text:
+        """How to name a class's objects, for a query that is not SQL but the language of other heap viewers."""
+        found = _OQL.search(query)
+        if found is None or heap_dump_of(self._snapshot.info) is None:
+            return Text("")
+        return phrase(
+            "Objects of a class are rows of the table objects: SELECT * FROM objects WHERE type = '{type}'.",
+            type=shortened(found["type"], _LONGEST_VALUE),
+        )
+
+    def _advice(self, query: str, message: str) -> Text:
+        return self._of_oql(query) if "syntax error" in message else self._near_names(query, message)
 
     def _near_names(self, query: str, message: str) -> Text:
         """A suggestion for a name that doesn't exist."""
@@ -435,6 +450,9 @@ _NEAR = 0.65
 """How similar suggested names must be, by difflib's measure: one of a few letters may be wrong."""
 _UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.+)")
 
+_OQL = re.compile(r"\bfrom\s+(?:instanceof\s+|objects\s+)?(?P<type>\w+(?:\.[\w$]+)+(?:\[\])*)", re.IGNORECASE)
+"""A class of Java or .NET where SQL has a table."""
+
 _UNLISTED_MODULES = {"carray", "generate_series"}
 
 
@@ -453,6 +471,10 @@ _VERBS = {
 }  # fmt: skip
 
 
+_SCHEMAS = ("sqlite_master", "sqlite_temp_master")
+"""Where SQLite keeps the definitions of tables."""
+
+
 def _refusal(action: int, one: str | None, two: str | None) -> str:
     match action:
         case apsw.SQLITE_FUNCTION:
@@ -461,6 +483,9 @@ def _refusal(action: int, one: str | None, two: str | None) -> str:
             return f"PRAGMA {one} is not allowed"
         case apsw.SQLITE_READ:
             return f"the table {one} is not allowed"
+    if one in _SCHEMAS:
+        # what CREATE, ALTER and DROP do first
+        return "changing tables is not allowed"
     return f"{_VERBS.get(action, 'that statement')} is not allowed"
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from memlens.kernels.graph.alike import first_alike
 from memlens.model.distinct import first_equal
 from memlens.store.manifest import InconsistentError
 from memlens.store.stacks.strings import Strings
-from memlens.texts import in_a_row, phrase
+from memlens.texts import Text, in_a_row, phrase
 from memlens.units import dimensions, plain_name, shortened
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import (
@@ -30,6 +31,9 @@ _STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
 _CONCATENATED = "concatenated string"
 _MOST_WHOLE = 1_024
 """Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
+_BEGINNINGS = {"v8": 1_024, "hprof": 3_072, "ruby": 4_096, "python": 100, "pyheap": 1_000}
+"""Of a text of as many bytes the dump may have a part alone, or Memlens may keep one: by the kind of the dump."""
+_MOST_BYTES_OF_A_CHARACTER = 4
 _UNKNOWN_PART = "(sliced string)"
 """What stands in these texts for a part whose own V8 doesn't write."""
 QUOTED = "“{text}” {n} times"
@@ -46,10 +50,10 @@ U64 = npt.NDArray[np.uint64]
 def strings(case: GraphCase) -> Iterator[Ranked]:
     """Copies of strings would free 1% of the reachable heap, and 32 KiB, if there were one of each.
 
-    Strings are equal that have one text and one size of their own: of long ones V8 writes the first 1,024 characters,
-    and Memlens keeps 3 KiB of Java's. What one copy retains stays, the largest. Concatenated strings of V8 are equal
-    to each other if their whole text is known and the same. Each is counted without its parts, which are strings
-    themselves.
+    Strings are equal that have one text and one size of their own. Of long ones the dump has a part alone, or Memlens
+    keeps one: those are probably equal, and the sentence says so. What one copy retains stays, the largest.
+    Concatenated strings of V8 are equal to each other if their whole text is known and the same. Each is counted
+    without its parts, which are strings themselves.
     """
     names = case.type_names()
     joined = case.types_of_kind(_CONCATENATED)
@@ -98,6 +102,11 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         )
     shown = figure(total, query)
     extra = int((copies - 1)[copies > 1].sum())
+    # the first of each group stands for it
+    begins = np.zeros(len(copies), np.int64)
+    begins[groups[::-1]] = objects.name[members[::-1]]
+    in_part = _in_part(case, begins) & (copies > 1)
+    probable = int((copies - 1)[in_part].sum())
     most = np.argsort(-freed, kind="stable")[:_MOST_SHOWN]
     firsts = [int(members[group]) for group in most.tolist() if freed[group]]
     texts = [
@@ -108,14 +117,17 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         )
         for number, group in zip(firsts, most.tolist(), strict=False)
     ]
-    sentence = phrase(
-        "{n} strings are copies of others, {size} ({share} of the reachable heap): {texts}.",
-        n=extra, size=measured(shown, chosen(where)), share=percent(total, case.whole), texts=in_a_row(texts, ", "),
-    )  # fmt: skip
+    unsure = int(freed[in_part].sum())
+    values = {
+        "n": extra, "size": measured(shown, chosen(where)), "share": percent(total, case.whole),
+        "texts": in_a_row(texts, ", "),
+    }  # fmt: skip
+    sentence = _said(values, probable, mostly=2 * unsure > total)
     link = chosen(where)
+    title, inferred = phrase("Duplicate strings"), probable > 0
     yield Ranked(
-        total / case.whole,
-        made("duplicate_strings", phrase("Duplicate strings"), sentence, shown, None, objects=link),
+        (total - unsure // 2) / case.whole,
+        made("duplicate_strings", title, sentence, shown, None, inferred=inferred, objects=link),
         members[copies[groups] > 1],
     )
 
@@ -252,6 +264,35 @@ def _are_whole(stored: Strings, numbers: Numbers) -> npt.NDArray[np.bool_]:
         next_one = np.append(found, np.uint64(last))[at]
         is_whole &= next_one + np.uint64(len(part)) > end
     return is_whole
+
+
+def _said(values: dict[str, Any], probable: int, *, mostly: bool) -> Text:
+    """The sentence on copies of strings: how many of them are probable, and whether that is most of their bytes."""
+    if mostly:
+        said = phrase(
+            "{n} strings are probably copies of others, {size} ({share} of the reachable heap): {texts}.",
+            **values,
+        )
+    else:
+        said = phrase(
+            "{n} strings are copies of others, {size} ({share} of the reachable heap): {texts}.", **values
+        )
+    if not probable:
+        return said
+    doubt = phrase(
+        "Of {n} of them only a part of the text is known; that and their size are equal.", n=probable
+    )
+    return in_a_row([said, doubt], " ")
+
+
+def _in_part(case: GraphCase, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Of which texts only a part may be known, by their numbers."""
+    stored, most = case.snapshot.strings, _BEGINNINGS.get(case.info.kind)
+    if most is None:
+        return np.zeros(len(numbers), np.bool_)
+    ends = stored.end
+    found: npt.NDArray[np.bool_] = ends[numbers] - ends[numbers - 1] > most - _MOST_BYTES_OF_A_CHARACTER
+    return found
 
 
 def _without_one(sizes: Numbers, groups: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

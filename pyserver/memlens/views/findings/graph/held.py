@@ -57,9 +57,14 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             # of Java's the first reference leads from the thread to the variable's object
             return _held_by_variable(path, variable, names[1:] if _is_local(path) else names)
         if names:
-            shown = shortened((_short_name(case, first) + "".join(names)).lstrip("."), _MOST_PATH)
+            way = "".join(names)
+            shown: str | Text = shortened((_short_name(case, first) + way).lstrip("."), _MOST_PATH)
+            if not way and is_class(first):
+                # its name alone is that of the type of its instances
+                shown = phrase("the class {name}", name=shown)
+            named = _named_first(case, path, first)
             path_part = linked(
-                shown, line=_own_line(case, first), objects=ObjectsLink("object", first.object)
+                shown, line=_own_line(case, named), objects=ObjectsLink("object", named.object)
             )
             # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
             has_name = _has_names(case, first) and (
@@ -191,8 +196,10 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     """The program's first object on a path, or the class whose static field holds, and the references from there on."""
     ends = [path.root, *(step.object for step in path.steps)]
     runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
-    begin = max((place for place, row in enumerate(ends[:-1]) if _has_names(case, row)), default=0)
-    begin = max(begin, runtime + 1)
+    classes = [place for place, row in enumerate(ends[:-1]) if _has_names(case, row)]
+    # a class also holds its loader, by a reference without a name; then a static field before it says more
+    named = [place for place in classes if _step(path.steps[place].name, path.steps[place].kind)]
+    begin = max((named or classes or [0])[-1], runtime + 1)
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
     if _is_python(case):
@@ -205,6 +212,14 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
     return ends[begin], names
+
+
+def _named_first(case: GraphCase, path: Path, first: ObjectRow) -> ObjectRow:
+    """The object that the first name on a way is of: of V8's variables what the variable refers to."""
+    rows = [path.root, *(step.object for step in path.steps)]
+    after = [row.object for row in rows].index(first.object) + 1
+    is_variable = case.info.kind == "v8" and first.type == _CONTEXT
+    return rows[after] if is_variable and after < len(path.steps) else first
 
 
 def _has_names(case: GraphCase, row: ObjectRow) -> bool:

@@ -31,6 +31,9 @@ BIG_SHARE = 0.1
 _POINT_SHARE = 0.7
 """Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""
 
+_ALONE_SHARE = 0.9
+"""One object of a group that retains as much of what the group does is named in its place."""
+
 _OWN_SHARE = 0.5
 _WITHIN_SHARE = 0.7
 _PROGRAM_SHARE = 0.8
@@ -46,8 +49,8 @@ _CODE = {
 }  # fmt: skip
 _SHARED = ("zygote", "image", "boot image")
 """Heaps of Android that no process has for itself."""
-_STACK = "Thread"
-"""What has the stack of a thread in its own bytes, which every program of Ruby has."""
+_OF_RUBY = ("Thread", "(data ObjectTracing/allocation_info_tracer)")
+"""What has a thread's stack in its own bytes, or where objects were allocated: none of the program's memory."""
 _CACHE = "functools._lru_cache_wrapper"
 _MOST_POINTS = 2_000
 
@@ -66,7 +69,8 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
 
     An object is named where what it dominates spreads: its largest child in the dominator tree retains less than 70% of
     it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:
-    children of one type that retain a tenth together, and none of them alone. What retains 80% of everything is named
+    children of one type that retain a tenth together, and none of them alone, or that of them which retains nine tenths
+    of that. What retains 80% of everything is named
     only if half of it is in one group or in itself.
     """
     least = max(1, int(BIG_SHARE * case.shared))
@@ -78,17 +82,35 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
         own = int(objects.retained[small].sum())
         if holder is not None and _is_named(case, holder, own, groups, least):
             found.append((int(objects.retained[holder]), holder, groups, None))
-        else:
-            found += [
-                (group.retained, holder, groups, group)
-                for group in groups
-                if group.retained >= least and len(group.members) > 1 and _is_a_group(case, group)
-            ]
+            continue
+        for group in groups:
+            if group.retained < least or len(group.members) < 2 or not _is_a_group(case, group):
+                continue
+            one = _nearly_all(case, group)
+            if one is None:
+                found.append((group.retained, holder, groups, group))
+            else:
+                own_groups = _by_type(case, _small_children(case, one, least))
+                found.append((int(objects.retained[one]), one, own_groups, None))
     for _, holder, groups, group in sorted(found, key=lambda each: -each[0])[: case.most(MOST_FOUND)]:
         if group is not None:
             yield _of_group(case, holder, group)
         elif holder is not None:
             yield _of_object(case, holder, groups)
+
+
+def _nearly_all(case: GraphCase, group: _Group) -> int | None:
+    """Where what one object of a group retains spreads, if that is nearly all of what the group retains."""
+    objects = case.snapshot.objects
+    one = int(group.members[np.argmax(objects.retained[group.members])])
+    if int(objects.retained[one]) < _ALONE_SHARE * group.retained:
+        return None
+    while True:
+        children = slice(int(objects.dominated_start[one]), int(objects.dominated_start[one + 1]))
+        first = objects.dominated[children][:1]
+        if not len(first) or int(objects.retained[first[0]]) < _POINT_SHARE * int(objects.retained[one]):
+            return one
+        one = int(first[0])
 
 
 def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], least: int) -> bool:
@@ -98,7 +120,7 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
         return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
-    if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) == _STACK:
+    if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) in _OF_RUBY:
         return False
     if (
         total >= _PROGRAM_SHARE * case.whole

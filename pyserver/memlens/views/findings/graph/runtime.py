@@ -1,4 +1,4 @@
-"""What runtimes keep: class loaders, objects that wait for their finalizers, variables of threads."""
+"""What runtimes keep: class loaders, objects that wait for their finalizers, thread-local variables."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,8 @@ from memlens.model.distinct import counted, distinct
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ObjectColumns
-from memlens.texts import phrase
+from memlens.texts import Text, in_a_row, phrase
+from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import (
     GraphCase,
@@ -28,10 +29,12 @@ from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.kinds import has_strength, kinds_where
 from memlens.views.graph.reach import distances_through, followed, softly_reachable
 from memlens.views.graph.rows import Numbers
+from memlens.views.graph.thread_locals import entry_of
 
 LEAST_LOADERS = 3
 LEAST_FINALIZABLE = 100
 _MOST_LISTED = 1_000
+_MOST_FIELD = 120
 _REFLECTION = ("DelegatingClassLoader", "MethodUtil")
 _THREAD_LOCALS = (
     "java.lang.ThreadLocal$ThreadLocalMap$Entry", "java.lang.ThreadLocal$Values", "_thread._local",
@@ -243,7 +246,7 @@ def _dominate(objects: ObjectColumns, above: Numbers, below: Numbers) -> Numbers
 
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
-    """Variables of threads retain 1% of the reachable heap, and 32 KiB. Of dumps of Java, Android, .NET and Python.
+    """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps of Java, Android, .NET and Python.
 
     Of Python instances of ``threading.local`` itself, not of classes that inherit from it.
     """
@@ -262,10 +265,12 @@ def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     objects = case.snapshot.objects
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
+    known = entry_of(case.snapshot, largest)
     sentence = phrase(
-        "Variables of threads retain {size} ({share} of the reachable heap); the largest is {object}{held}. "
+        "Thread-local variables retain {size} ({share} of the reachable heap); the largest is {object}{held}. "
         "Remove them when the thread's work is done.",
-        size=measured(shown, chosen(where)), share=percent(total, case.whole), object=object_part(case, largest),
+        size=measured(shown, chosen(where)), share=percent(total, case.whole),
+        object=object_part(case, largest) if known is None else _named_local(case, *known),
         held=and_held(held_by(case, largest)),
     )  # fmt: skip
     yield Ranked(
@@ -273,3 +278,9 @@ def thread_locals(case: GraphCase) -> Iterator[Ranked]:
         made("thread_locals", phrase("Thread locals"), sentence, shown, None, objects=link),
         members,
     )
+
+
+def _named_local(case: GraphCase, field: str, value: int) -> Text:
+    """The value of a thread local, with the static field that holds its key: ``Main.BUFFER = byte[] @0x7f3a``."""
+    own = shortened(plain_name(".".join(field.rsplit(".", 2)[-2:])), _MOST_FIELD)
+    return in_a_row([own, object_part(case, value)], " = ")
