@@ -2326,7 +2326,7 @@ export interface ObjectsLink {
 }
 
 /**
- * References of a name: those of a type's objects, or of all objects where `type` is None.
+ * References of a name: those of a type's objects and of its class, or of all objects where `type` is None.
  *
  * V8's own are meant by `map (internal)`, and by `map` where nothing has a property of that name.
  */

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.python.graphs import STRONG, SmallGraph, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
+from tests.python.hprof_files import BYTE, OBJECT, Dump
 from tests.python.lsp_client import LspClient
 
 from memlens.cli import main
@@ -284,3 +285,38 @@ def test_the_command_and_the_server_say_the_same(
         "soon": False,
     }
     assert server.request("memlens/heapPaths", asked) == said
+
+
+def test_a_static_field_is_left_out_by_the_name_of_its_class(opened: Opened, tmp_path: Path) -> None:
+    """And by nothing of another class that has a field of that name."""
+    dump = Dump()
+    dump.klass(0x10, "java/lang/Object")
+    loader = dump.instance(0x1000, dump.klass(0x20, "web/Loader", 0x10))
+    kept = [dump.numbers(number, BYTE, bytes(100)) for number in (0x2000, 0x2010, 0x2020)]
+    of_cart, of_row, of_both = (
+        dump.objects(0x3000 + 0x10 * at, 0x10, [each]) for at, each in enumerate(kept)
+    )
+    cart = dump.klass(
+        0x40, "web/Cart", 0x10, statics=[("ALL", OBJECT, of_cart), ("BOTH", OBJECT, of_both)], loader=loader
+    )
+    row = dump.klass(
+        0x50, "web/Row", 0x10, statics=[("ALL", OBJECT, of_row), ("BOTH", OBJECT, of_both)], loader=loader
+    )
+    for each in (cart, row):
+        dump.add(0x05, "P", each)
+    path = tmp_path / "web.hprof"
+    path.write_bytes(dump.end())
+    snapshot = opened(path)
+    numbers = {int(number): place for place, number in enumerate(snapshot.objects.id)}
+    for name, held in (("web.Cart.ALL", [False, True, True]), ("web.Row.BOTH", [True, True, True])):
+        left_out = parsed(snapshot, name)
+        assert [bool(paths(snapshot, numbers[each], 1, (), (left_out,)).paths) for each in kept] == held
+    with pytest.raises(BadRequestError, match=r"No web\.Cart has a reference called other"):
+        paths(snapshot, numbers[kept[0]], 1, (), (OneName("other", "web.Cart"),))
+    # of merged paths, where they lead through one class
+    (system,) = merged_paths(snapshot, None, None, f"@{kept[0]}", 0, 0, 9).rows
+    (below,) = merged_paths(snapshot, None, None, f"@{kept[0]}", system.node, 0, 9).rows
+    assert parsed(snapshot, f"{below.above_type}.{below.name}") == OneName("ALL", "web.Cart")
+    (both,) = merged_paths(snapshot, None, None, f"@{kept[0]},@{kept[1]}", 0, 0, 9).rows
+    (below,) = merged_paths(snapshot, None, None, f"@{kept[0]},@{kept[1]}", both.node, 0, 9).rows
+    assert (both.targets, below.above_type) == (2, "java.lang.Class")

@@ -15,7 +15,15 @@ import type { GraphContext } from './context';
 import { leaveOutItems, type LeaveOut } from './left-out';
 import { mayHaveSource, selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
-import { bytesAndNative, copiedObject, objectText, referencesText, referenceWords, rootText } from './words';
+import {
+  bytesAndNative,
+  copiedObject,
+  holderType,
+  objectText,
+  referencesText,
+  referenceWords,
+  rootText,
+} from './words';
 
 interface PathsProps {
   readonly found: PathsAnswer;
@@ -140,7 +148,7 @@ function ownName({ name, kind }: PathStep): string {
 /** A link of a chain: its menu, also by a button that shows when the link has the focus, leaves out who holds. */
 function Link({ row, name, above, isLast, context, leaveOut, children }: LinkProps): VNode {
   const link = {
-    ...{ above: above?.type ?? '', name },
+    ...{ above: above ? holderType(above) : '', name },
     ...(isLast ? { object: null, type: null } : { object: row, type: row.type }),
   };
   const items = leaveOutItems(link, context.state.without, leaveOut);

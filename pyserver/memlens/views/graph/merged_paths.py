@@ -17,6 +17,8 @@ from memlens.views.graph.path_tree import ANY_INDEX, INTERNAL, NO_NAME, MergedPa
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, type_names
 from memlens.views.graph.without import LeavesOut, WithoutAnswer
 
+_CLASS = "java.lang.Class"
+
 
 class PathNode(Struct, frozen=True):
     """A step that some paths share: a reference called ``name`` leads to objects of a type.
@@ -32,7 +34,8 @@ class PathNode(Struct, frozen=True):
     V8's own that is called as a property is ``map (internal)``.
     """
     above_type: str
-    """The type of the objects that have the reference; empty for the first step."""
+    """The type of the objects that have the reference, or of one class of Java that has it, that; empty for the first
+    step."""
     objects: int
     ends: int
     bytes: int
@@ -148,7 +151,7 @@ def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathN
     return [
         PathNode(
             number, names[int(tree.type[number])], _label(snapshot, tree, number),
-            names[int(tree.type[tree.parent[number]])] if tree.parent[number] else "", int(tree.objects[number]),
+            _above_type(snapshot, tree, int(tree.parent[number])), int(tree.objects[number]),
             int(tree.ends[number]), int(tree.bytes[number]), int(tree.targets[number]), example, int(below[number]),
             *amounts(snapshot, freed),
         )
@@ -156,6 +159,17 @@ def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathN
             numbers.tolist(), examples, _freed(snapshot, tree, numbers.tolist()), strict=True
         )
     ]  # fmt: skip
+
+
+def _above_type(snapshot: Snapshot, tree: MergedPaths, parent: int) -> str:
+    if not parent:
+        return ""
+    name = type_names(snapshot)[int(tree.type[parent])]
+    if name != _CLASS or int(tree.targets[parent]) != 1:
+        return name
+    # a static field is left out by its class's name
+    own = int(snapshot.objects.name[int(tree.example[parent])])
+    return snapshot.strings.head(own, MOST_NAME) or name
 
 
 def _freed(snapshot: Snapshot, tree: MergedPaths, numbers: list[int]) -> list[Freed | None]:

@@ -24,6 +24,7 @@ from memlens.views.graph.rows import (
     check_object,
     object_rows,
     page,
+    plain_type_names,
     reference_rows,
     references_of,
     referrers_of,
@@ -180,7 +181,9 @@ def contents(
         if key is None and value is not None:
             listed.append(ReferenceRow("element", f"[{position}]", rows[value], "strong", False))
         elif key is not None:
-            name = rows[key].name or f"{rows[key].type} {id_text(rows[key].id, snapshot.info.kind)}"
+            # without its class loader, behind which the id would be cut
+            type_name = plain_type_names(snapshot)[int(snapshot.objects.type[key])]
+            name = rows[key].name or f"{type_name} {id_text(rows[key].id, snapshot.info.kind)}"
             kind = "entry" if value is not None else "key without a value"
             listed.append(ReferenceRow(kind, name, rows[key if value is None else value], "strong", False))
     return listed, count_of(snapshot, number) if found else offset

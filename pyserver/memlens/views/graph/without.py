@@ -10,7 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.graph.freed import Holding
 from memlens.kernels.graph.left_out import LeftOut
 from memlens.model.distinct import distinct
-from memlens.model.graph import Strength
+from memlens.model.graph import NONE, Strength
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -46,7 +46,7 @@ class OneType(Struct, frozen=True, tag_field="is", tag="type"):
 
 
 class OneName(Struct, frozen=True, tag_field="is", tag="name"):
-    """References of a name: those of a type's objects, or of all objects where ``type`` is None.
+    """References of a name: those of a type's objects and of its class, or of all objects where ``type`` is None.
 
     V8's own are meant by ``map (internal)``, and by ``map`` where nothing has a property of that name.
     """
@@ -219,9 +219,18 @@ def _instances(snapshot: Snapshot, name: str) -> U32:
     return np.concatenate(found)
 
 
+def _instances_and_class(snapshot: Snapshot, name: str) -> U32:
+    instances, classes = _instances(snapshot, name), snapshot.types.object
+    if classes is None:
+        return instances
+    own = classes[_types_called(snapshot, name)]
+    return distinct(np.concatenate((instances, own[own != NONE].astype(np.uint32))))
+
+
 def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> None:
     by_text, own = named_by_text(snapshot), engine_s_own(snapshot)
-    instances = None if each.type is None else _instances(snapshot, each.type)
+    # a static field is its class's
+    instances = None if each.type is None else _instances_and_class(snapshot, each.type)
     name, kind = named_kind(each.name)
     # a property of a name comes before V8's own reference of that name, which "map (internal)" means
     meant = [(each.name, by_text & ~own), (each.name, by_text & own)]
