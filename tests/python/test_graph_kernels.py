@@ -423,7 +423,7 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             assert set(np.flatnonzero(marks).tolist()) == expected, (seed, every)
             assert total == sum(graph.shallow[item] for item in expected), (seed, every)
             assert outside == (sum(native[list(expected)].tolist()) if len(native) else 0), (seed, every)
-            more.add(count - np.count_nonzero(distance[chosen] != kernel.NONE))
+            more.add(count - int(np.count_nonzero(distance[chosen] != kernel.NONE)))
     assert len(more) > 5
     assert listed == {True, False}
 
