@@ -398,6 +398,21 @@ def test_a_finding_about_far_fewer_bytes_stays_separate(open_dump: Opened) -> No
     assert not any(each.evidence_from for each in found)
 
 
+def test_the_global_object_is_no_finding(open_dump: Opened) -> None:
+    """What Node.js has for itself is a fifth here, of a hundred types; what a program keeps in it is named alone."""
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "global", 1_000)
+    queue = heap.node("object", "Queue", 100)
+    heap.edge(root, "property", "window", window)
+    heap.edge(root, "element", 1, queue)
+    for number in range(100):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 1_000))
+    for number in range(SMALL):
+        heap.edge(queue, "element", number, heap.node("object", "Job", 2_000))
+    (finding,) = findings(open_dump(heap.data(), "service.heapsnapshot"), None, 100).findings
+    assert finding.text.startswith("Queue @")
+
+
 def test_the_name_of_a_variable_leads_to_what_it_holds(open_dump: Opened) -> None:
     """And not to V8's context, which has no name of its own."""
     heap = HeapFile()

@@ -1,5 +1,6 @@
 """What retains most: objects at which memory accumulates, and groups of one type with their last common holder."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -37,7 +38,8 @@ _ALONE_SHARE = 0.9
 _OWN_SHARE = 0.5
 _WITHIN_SHARE = 0.7
 _PROGRAM_SHARE = 0.8
-"""What has more of everything and no group that has most of it is the program itself, as JavaScript's global object."""
+"""What has more of everything and no group that has most of it is the program itself, as JavaScript's global object is
+with whatever share."""
 
 MOST_FOUND = 5
 LEAST_COLLECTED = 100
@@ -53,6 +55,8 @@ _OF_RUBY = ("Thread", "(data ObjectTracing/allocation_info_tracer)")
 """What has a thread's stack in its own bytes, or where objects were allocated: none of the program's memory."""
 _CACHE = "functools._lru_cache_wrapper"
 _MOST_POINTS = 2_000
+_GLOBAL = re.compile(r"(global|Window)( /.*)?", re.DOTALL)
+"""The type of JavaScript's global objects, to which V8 adds a page's address."""
 
 
 class _Group(NamedTuple):
@@ -70,8 +74,8 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     An object is named where what it dominates spreads: its largest child in the dominator tree retains less than 70% of
     it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:
     children of one type that retain a tenth together, and none of them alone, or that of them which retains nine tenths
-    of that. What retains 80% of everything is named
-    only if half of it is in one group or in itself.
+    of that. JavaScript's global object, and what retains 80% of everything, is named only if half of it is in one group
+    or in itself.
     """
     least = max(1, int(BIG_SHARE * case.shared))
     objects = case.snapshot.objects
@@ -122,13 +126,15 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
     shallow = int(case.snapshot.objects.shallow[holder])
     if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) in _OF_RUBY:
         return False
-    if (
-        total >= _PROGRAM_SHARE * case.whole
-        and not _is_mostly(groups, total)
-        and shallow < _OWN_SHARE * total
-    ):
+    is_program = total >= _PROGRAM_SHARE * case.whole or _is_global(case, holder)
+    if is_program and not _is_mostly(groups, total) and shallow < _OWN_SHARE * total:
         return False
     return own + shallow >= least and own + shallow >= _OWN_SHARE * total
+
+
+def _is_global(case: GraphCase, number: int) -> bool:
+    """Whether an object is JavaScript's global object, which holds what the engine and Node.js have for themselves."""
+    return case.info.kind == "v8" and _GLOBAL.fullmatch(_type_of(case, number)) is not None
 
 
 def _type_of(case: GraphCase, number: int) -> str:
