@@ -210,7 +210,10 @@ def test_allocations_are_sampled(tmp_path: Path, busy: "subprocess.Popen[str]") 
     memlens("record", busy.pid, out, "--sampling", "--for", "4")
     lines = json.loads(memlens("lines", out, "--json").stdout)["lines"]
     assert any(Path(row["file"]).name == "orders.js" and row["itself"] > 10_000 for row in lines)
-    assert "is neither Node.js nor a page" in memlens("record", os.getpid(), tmp_path / "x", status=1).stderr
+    refused = memlens("record", os.getpid(), tmp_path / "x", status=1)
+    assert "is neither Node.js nor a page" in refused.stderr
+    # and it isn't said that it records
+    assert refused.stdout == ""
 
 
 @needs_node

@@ -28,13 +28,16 @@ def run(options: argparse.Namespace) -> int:
         _stop_at_interrupt(stop)
     out = options.out or Path(_name(named(options.program).name) + _ENDINGS[options.sampling])
     report = reporter(options.progress)
-    stopped = _until(stop, options.seconds, report)
+
+    def begun() -> None:
+        if options.progress == "auto" and not options.json:
+            say(f"Recording; Ctrl+C stops it and writes {out}, a second Ctrl+C discards it")
+
+    stopped = _until(stop, options.seconds, begun, report)
 
     def grown(size: int, fraction: float | None) -> None:
         report(format_bytes(size) if size else "", fraction)
 
-    if options.progress == "auto" and not options.json:
-        say(f"Recording; Ctrl+C stops it and writes {out}, a second Ctrl+C discards it")
     asked = Recording(options.sampling, options.timeout, options.force)
     taken = record(options.program, out, asked, stopped, grown)
     report("done", 1.0)
@@ -62,15 +65,19 @@ def _stop_at_interrupt(stop: Event) -> None:
 
 
 def _until(
-    stop: Event, seconds: float | None, report: Callable[[str, float | None], None]
+    stop: Event,
+    seconds: float | None,
+    begun: Callable[[], None],
+    report: Callable[[str, float | None], None],
 ) -> Callable[[], bool]:
-    """Whether it is stopped, counted from the first question; meanwhile the time is reported."""
+    """Whether it is stopped, counted from the first question, at which it has ``begun``; then the time is reported."""
     began: list[float] = []
 
     def stopped() -> bool:
         now = time.monotonic()
         if not began:
             began.append(now)
+            begun()
         elapsed = now - began[0]
         minutes, rest = divmod(int(elapsed), 60)
         report(f"{minutes}:{rest:02}", None)
