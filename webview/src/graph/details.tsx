@@ -287,8 +287,9 @@ export function GroupDetails({
   readonly found: GroupAnswer;
   readonly context: GraphContext;
 }): VNode {
-  const { node, path, largest, fitting } = found;
-  const place = largest.find(({ file }) => file !== null) ?? null;
+  const { node, name, path, largest, fitting } = found;
+  const declared = name !== null && name.file !== '' && name.line > 0 ? name : null;
+  const place = largest.find(({ file }) => file !== null) ?? declared;
   const { by, tree } = located(node.node);
   const [isOfTypes, isOfPaths] = [by === 'type', tree === 'paths'];
   return (
