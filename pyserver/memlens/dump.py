@@ -129,7 +129,8 @@ def heap(path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: b
         # not `with`, which would keep a method of the file: that would be in the heap
         try:
             writer = _Writer(file, texts)
-            writer.write(sys._getframe())
+            # what was frozen isn't collected
+            writer.write(sys._getframe(), collect and not gc.get_freeze_count())
             peak = writer.peak_bytes
             seconds = time.perf_counter() - began
             grown = None if before is None or peak is None else max(0, peak - before)
@@ -226,13 +227,17 @@ class _Writer:
 
     # ---- the walk ----------------------------------------------------------------------------------------------
 
-    def write(self, own: types.FrameType) -> None:
-        """Write everything but the end. ``own`` is this module's own frame, which is left out."""
+    def write(self, own: types.FrameType, collected: bool) -> None:  # noqa: FBT001
+        """Write everything but the end. ``own`` is this module's own frame, which is left out.
+
+        ``collected`` says whether all garbage was collected before.
+        """
         self._note("python", sys.version)
         self._note("process_id", str(os.getpid()))
         words = getattr(sys, "argv", None)
         self._note("program", words[0] if type(words) is list and words and type(words[0]) is str else "")
         self._note("allocations_traced", "1" if self._traced else "0")
+        self._note("collected", "1" if collected else "0")
         everything = gc.get_objects()
         # the objects of this writer itself
         mine = {id(each) for each in (self, own, self.__dict__, everything)}

@@ -120,14 +120,24 @@ def shortened(text: str, most: int) -> str:
 
 # control characters, and format characters that hide text or change its direction
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_PRINTABLE, _DELETE, _PICTURES = 0x20, 0x7F, 0x2400
 _LONGEST_NAME = 200
 
 
 def plain(text: str) -> str:
-    """Replace control characters and invisible ones, so that text from a file is safe in a terminal or an editor."""
+    """Replace control characters by pictures of them, and invisible ones, as the view does: text from a file is then
+    safe in a terminal or an editor, and ``a\u240ab`` has two lines.
+    """
     if text.isascii() and text.isprintable():
         return text
-    return "".join("\N{REPLACEMENT CHARACTER}" if category(char) in _UNSEEN else char for char in text)
+    return "".join(_seen(char) if category(char) in _UNSEEN else char for char in text)
+
+
+def _seen(char: str) -> str:
+    code = ord(char)
+    if code < _PRINTABLE:
+        return chr(_PICTURES + code)
+    return "\N{SYMBOL FOR DELETE}" if code == _DELETE else "\N{REPLACEMENT CHARACTER}"
 
 
 def plain_name(name: str) -> str:

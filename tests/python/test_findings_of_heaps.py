@@ -599,6 +599,7 @@ def test_a_leak_of_ruby_leads_to_the_line_that_allocates(open_dump: Opened, hold
         line(
             tracer,
             "DATA",
+            [],
             **{"class": of_object},
             struct="ObjectTracing/allocation_info_tracer",
             memsize=SMALL * 500,

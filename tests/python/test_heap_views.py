@@ -33,9 +33,11 @@ from memlens.views.flame import graph as flame
 from memlens.views.graph import filters, halves, listing, shortest, together
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
-from memlens.views.graph.dominators import GroupNames, drawn_tree, fitting_by_group, group
+from memlens.views.graph.dominators import GroupNames, TypeNames, drawn_tree, fitting_by_group, group
 from memlens.views.graph.groupings import (
     DOMINATORS,
+    ROOTS,
+    UNREACHABLE,
     Form,
     Grouping,
     HeapTree,
@@ -878,9 +880,11 @@ def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
     assert int(compact.retained[0]) == 190
     below = [group(snapshot, number, "") for number in range(1, int(compact.last[0]))]
     assert [(each.node.type.text, each.node.total_bytes) for each in below] == [
-        ("[.NET Roots]", 130),
+        ("(roots)", 130),
         ("(unreachable)", 60),
     ]
+    drawn = TypeNames(snapshot)
+    assert [each.said for each in drawn.names([0, drawn.unreachable])] == [ROOTS, UNREACHABLE]
 
 
 @has_java

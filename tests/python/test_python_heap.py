@@ -9,17 +9,20 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
+from tests.python.heap_archives import archived
 
 import memlens
 from memlens import dump
 from memlens.cli import main
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.remote_dump import RemoteDumpError, remote_heap
+from memlens.views.graph.listing import heap_types
 
 LIBRARY = Path(memlens.__file__).parents[1]
 NEWER = os.environ.get("MEMLENS_TEST_PYTHON314") or shutil.which("python3.14") or ""
@@ -192,6 +195,61 @@ def test_roots_and_lines(ran: Ran) -> None:
         place = places[ran.number[ids[name]]]
         begins = first if tuple(ran.said["version"]) >= (3, 13) else f"class {name}"
         assert (place.file, place.line) == (str(ran.program), ran.line(begins))
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_what_c_code_holds_is_not_garbage(tmp_path: Path, python: str) -> None:
+    """A circle that only a count of C code's holds: its entry is a root, and nothing of it is unreachable."""
+    program = """
+    import ctypes, gc, sys, memlens.dump
+    class Held: pass
+    class Below: pass
+    entry, other = Held(), Held()
+    entry.other, other.entry = other, entry
+    below = Below()
+    below.itself = below
+    other.below = below
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(other))
+    del entry, other, below
+    gc.disable()
+    memlens.dump.heap(sys.argv[1], collect=len(sys.argv) == 2)
+    """
+    found = []
+    for options in ([], ["no collection"]):
+        path = tmp_path / f"program{len(options)}.heap"
+        subprocess.run(
+            [python, "-c", textwrap.dedent(program), str(path), *options],
+            check=True,
+            env={"PYTHONPATH": str(LIBRARY)},
+        )
+        graph = load(path)
+        types, targets = type_names(graph), graph.references.target.tolist()
+        entries = [number for number, *_ in graph.roots.tolist()]
+        reached, waiting = set(entries), list(entries)
+        while waiting:
+            at = waiting.pop()
+            below = set(targets[graph.references.start[at] : graph.references.start[at + 1]]) - reached
+            reached |= below
+            waiting += below
+        own = ["__main__.Held", "__main__.Below"]
+        lost = {types[number] for number in range(len(types)) if number not in reached} & set(own)
+        found.append((lost, *([types[number] for number in entries].count(name) for name in own)))
+        if not options:
+            assert len(reached) == len(types)
+    assert found == [(set(), 1, 0), (set(own), 0, 0)]
+
+
+def test_strings_are_found_by_their_text(ran: Ran, tmp_path: Path) -> None:
+    """And other objects that have it as their name are not: ``Session`` is also a class."""
+    with closing(archived(ran.dump, tmp_path)) as snapshot:
+
+        def fitting(text: str) -> dict[str, int]:
+            found = heap_types(snapshot, text, "retained", None, "package", 0, 10, reverse=False)
+            return {row.type: row.count for row in found.rows}
+
+        assert fitting(r"string:/^user\s[0-4]?\d$/") == {"str": 50}
+        assert fitting('string:"=Session"').keys() == {"str"}
+        assert fitting('name:"=Session"').keys() == {"str", "type"}
 
 
 def test_no_code_of_the_program_runs(ran: Ran) -> None:

@@ -269,8 +269,8 @@ def folded_frame(frame: Frame) -> str:
     place = frame.file.replace("\\", "/").rpartition("/")[2]
     place += f":{frame.line}" if frame.line else ""
     text = f"{frame.function} ({place})" if frame.file else frame.function
-    # semicolons separate frames, and no control characters are printed
-    return re.sub(r"[\x00-\x1f]", "\ufffd", text.replace(";", ","))
+    # semicolons separate frames, and control characters are printed as pictures of them
+    return re.sub(r"[\x00-\x1f]", lambda found: chr(0x2400 + ord(found[0])), text.replace(";", ","))
 
 
 # profiles

@@ -157,10 +157,10 @@ def test_what_c_code_keeps_for_itself_is_called_by_its_struct(tmp_path: Path) ->
         root("vm", CLASS, OBJECT, TEXT, LOST, INTERNAL),
         line(CLASS, "CLASS", name="Object"),
         line(STRING_CLASS, "CLASS", name="Time"),
-        line(OBJECT, "OBJECT", **{"class": CLASS}),
-        line(TEXT, "DATA", **{"class": CLASS}, struct="ObjectTracing/allocation_info_tracer"),
-        line(LOST, "DATA", **{"class": STRING_CLASS}, struct="time"),
-        line(INTERNAL, "DATA", **{"class": CLASS}),
+        line(OBJECT, "OBJECT", [], **{"class": CLASS}),
+        line(TEXT, "DATA", [], **{"class": CLASS}, struct="ObjectTracing/allocation_info_tracer"),
+        line(LOST, "DATA", [], **{"class": STRING_CLASS}, struct="time"),
+        line(INTERNAL, "DATA", [], **{"class": CLASS}),
     )
     assert type_names(load(written(tmp_path, data))) == [
         "Class", "Class", "Object", "(data ObjectTracing/allocation_info_tracer)", "Time", "Object",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.python import ruby_files
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import find_source, open_view, problem_of, snapshot_of, write_snapshot
 
@@ -355,3 +356,17 @@ def test_lines_of_a_profile_are_those_of_the_value_that_its_view_shows(
     } == {line["line"]: counts.get(line["line"], (0, 0)) for line in plain["lines"]}
     assert sum(map(sum, counts.values())) > 0
     assert heat(7) == plain
+
+
+def test_lines_of_a_heap_dump_say_what_of_them_is_live(
+    server: LspClient, tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / "app").mkdir()
+    program = workspace / "app" / "cache.rb"
+    program.write_text("\n" * 20)
+    dump = tmp_path / "dump.json"
+    dump.write_bytes(ruby_files.small())
+    open_view(server, dump)
+    (file,) = server.request("memlens/lineHeat", {"document": document(program)})["files"]
+    assert file["peak"] == file["total"] == {"words": "live", "unit": "bytes"}
+    assert {line["line"]: line["live_at_peak_bytes"] for line in file["lines"]} == {12: 80, 13: 40}

@@ -123,7 +123,7 @@ def test_a_cache_that_only_soft_references_hold_is_a_finding(open_dump: Opened) 
     snapshot = open_dump(dump.end(), "cache.hprof")
     (found,) = (each for each in findings(snapshot, None, 100).findings if each.rule == "soft_references")
     words = str(found.sentence)
-    assert "in 98 objects is held by soft references only, below 49 Page" in words
+    assert "in 98 objects is held by soft references only, which refer to 49 Page" in words
     assert "held by Pages.OLD[0].referent" in words
     objects = snapshot.objects
     softly = _mask(snapshot, "is:softly-reachable")

@@ -531,7 +531,7 @@ def test_the_command_prints_tables_json_and_csv(
     assert [row[0] for row in read[1:]] == [f"'{name}" if name.startswith("=") else name for name in HOSTILE]
     assert [row[1] for row in read[1:]] == ["-1", "-2", "-3", "-4", "-5"]
     status, out, err = run(str(path), "SELECT function FROM frames ORDER BY line")
-    assert "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}" in out
+    assert "a\N{SYMBOL FOR NULL}b\N{REPLACEMENT CHARACTER}\N{SYMBOL FOR LINE FEED}" in out
     assert run(str(path), "DROP TABLE events")[0] == 1
     status, out, err = run(str(path), "SELECT nix FROM events")
     assert (status, err) == (1, "memlens: no such column: nix (at character 8).\n")

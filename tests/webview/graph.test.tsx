@@ -175,6 +175,10 @@ test('threads: one that is revealed opens, a frame leads to its line, a variable
     rows().map((each) => each.getAttribute('aria-level')),
     ['1', '2', '2', '2', '2', '1'],
   );
+  assert.ok(
+    rows().every((each) => each.getAttribute('aria-selected') === 'false'),
+    'a frame is nothing that is selected',
+  );
   rows()[3]?.querySelector<HTMLElement>('.twistie')?.click();
   await drawn();
   await drawn();

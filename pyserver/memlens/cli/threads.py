@@ -61,7 +61,7 @@ def _words(row: StackRow, kind: str) -> str:
         case "thread locals":
             return "thread locals"
         case "no frame":
-            return "held in no frame"
+            return "held outside of frames"
         case "frame":
             if row.frame is None:
                 return "a frame that isn't known"

@@ -19,6 +19,7 @@ from memlens.formats.scanning import run_through
 from memlens.kernels.readers import gcdump as kernel
 from memlens.model.graph import (
     NONE,
+    OWN_NODE,
     ROOT_DTYPE,
     Column,
     Facts,
@@ -36,8 +37,8 @@ from memlens.units import format_bytes
 KIND = "gcdump"
 
 KINDS = (ReferenceKind("reference", "none"),)
-TYPE_KINDS = ("class", "array", "node of the dump")
-_OWN = TYPE_KINDS.index("node of the dump")
+TYPE_KINDS = ("class", "array", OWN_NODE)
+_OWN = TYPE_KINDS.index(OWN_NODE)
 _OTHER = "other roots"
 """A group of groups."""
 

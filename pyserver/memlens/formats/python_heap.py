@@ -26,6 +26,9 @@ KIND = "python"
 
 _HEADER = struct.Struct("<II")
 START = len(MAGIC) + _HEADER.size
+COLLECTED = "collected"
+"""The note of whether garbage was collected before."""
+
 REMOVED = "removed"
 """The note of what ``memlens redact`` removed."""
 
@@ -92,7 +95,7 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
         if activation != NONE and _is_out_of_memory(known, kind, detail, activations[activation])
     }
     threads = [each._replace(out_of_memory=number in failed) for number, each in enumerate(threads)]
-    linked = link(objects, types, roots, threads)
+    linked = link(objects, types, roots, threads, all_held=notes.get(COLLECTED) == "1" and not cut)
     columns = linked.columns
     places = np.zeros(int((columns["place"] != NONE).sum()), PLACE_DTYPE)
     places["object"] = np.flatnonzero(columns["place"] != NONE)

@@ -1,6 +1,6 @@
 """The meaning of the objects in Python's heap dumps of any format: types, references, and roots."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
+from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.graph import (
     MOST_BYTES,
@@ -105,9 +106,16 @@ def scan(objects: kernel.Heap, source: Source, report: Report, start: int) -> No
 
 
 def link(
-    objects: kernel.Heap, names: Names, roots: Sequence[RootRow], threads: Sequence[ThreadRow]
+    objects: kernel.Heap,
+    names: Names,
+    roots: Sequence[RootRow],
+    threads: Sequence[ThreadRow],
+    *,
+    all_held: bool = False,
 ) -> Linked:
     """Number objects, types and roots.
+
+    Of a dump without garbage ``all_held`` is true: C code then holds what the roots don't lead to.
 
     Raises :class:`DamagedSnapshotError`, :class:`NotASnapshotError` or MemoryError.
     """
@@ -138,8 +146,12 @@ def link(
     held = np.zeros(len(columns["address"]), bool)
     held[columns["target"]] = True
     held[rows["object"]] = True
-    alone = np.zeros(int((~held).sum()), ROOT_DTYPE)
-    alone["object"], alone["kind"], alone["frame"] = np.flatnonzero(~held), kinds[UNKNOWN], NONE
+    by_c = np.flatnonzero(~held)
+    if all_held:
+        start, target = columns["start"], columns["target"]
+        by_c = np.append(by_c, _circles(start, target, np.append(rows["object"], by_c)))
+    alone = np.zeros(len(by_c), ROOT_DTYPE)
+    alone["object"], alone["kind"], alone["frame"] = by_c, kinds[UNKNOWN], NONE
     types = Types(
         np.array(type_names, np.uint32) + np.uint32(len(texts)),
         np.zeros(len(of_types), np.uint8),
@@ -154,6 +166,34 @@ def link(
         tuple(kinds),
         linked_threads,
     )
+
+
+def _circles(start: Column, target: Column, roots: Column) -> U32:
+    """Of what roots don't reach an object of each circle that nothing else there leads to: these reach all of it."""
+    reached = np.zeros(len(start) - 1, np.uint8)
+    follows, kind = np.ones(1, np.uint8), np.zeros(len(target), np.uint8)
+    reached_from(start, target, kind, follows, roots.astype(np.uint32), reached)
+    begins = start.tolist() if (rest := np.flatnonzero(reached == 0).tolist()) else []
+
+    def in_order(numbers: Iterable[int]) -> list[int]:
+        """Those that none of the numbers before them lead to."""
+        seen, first = set[int](), list[int]()
+        for number in numbers:
+            if number in seen:
+                continue
+            first.append(number)
+            seen.add(number)
+            waiting = [number]
+            while waiting:
+                at = waiting.pop()
+                for other in target[begins[at] : begins[at + 1]].tolist():
+                    if other not in seen:
+                        seen.add(other)
+                        waiting.append(other)
+        return first
+
+    # what leads to one of them without being led to by it stands after it, so that the other order leaves it out
+    return np.array(in_order(reversed(in_order(rest))), np.uint32)
 
 
 def _threads(

@@ -53,6 +53,8 @@ Column = npt.NDArray[Any]
 NONE = 0xFFFFFFFF
 """In place of the number of an object or a frame: none."""
 
+OWN_NODE = "node of the dump"
+"""The kind of the types of nodes that a .gcdump has for itself, to group its roots."""
 JAVA_KINDS = frozenset(("hprof", "perfetto"))
 """The formats, as ``Graph.kind`` has them, whose objects are Java's and Android's."""
 

@@ -41,7 +41,11 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
             number = value_for(profile.values, measure, "bytes")
-            return figure_of_value(profile.values[profile.default_value if number is None else number])
+            value = profile.values[profile.default_value if number is None else number]
+            if isinstance(info, GraphInfo) and value.meaning == "live":
+                # the title of the objects' own bytes is too long beside each line
+                return Figure(phrase("live"), value.unit, abs(value.total))
+            return figure_of_value(value)
         case _:
             assert_never(info)
 

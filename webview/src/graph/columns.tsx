@@ -4,7 +4,7 @@ import type { GraphInfo, ObjectRow } from '../../../extension/shared/protocol.ge
 import { share } from '../base/format';
 import { t } from '../base/l10n';
 import { ShareBar } from '../widgets/share-bar';
-import type { GridColumn } from '../widgets/tree-grid';
+import type { GridColumn, Room } from '../widgets/tree-grid';
 import { showsNative } from './native';
 import { bytesCell, type Cell } from './words';
 
@@ -15,7 +15,8 @@ export interface HeapColumn<O extends string> {
   /** What sorting by it asks for; null where it can't be sorted by. */
   readonly order: O | null;
   readonly number: boolean;
-  readonly isSpare?: boolean;
+  /** In what room it is left out. */
+  readonly spare?: Room | null;
 }
 
 export function retainedTitle(): string {
@@ -61,9 +62,9 @@ export function figureColumn<O extends string>(
   return { name, title, width: `${width}px`, order, number: true };
 }
 
-/** A column that gives its room to the others in a narrow window; what it shows is in the details, too. */
-export function spare<O extends string>(column: HeapColumn<O>): HeapColumn<O> {
-  return { ...column, isSpare: true };
+/** A column that gives its room to the others where there is little; what it shows is in the details, too. */
+export function spare<O extends string>(column: HeapColumn<O>, room: Room = 'narrow'): HeapColumn<O> {
+  return { ...column, spare: room };
 }
 
 /** Bars with their figures, or in a narrow window the figures alone. */
@@ -76,11 +77,11 @@ export function gridColumns<O extends string>(
   columns: readonly HeapColumn<O>[],
   sorted: { readonly order: O; readonly reverse: boolean } | null,
 ): readonly GridColumn[] {
-  return columns.map(({ name, title, width, order, number, isSpare = false }) => {
+  return columns.map(({ name, title, width, order, number, spare: room = null }) => {
     const ascending = sorted?.reverse !== (order === 'name');
     const current = ascending ? 'ascending' : 'descending';
     const sort = sorted === null || order === null ? null : order === sorted.order ? current : 'none';
-    return { name, title, width, number, sort, isSpare };
+    return { name, title, width, number, sort, spare: room };
   });
 }
 
@@ -91,7 +92,7 @@ export function nativeColumns<O extends string>(
 ): readonly HeapColumn<O>[] {
   if (!showsNative(info)) return [];
   return [
-    spare(figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null)),
+    spare(figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null), 'medium'),
     spare(figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null)),
   ];
 }

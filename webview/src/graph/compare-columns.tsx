@@ -64,7 +64,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
   const native = (order: Order | null): readonly HeapColumn<Order>[] =>
     known.native
       ? [
-          spare(figure(t('Native retained'), t('{0}, after', nativeRetainedTitle()), null, 116)),
+          spare(figure(t('Native retained'), t('{0}, after', nativeRetainedTitle()), null, 116), 'medium'),
           spare(figure(t('± Native'), t('{0}: the difference', nativeRetainedTitle()), order, 110)),
         ]
       : [];
@@ -73,7 +73,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
       const more = known.millions ? MILLIONS_PX : 0;
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
-        spare(figure(t('Instances'), t('How many objects after'), null, 78 + more)),
+        spare(figure(t('Instances'), t('How many objects after'), null, 78 + more), 'medium'),
         figure(t('± Instances'), t('The difference'), 'count', 108 + more),
         ...(known.ids
           ? [
@@ -81,7 +81,7 @@ function columnsOf(form: CompareForm, known: Known, dumps: number): readonly Hea
               spare(figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66 + more)),
             ]
           : []),
-        spare(figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104)),
+        spare(figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104), 'medium'),
         after,
         growth('retained'),
         ...native('native_retained'),

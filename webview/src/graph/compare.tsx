@@ -26,7 +26,7 @@ import {
   type CompareSort,
 } from './compare-columns';
 import { FindingsPart } from './compared-findings';
-import { sameSelection, type GraphContext } from './context';
+import { isSelected, type GraphContext } from './context';
 import { selectionMenu } from './menu';
 import { SeriesPart } from './series';
 import { HeapTree } from './tree';
@@ -286,12 +286,10 @@ export class ComparePane implements Pane {
       hasChildren: (node) => node.is === 'type' && hasOwn(node.row, compare.settings.otherFirst),
       id: idOf,
       cells: (node) => compareCells(node, this.known),
-      isSelected: (node) => {
-        const selection = this.selectionOf(node);
-        return node.is === 'series'
+      isSelected: (node) =>
+        node.is === 'series'
           ? node.row.type === series.marked.value
-          : selection !== null && sameSelection(context.state.selection, selection);
-      },
+          : isSelected(context, this.selectionOf(node)),
       pick: (node, opened, beside) => {
         if (node.is === 'series') {
           series.mark(node.row.type);

@@ -52,6 +52,11 @@ export interface GraphContext {
   failed(error: unknown): void;
 }
 
+/** Whether a row's own is what is selected; a row that has none, as a package, never is. */
+export function isSelected({ state }: Pick<GraphContext, 'state'>, own: HeapSelection | null): boolean {
+  return own !== null && sameSelection(state.selection, own);
+}
+
 export function sameSelection(a: HeapSelection | null, b: HeapSelection | null): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -33,7 +33,7 @@ export function Actions({
         </button>
       )}
       {hasSource && (
-        <button type="button" class="button" onClick={() => context.openSource(selection, false)}>
+        <button type="button" class="button secondary" onClick={() => context.openSource(selection, false)}>
           {t('Open Source')}
         </button>
       )}

@@ -40,7 +40,7 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
     nameColumn(t('From the roots'), t('References, and the types they lead to'), 130),
     spare(figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 80)),
     figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
-    spare(shareColumn(t('Share of all retained'))),
+    spare(shareColumn(t('Share of all retained')), 'medium'),
     figureColumn(t('Freed if cut'), t('What would be freed without these references; – where unknown'), 104),
     ...(info.native_bytes > 0
       ? [
@@ -50,6 +50,7 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
               t('Memory outside of the heap that would be freed as well; – where unknown'),
               104,
             ),
+            'medium',
           ),
         ]
       : []),
@@ -81,15 +82,13 @@ export function mergedTree(
     cells: (row) => [
       {
         parts: [
-          <>
-            <span class="heap-way">
-              <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
-              <Target row={row} />
-            </span>
+          <span class="heap-way">
+            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>
+            <Target row={row} />
             {row.ends > 0 && row.children > 0 && (
               <Badge text={plural(row.ends, '{0} ends here', '{0} end here')} />
             )}
-          </>,
+          </span>,
         ],
         copied: visible(`${row.name} ${row.targets === 1 ? objectText(row.example) : row.type}`),
       },

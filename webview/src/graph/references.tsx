@@ -114,7 +114,7 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
           <Icon name="chevron" />
         </button>
         <bdi class="heap-reference" title={row.kind}>
-          {direction === 'incoming' ? text.replace(' →', '') : text}
+          {direction === 'incoming' ? text.replace(/ ?→/, '') : text}
         </bdi>{' '}
         <ObjectButton row={row.object} context={context} />
         {row.is_unread && (

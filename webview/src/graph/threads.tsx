@@ -22,7 +22,7 @@ import {
   spare,
   type HeapColumn,
 } from './columns';
-import { sameSelection, type GraphContext } from './context';
+import { isSelected, type GraphContext } from './context';
 import { selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import { Badge, bytesCell, copiedObject, countCell, EMPTY, objectCell, PlaceLink, type Cell } from './words';
@@ -73,7 +73,7 @@ export function threadsPane(context: GraphContext): Pane {
         : node.is === 'part' && node.row.part !== 'object' && node.row.variables > 0,
     id,
     cells: (node) => cellsOf(node, context),
-    isSelected: (node) => sameSelection(context.state.selection, selectionOf(node)),
+    isSelected: (node) => isSelected(context, selectionOf(node)),
     pick: (node, opened, beside) => {
       const place = placeOf(node);
       const selection = selectionOf(node);
@@ -171,7 +171,7 @@ function partName({ part, frame }: StackRow): string {
     case 'thread locals':
       return t('Thread locals');
     case 'no frame':
-      return t('Held in no frame');
+      return t('Held outside of frames');
     case 'frame':
       return frame === null ? t('Unknown frame') : frame.function;
   }

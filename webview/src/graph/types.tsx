@@ -23,7 +23,7 @@ import {
   spare,
   type HeapColumn,
 } from './columns';
-import { sameSelection, type GraphContext } from './context';
+import { isSelected, type GraphContext } from './context';
 import { mayBeDefined, mayHaveSource, selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import {
@@ -64,7 +64,7 @@ export function typesPane(context: GraphContext): Pane {
     hasChildren: ({ is }) => is !== 'object',
     id: (node) => `${node.is}:${node.is === 'package' ? node.row.name : numberOf(node)}`,
     cells: (node) => cellsOf(node, context),
-    isSelected: (node) => sameSelection(context.state.selection, selectionOf(node)),
+    isSelected: (node) => isSelected(context, selectionOf(node)),
     pick: (node, opened, beside) => {
       const selection = selectionOf(node);
       if (!selection) return;

@@ -38,7 +38,7 @@ export function Waste({ selection, context }: WasteProps): VNode {
   return (
     <p class="hint">
       <button type="button" class="link" onClick={ask}>
-        {t('What of it is wasted?')}
+        {t('Find Waste')}
       </button>
     </p>
   );

@@ -95,14 +95,17 @@ export function referencesText(references: number): string {
   return plural(references, '{0} reference', '{0} references');
 }
 
-/** "cache →", "[3] → (weak)". */
+/** What dumps of Ruby and .NET, which have no names of references, call all of them. */
+const NO_NAME = 'reference';
+
+/** "cache →", "[3] → (weak)"; an arrow alone where the dump knows nothing of it. */
 export function referenceWords({
   name,
   kind,
   strength,
 }: Pick<ReferenceRow, 'name' | 'kind' | 'strength'>): string {
-  const text = name === '' ? `(${kind})` : shorten(name, 80);
-  return visible(strength === 'strong' ? `${text} →` : `${text} → (${strength})`);
+  const text = name !== '' ? `${shorten(name, 80)} ` : kind === NO_NAME ? '' : `(${kind}) `;
+  return visible(strength === 'strong' ? `${text}→` : `${text}→ (${strength})`);
 }
 
 /** The formats of dumps as their makers call them. */

@@ -32,9 +32,12 @@ export interface GridColumn {
   readonly number: boolean;
   /** None for a column that can't be sorted by. */
   readonly sort: 'ascending' | 'descending' | 'none' | null;
-  /** Whether a narrow window leaves it out. */
-  readonly isSpare?: boolean;
+  /** In what room it is left out; null for one that always stays. */
+  readonly spare?: Room | null;
 }
+
+/** How little room there is; a narrow window leaves out what a medium one does, and more. */
+export type Room = 'medium' | 'narrow';
 
 export interface GridEvents {
   count(): number;
@@ -99,7 +102,10 @@ export class TreeGrid {
         {...(count > 0 && { 'aria-activedescendant': `${id}-${active}` })}
         style={{
           '--columns': columns.map(({ width }) => width).join(' '),
-          '--few-columns': columns.flatMap(({ width, isSpare }) => (isSpare ? [] : [width])).join(' '),
+          '--medium-columns': columns
+            .flatMap(({ width, spare }) => (spare === 'medium' ? [] : [width]))
+            .join(' '),
+          '--narrow-columns': columns.flatMap(({ width, spare }) => (spare ? [] : [width])).join(' '),
         }}
         onScroll={measure}
         onKeyDown={(event) => this.key(event)}
@@ -259,8 +265,8 @@ interface HeadProps {
 }
 
 /** The class of a column's cells. */
-function columnClass({ number = false, isSpare = false }: Partial<GridColumn> = {}): string {
-  return `${number ? 'number' : ''}${isSpare ? ' spare' : ''}`.trim();
+function columnClass({ number = false, spare = null }: Partial<GridColumn> = {}): string {
+  return `${number ? 'number' : ''}${spare ? ` spare-${spare}` : ''}`.trim();
 }
 
 function Head({ columns, sort: press }: HeadProps): VNode {

@@ -20,6 +20,7 @@ from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search,
 from memlens.views.graph import filters, listing
 from memlens.views.graph.groupings import (
     DOMINATORS,
+    ROOTS,
     UNREACHABLE,
     Form,
     GroupedTree,
@@ -30,6 +31,7 @@ from memlens.views.graph.groupings import (
     is_in,
     keys_of_types,
     located,
+    made_up_root,
 )
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.places import places_of_types
@@ -89,10 +91,11 @@ class TypeNames:
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
         """Types without their packages."""
         packages, found = self._packages, []
+        own = {made_up_root(self._snapshot): ROOTS, self.unreachable: UNREACHABLE}
         places = places_of_types(self._snapshot)
         for number in numbers:
-            if number == self.unreachable:
-                found.append(FlameName.own(number, UNREACHABLE))
+            if number in own:
+                found.append(FlameName.own(number, own[number]))
                 continue
             file, line = places.get(number, ("", None))
             package = packages.names[int(packages.of_type[number])]

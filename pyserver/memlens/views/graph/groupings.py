@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
+from memlens.model.graph import OWN_NODE
 from memlens.model.timeline import NEVER
 from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.room import Room
@@ -143,7 +144,10 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
     """
     match by:
         case "type":
-            return np.arange(len(snapshot.types.name), dtype=np.uint32), [*map(Text, type_names(snapshot))]
+            names = [*map(Text, type_names(snapshot))]
+            if (root := made_up_root(snapshot)) is not None:
+                names[root] = ROOTS
+            return np.arange(len(names), dtype=np.uint32), names
         case "package":
             packages = packages_of(snapshot)
             return packages.of_type, [Text(name) if name else _NO_PACKAGE for name in packages.names]
@@ -162,6 +166,15 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
             return np.array(of_type, np.uint32), [_module_name(*each) for each in numbers]
         case _:
             assert_never(by)
+
+
+def made_up_root(snapshot: Snapshot) -> int | None:
+    """The type of an object by which a .gcdump groups its roots, as ``[.NET Roots]``: nothing of the program has it."""
+    root = snapshot.graph_names.root
+    if root is None:
+        return None
+    kind = int(snapshot.objects.type[root])
+    return kind if snapshot.graph_names.type_kinds[int(snapshot.types.kind[kind])] == OWN_NODE else None
 
 
 def _module_name(module: str, package: str) -> Text:

@@ -12,6 +12,9 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
 
+STRINGS = frozenset(("java.lang.String", "System.String", "str", "String"))
+"""Types of strings, without modules, whose kinds don't say so; such objects have their texts as names."""
+
 _OWN, _OTHER = 1, 2
 _OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
 

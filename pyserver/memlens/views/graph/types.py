@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
+from memlens.model.graph import OWN_NODE
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import TypeColumns
@@ -25,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 NATIVE_FIGURES = ("native", "native_retained")
 """Figures that only dumps have that know of memory outside of the heap."""
 
-_GROUPS_OF_ROOTS = ("synthetic", "node of the dump")
+_GROUPS_OF_ROOTS = ("synthetic", OWN_NODE)
 """Kinds of types whose objects the runtime or the dump's writer made up to group roots: V8's and PerfView's."""
 
 

@@ -25,14 +25,16 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
 from memlens.views.graph.images import groups_of, images_of
+from memlens.views.graph.kinds import STRINGS
 from memlens.views.graph.rows import Numbers
 
-_STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
 _CONCATENATED = "concatenated string"
 _MOST_WHOLE = 1_024
 """Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
 _BEGINNINGS = {"v8": 1_024, "hprof": 3_072, "ruby": 4_096, "python": 100, "pyheap": 1_000}
 """Of a text of as many bytes the dump may have a part alone, or Memlens may keep one: by the kind of the dump."""
+_UNSURE_SHARE = 0.1
+"""Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""
 _MOST_BYTES_OF_A_CHARACTER = 4
 _UNKNOWN_PART = "(sliced string)"
 """What stands in these texts for a part whose own V8 doesn't write."""
@@ -57,7 +59,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     """
     names = case.type_names()
     joined = case.types_of_kind(_CONCATENATED)
-    kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(_STRING_TYPES.__contains__)})
+    kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(STRINGS.__contains__)})
     members = case.instances(kinds).astype(np.int64)
     objects = case.snapshot.objects
     members = members[objects.name[members] > 0]
@@ -118,6 +120,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         for number, group in zip(firsts, most.tolist(), strict=False)
     ]
     unsure = int(freed[in_part].sum())
+    probable = probable if unsure >= _UNSURE_SHARE * total else 0
     values = {
         "n": extra, "size": measured(shown, chosen(where)), "share": percent(total, case.whole),
         "texts": in_a_row(texts, ", "),

@@ -83,12 +83,12 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
         if holder is not None and _is_named(case, holder, own, groups, least):
             found.append((int(objects.retained[holder]), holder, groups, None))
             continue
-        for group in groups:
-            if group.retained < least or len(group.members) < 2 or not _is_a_group(case, group):
+        for each in groups:
+            if each.retained < least or len(each.members) < 2 or not _is_a_group(case, each):
                 continue
-            one = _nearly_all(case, group)
+            one = _nearly_all(case, each)
             if one is None:
-                found.append((group.retained, holder, groups, group))
+                found.append((each.retained, holder, groups, each))
             else:
                 own_groups = _by_type(case, _small_children(case, one, least))
                 found.append((int(objects.retained[one]), one, own_groups, None))

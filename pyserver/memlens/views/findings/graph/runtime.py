@@ -167,9 +167,9 @@ def soft_references(case: GraphCase) -> Iterator[Ranked]:
     shown = figure(total, _SOFTLY_SQL)
     largest = int(firsts[np.argmax(case.snapshot.objects.retained[firsts])])
     sentence = phrase(
-        "{size} ({share} of the reachable heap) in {n} objects is held by soft references only, below {types}; one is "
-        "{object}{held}. The virtual machine clears such references when memory runs short. Limit the size of a cache "
-        "that is too large.",
+        "{size} ({share} of the reachable heap) in {n} objects is held by soft references only, which refer to "
+        "{types}; one is {object}{held}. The virtual machine clears such references when memory runs short. Limit the "
+        "size of a cache that is too large.",
         size=measured(shown), share=percent(total, case.whole), n=len(members), types=counted_types(case, firsts),
         object=object_part(case, largest), held=and_held(held_by(case, largest)),
     )  # fmt: skip
