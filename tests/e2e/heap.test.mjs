@@ -349,7 +349,7 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
   await view.pane('Compare');
   await vscode.screenshot('heap-allocated-between');
   await view.locator('.heap-compare-note .dropdown').selectOption('');
-  await until(async () => /4,000/.test(await line.innerText()), 'all objects are back');
+  await until(async () => /4,000/.test(await line.textContent()), 'all objects are back');
   await view.settled();
   await view.pane('SQL');
   await view.locator('.sql-series input').click();
@@ -367,7 +367,7 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
   await view.locator('.choice button', { hasText: 'Types' }).click();
   const again = view.locator('[id=pane-compare] .grid-row').filter({ hasText: /^Session(?!Store)/ });
   await again.first().waitFor();
-  assert.match(await again.first().innerText(), /4,000[^]*\+3,000/);
+  assert.match(await again.first().textContent(), /4,000.*\+3,000/);
 });
 
 test('the rings have the same figures, zoom and selection', async () => {

@@ -160,6 +160,13 @@ test('lines over time stand evenly apart on one scale', () => {
   assert.ok((first[1] ?? 0) > (last[1] ?? 0));
 });
 
+test('what stands for all roots is called so', () => {
+  const text = (type: string, name = ''): string => objectText({ type, name, id: 1, object: 0 });
+  assert.match(text('(synthetic)'), /^\(roots\) /);
+  assert.match(text('[.NET Roots]'), /^\(roots\) /);
+  assert.match(text('(synthetic)', '(GC roots)'), /^\(synthetic\) .*GC roots/);
+});
+
 test('types are short where there is no room', () => {
   assert.equal(shortType('java.util.HashMap$Node[]'), 'HashMap$Node[]');
   assert.equal(shortType('(array)'), '(array)');

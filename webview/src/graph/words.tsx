@@ -43,12 +43,16 @@ export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): strin
 /** The types of objects that are classes themselves: of Java and Android, of Ruby, and of Python. */
 const CLASS = /^(java\.lang\.Class|Class|type)$/;
 
+/** What stands for all roots, in dumps of V8 without a name; no object of the program. */
+const ALL_ROOTS = /^(\(synthetic\)|\[(\.NET|JS) Roots\])$/;
+
 /** What an object is, in short and in full, and its own name besides; a class is its name, "class Session". */
 function called(row: Pick<ObjectRow, 'name' | 'type'>): {
   readonly short: string;
   readonly full: string;
   readonly name: string;
 } {
+  if (row.name === '' && ALL_ROOTS.test(row.type)) return { short: t('(roots)'), full: row.type, name: '' };
   // a class of JavaScript may have any of these names
   if (!addresses || row.name === '' || !CLASS.test(row.type))
     return { short: shortType(row.type), full: row.type, name: ownName(row) };
