@@ -109,6 +109,7 @@ def paths(
         ways = _Ways(snapshot, number, follows).found(most)
     elif left is None:
         ways = _shortest(snapshot, number, follows, distances_through(snapshot, through))
+    ways = [way for number, way in enumerate(ways) if number == 0 or not _says_again(snapshot, way, begins)]
     found = [_path(snapshot, way, follows, left) for way in ways]
     search = PathSearch(
         stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
@@ -132,7 +133,7 @@ def paths(
             continue
         path = np.asarray(items)
         root = int(path[0])
-        if found and root == snapshot.graph_names.root and bool(begins[path[1:]].any()):
+        if found and _says_again(snapshot, path, begins):
             roots -= root not in reached
             continue
         if root not in reached:
@@ -142,6 +143,11 @@ def paths(
         object_rows(snapshot, [number])[0], found, search.is_complete or len(reached) == roots,
         None if left is None else left.answer(snapshot),
     )  # fmt: skip
+
+
+def _says_again(snapshot: Snapshot, path: npt.NDArray[np.uint32], begins: npt.NDArray[np.uint8]) -> bool:
+    """Whether a path comes from the graph's own root through another: that one begins a path that says as much."""
+    return int(path[0]) == snapshot.graph_names.root and bool(begins[path[1:]].any())
 
 
 def _shortest(
