@@ -37,9 +37,10 @@ export interface SavedLiveSet {
   readonly descending: boolean;
 }
 
-/** The SQL panel's query and what was asked before, the latest first. */
+/** The SQL panel's query, whether its rows were shown, and what was asked before, the latest first. */
 interface SavedSql {
   readonly query: string;
+  readonly isAnswered?: boolean;
   readonly history: readonly string[];
 }
 

@@ -90,8 +90,9 @@ export class Queries {
     });
   }
 
-  /** Fetches the examples; the first is where a query will be written. */
+  /** Shows again what a restored view showed, and fetches the examples; the first is where a query will be written. */
   begin(): void {
+    if (this.context.api.saved()?.kept?.sql?.isAnswered) this.run();
     this.context.api.request('memlens/sqlSchema', {}).answer.then((schema) => {
       this.editor.learn(schema);
       this.examples.value = schema.examples;
@@ -200,6 +201,7 @@ export class Queries {
   private show(result: Result, keep: boolean): void {
     this.result.value = result;
     this.grid.show(result.columns, result.rows, result.sort, keep);
+    this.keep();
   }
 
   private ask(query: string, offset: number, sort: GridSort | null, use: (answer: SqlAnswer) => void): void {
@@ -300,6 +302,10 @@ export class Queries {
     this.place -= step;
   };
 
-  private readonly keep = (): void =>
-    this.context.api.keep({ sql: { query: this.editor.value, history: [...this.history.value] } });
+  private readonly keep = (): void => {
+    const { value: query } = this.editor;
+    // which other dumps a query was about isn't kept
+    const isAnswered = this.asked.value === 'own' && this.result.value?.query === query;
+    this.context.api.keep({ sql: { query, isAnswered, history: [...this.history.value] } });
+  };
 }

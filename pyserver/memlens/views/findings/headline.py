@@ -312,7 +312,7 @@ def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = T
         parts.append(
             phrase(plural(more, "{n} more line {share}", "{n} more lines {share}"), n=more, share=share)
         )
-    return in_a_row(parts, ", ") if parts else None
+    return in_a_row(parts, "; ") if parts else None
 
 
 def _share(group: TopGroup, found: TopGroups, profile: Snapshot | None) -> Text:

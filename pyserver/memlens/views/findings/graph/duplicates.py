@@ -137,7 +137,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
 
 def _quoted(text: str) -> str:
     """The beginning of a text in a line of a sentence, which has no place for its lines and indents."""
-    return plain_name(shortened(" ".join(text.split()), _MOST_TEXT))
+    return plain_name(shortened(re.sub(r"\s+", " ", text), _MOST_TEXT))
 
 
 def arrays(case: GraphCase) -> Iterator[Ranked]:
