@@ -91,6 +91,7 @@ test('rows can be navigated by keyboard and sorted', async () => {
   await vscode.runCommand('View: Close Editor');
   await view.still();
   assert.match(await query(), /FROM live_at_peak/, 'the query is still there');
+  await until(async () => /^100 rows in/.test(await status()), 'and so are its rows');
   await run('SELECT moment, action, size_bytes FROM events ORDER BY moment');
   assert.match(await status(), /^The first 1,000 rows in/);
   await view.locator('.sql-grid').focus();
