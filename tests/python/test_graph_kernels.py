@@ -417,6 +417,7 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             found = walk.sum_up()
             assert found is not None
             assert walk.chosen == len(chosen)
+            walk.mark()
             count, total, outside = found
             expected = graph.reached(graph.roots) - graph.reached(graph.roots, frozenset(chosen))
             assert count == len(expected), (seed, every)
@@ -438,11 +439,11 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
     begin = np.append(start, objects - 1).astype(np.uint32)
     columns = (
         start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, target,
-        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32), np.empty(0, np.uint8),
+        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32),
     )  # fmt: skip
 
     def retained(work: Work) -> tuple[int, int, int] | None:
-        walk = freed.Retained(*columns, work)
+        walk = freed.Retained(*columns, np.zeros(objects, np.uint8), work)
         walk.follow(0, walk.steps)
         return walk.sum_up()
 

@@ -1,6 +1,6 @@
 """The meaning of the objects in Python's heap dumps of any format: types, references, and roots."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
-from memlens.kernels.graph.reach import reached_from
+from memlens.kernels.graph.reach import leaders, reached_from
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.graph import (
     MOST_BYTES,
@@ -173,27 +173,9 @@ def _circles(start: Column, target: Column, roots: Column) -> U32:
     reached = np.zeros(len(start) - 1, np.uint8)
     follows, kind = np.ones(1, np.uint8), np.zeros(len(target), np.uint8)
     reached_from(start, target, kind, follows, roots.astype(np.uint32), reached)
-    begins = start.tolist() if (rest := np.flatnonzero(reached == 0).tolist()) else []
-
-    def in_order(numbers: Iterable[int]) -> list[int]:
-        """Those that none of the numbers before them lead to."""
-        seen, first = set[int](), list[int]()
-        for number in numbers:
-            if number in seen:
-                continue
-            first.append(number)
-            seen.add(number)
-            waiting = [number]
-            while waiting:
-                at = waiting.pop()
-                for other in target[begins[at] : begins[at + 1]].tolist():
-                    if other not in seen:
-                        seen.add(other)
-                        waiting.append(other)
-        return first
-
+    first = np.asarray(leaders(start, target, reached.copy(), np.flatnonzero(reached == 0).astype(np.uint32)))
     # what leads to one of them without being led to by it stands after it, so that the other order leaves it out
-    return np.array(in_order(reversed(in_order(rest))), np.uint32)
+    return np.array(leaders(start, target, reached, first[::-1].copy()), np.uint32)
 
 
 def _threads(

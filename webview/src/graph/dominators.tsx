@@ -18,7 +18,7 @@ import {
   spare,
   totalTitle,
 } from './columns';
-import { sameSelection, type GraphContext } from './context';
+import { isSelected, type GraphContext } from './context';
 import { mayHaveSource, selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import { TreeChoice } from './tree-choice';
@@ -75,7 +75,7 @@ export function dominatorsPane(context: GraphContext): Pane {
       ...(isOfPaths() ? [bytesCell(row.retained_bytes)] : []),
       ...nativeCells(context.info, row),
     ],
-    isSelected: ({ object }) => sameSelection(context.state.selection, { is: 'object', object }),
+    isSelected: ({ object }) => isSelected(context, { is: 'object', object }),
     pick: ({ object, file, line }, opened, beside) => {
       if (opened && file !== null && line !== null) context.openPlace(file, line, beside);
       else if (opened) context.openSource({ is: 'object', object }, beside);

@@ -4,7 +4,6 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_extend, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
@@ -207,17 +206,18 @@ cdef class Retained:
     ones there are. ``distance`` is the least number of references that retain from a root. ``dominated`` has what each
     object immediately dominates, of that perhaps not all: dominators may count what no root reaches as a holder, and
     may have it below the graph's own root. ``native`` is the memory outside of the heap that each object owns; it may
-    be empty. ``marks`` has an item an object, all of them 0, or is empty.
+    be empty. ``state`` has an item an object, all of them 0.
 
     What the chosen objects dominate is retained, which is found first. What else is has other holders than these, but
     only shortest paths that pass through what is retained: to what that refers to is one step farther. So
-    :meth:`follow` is called for all ``steps``, by several threads if there are many, and then :meth:`sum_up`.
+    :meth:`follow` is called for all ``steps``, by several threads if there are many, and then :meth:`sum_up`, after
+    which :meth:`mark` may be.
     """
 
     cdef const uint64_t[::1] start, back_start, shallow, native
     cdef const uint32_t[::1] target, back, distance
     cdef const uint8_t[::1] kind, back_kind, retains
-    cdef uint8_t[::1] marks
+    cdef uint8_t[::1] state
     cdef Work work
     cdef Held held
     cdef Found found
@@ -229,7 +229,6 @@ cdef class Retained:
     def __cinit__(self):
         vector_init(&self.gone, 4)
         vector_init(&self.seeds, 4)
-        self.held.state = NULL
 
     def __init__(
         self,
@@ -246,28 +245,22 @@ cdef class Retained:
         const uint64_t[::1] shallow,
         const uint64_t[::1] native,
         const uint32_t[::1] chosen,
-        uint8_t[::1] marks,
+        uint8_t[::1] state,
         Work work not None,
     ):
         """Raises MemoryError, and IndexError for a chosen object that doesn't exist."""
         self.start, self.target, self.kind = start, target, kind
         self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.retains, self.distance, self.marks, self.work = retains, distance, marks, work
+        self.retains, self.distance, self.state, self.work = retains, distance, state, work
         self.shallow, self.native = shallow, native
-        if marks.shape[0] and marks.shape[0] != distance.shape[0]:
-            raise ValueError("a mark for each object, or none")
+        if state.shape[0] != distance.shape[0]:
+            raise ValueError("a state for each object")
         self.held = held_of(start, target, kind, back_start, back, back_kind, retains, shallow, native, distance)
         self.found = Found(0, 0, 0)
-        if marks.shape[0]:
-            # states are turned into marks in place: new memory takes as long as the walk itself
-            self.held.state, self.held.looked, self.held.most = &marks[0], 0, ~<size_t> 0
-        else:
-            self.status = begin(&self.held, ~<size_t> 0)
-            fail(self.status)
+        self.held.state = &state[0] if self.held.objects else NULL
+        self.held.looked, self.held.most = 0, ~<size_t> 0
         self.held.begun, self.held.known = FOLLOWED, SUSPECTED
         with nogil:
-            if not marks.shape[0]:
-                in_large_pages(self.held.state, self.held.objects + 1)
             self.status = mark_dominated(
                 &self.held, chosen, dominated_start, dominated, &self.gone, &self.chosen, work
             )
@@ -289,9 +282,8 @@ cdef class Retained:
                     &self.held, NULL if self.steps == self.held.objects else <uint32_t *> self.gone.data,
                     first, last, &seeds, &found, self.work,
                 )
-            if status == 0:
-                with gil:
-                    status = vector_extend(&self.seeds, seeds.data, seeds.count)
+        if status == 0:
+            status = vector_extend(&self.seeds, seeds.data, seeds.count)
         vector_free(&seeds)
         if status < 0:
             self.status = status
@@ -303,30 +295,26 @@ cdef class Retained:
     def sum_up(self):
         """How many objects are retained, their bytes, and the bytes that they own outside of the heap.
 
-        ``marks`` is 1 for each of them, 0 for others. None if the work was stopped; what marks are then is undefined.
-        Raises MemoryError.
+        None if the work was stopped. Raises MemoryError.
         """
         cdef int status = self.status
         with nogil:
             if status == 0:
                 status = let_go(&self.held, None, &self.seeds, NULL, &self.found, self.work)
-            if status == 0 and self.marks.shape[0]:
-                to_marks(&self.marks[0], self.marks.shape[0])
         return fail(status, (self.found.objects, self.found.heap, self.found.native))
+
+    def mark(self):
+        """Turn each state into 1 for an object that is retained, else 0."""
+        cdef size_t each
+        cdef uint8_t *state = self.held.state
+        with nogil:
+            # without branches, so that compilers take many at a time
+            for each in range(self.held.objects):
+                state[each] = (state[each] & IS_GONE != 0) | (state[each] & (LOST | IS_BACK) == LOST)
 
     def __dealloc__(self):
         vector_free(&self.gone)
-        if self.marks is not None and self.marks.shape[0]:
-            self.held.state = NULL
-        end(&self.held, &self.seeds)
-
-
-cdef inline void to_marks(uint8_t *state, size_t objects) noexcept nogil:
-    """Turn states into 1 for what is retained, else 0."""
-    cdef size_t each
-    # without branches, so that compilers take many at a time
-    for each in range(objects):
-        state[each] = (state[each] & IS_GONE != 0) | (state[each] & (LOST | IS_BACK) == LOST)
+        vector_free(&self.seeds)
 
 
 cdef inline size_t most_listed(const Held *held) noexcept nogil:

@@ -14,6 +14,24 @@ cdef enum:
     LISTED = 8      # references that take as long to follow as an object
 
 
+cdef object way(const uint32_t *towards, const uint32_t *objects, uint32_t at, uint32_t last):
+    """The objects from one place to the last, as ``uint32``. Raises MemoryError.
+
+    ``towards`` has of each place the next one, ``objects`` the object that is there: NULL where places are objects.
+    """
+    cdef int status
+    cdef Vector path
+    vector_init(&path, 4)
+    status = vector_push_u32(&path, objects[at] if objects != NULL else at)
+    while at != last and status == 0:
+        at = towards[at]
+        status = vector_push_u32(&path, objects[at] if objects != NULL else at)
+    if status < 0:
+        vector_free(&path)
+        return fail(status)
+    return column_of(&path, b"I")
+
+
 cdef class PathSearch:
     """Searches backwards from an object for roots, the nearest first. Each object is passed through once.
 
@@ -71,20 +89,6 @@ cdef class PathSearch:
             return -1
         return vector_push_u32(&self.towards, towards)
 
-    cdef object path(self, size_t at):
-        """The objects from that at a place in the queue to the one that is explained. Raises MemoryError."""
-        cdef Vector path
-        cdef int status
-        vector_init(&path, 4)
-        status = vector_push_u32(&path, (<uint32_t *> self.queue.data)[at])
-        while at and status == 0:
-            at = (<uint32_t *> self.towards.data)[at]
-            status = vector_push_u32(&path, (<uint32_t *> self.queue.data)[at])
-        if status < 0:
-            vector_free(&path)
-            return fail(status)
-        return column_of(&path, b"I")
-
     def next_path(self, size_t most):
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
 
@@ -136,7 +140,9 @@ cdef class PathSearch:
                             one, found = self.queue.count - 1, True
                             break
                 looked += (self.at - begin) // LISTED
-        return self.path(one) if found and status == 0 else fail(status)
+        if not found or status < 0:
+            return fail(status)
+        return way(<uint32_t *> self.towards.data, <uint32_t *> self.queue.data, <uint32_t> one, 0)
 
     @property
     def is_complete(self):
@@ -209,7 +215,7 @@ cdef class WaySearch:
     cdef const uint64_t[::1] back_start
     cdef const uint32_t[::1] back, distance, dominator
     cdef const uint8_t[::1] back_kind, follows, is_root
-    cdef uint32_t *towards      # the next object on the way, and 1; 0 where there is none
+    cdef uint32_t *towards      # the next object on the way from each that is ``behind``
     cdef uint32_t *behind       # how many references that are from the object, and 1
     cdef Vector heap
     cdef Vector not_before
@@ -298,21 +304,7 @@ cdef class WaySearch:
                     entry.at, entry.is_begun = self.back_start[entry.item], True
                 status = self.follow(&entry, (most - looked) * LOOKED_AT, &looked)
                 looked += 1
-        return self.way(entry.item) if found else fail(status)
-
-    cdef object way(self, uint32_t one):
-        """The objects from one to that which is explained. Raises MemoryError."""
-        cdef int status
-        cdef Vector path
-        vector_init(&path, 4)
-        status = vector_push_u32(&path, one)
-        while one != self.item and status == 0:
-            one = self.towards[one] - 1
-            status = vector_push_u32(&path, one)
-        if status < 0:
-            vector_free(&path)
-            return fail(status)
-        return column_of(&path, b"I")
+        return way(self.towards, NULL, entry.item, self.item) if found else fail(status)
 
     cdef int follow(self, Ahead *entry, uint64_t most, size_t *looked) noexcept nogil:
         """Go on with what refers to an object, of many references at first with those that make a path no longer.
@@ -368,7 +360,7 @@ cdef class WaySearch:
             # the first of several references from an object counts
             if not self.behind[source] or self.behind[source] > entry.behind + 2:
                 self.behind[source] = entry.behind + 2
-                self.towards[source] = entry.item + 1
+                self.towards[source] = entry.item
                 status = self.push(source, entry.behind + 1, lengths[count])
         return status
 

@@ -6,6 +6,7 @@ from libc.stdlib cimport free, malloc
 
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32
 from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, Graph, fetch, graph_of
 
 cdef enum:
@@ -54,6 +55,45 @@ cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, siz
                     last += 1
     free(queue)
     return 0
+
+
+def leaders(const uint64_t[::1] start, const uint32_t[::1] target, uint8_t[::1] seen, const uint32_t[::1] order):
+    """Those of some objects, as ``uint32``, that aren't ``seen`` and that none of them before it in the order leads to.
+
+    All of what they lead to is 1 in ``seen`` then. Raises MemoryError.
+    """
+    cdef Py_ssize_t each
+    cdef uint64_t at
+    cdef uint32_t item, other
+    cdef Vector found, waiting
+    cdef int status = 0
+    vector_init(&found, 4)
+    vector_init(&waiting, 4)
+    with nogil:
+        for each in range(order.shape[0]):
+            item = order[each]
+            if seen[item]:
+                continue
+            seen[item] = 1
+            if vector_push_u32(&found, item) < 0 or vector_push_u32(&waiting, item) < 0:
+                status = -1
+            while waiting.count and status == 0:
+                waiting.count -= 1
+                item = (<uint32_t *> waiting.data)[waiting.count]
+                for at in range(start[item], start[item + 1]):
+                    other = target[at]
+                    if not seen[other]:
+                        seen[other] = 1
+                        status = vector_push_u32(&waiting, other)
+                        if status < 0:
+                            break
+            if status < 0:
+                break
+    vector_free(&waiting)
+    if status < 0:
+        vector_free(&found)
+        raise MemoryError
+    return column_of(&found, b"I")
 
 
 def distances(

@@ -28,6 +28,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.rows import type_names
 from memlens.views.graph.sources import DumpSource, allocation_of_type, source_of_object, source_of_type
+from memlens.views.selection.filters import in_quotes
 
 _LANGUAGES: dict[str, Language] = {"hprof": "jvm", "perfetto": "jvm", "gcdump": "dotnet"}
 """Of the types of a dump, by its kind."""
@@ -88,19 +89,14 @@ def register(
             # one without a loader is called by the name alone, by which only that one is meant
             is_ones = await opened.ask(lambda snapshot: found.name in type_names(snapshot))
             wanted = rf"/^{re.escape(found.name)}($| \()/" if is_ones else f"={found.name}"
-            return HeapAtResult(None, f'type:"{_quoted(wanted)}"')
+            return HeapAtResult(None, f"type:{in_quotes(wanted)}")
         # strings and other objects may have a function's name
         kinds = await opened.ask(lambda snapshot: snapshot.graph_names.type_kinds)
         kind = "kind:closure " if "closure" in kinds else ""
-        return HeapAtResult(None, f'{kind}name:"={_quoted(found.name)}"')
+        return HeapAtResult(None, f"{kind}name:{in_quotes(f'={found.name}')}")
 
     answer(server, "memlens/objectSource", object_source)
     answer(server, "memlens/heapAt", heap_at)
-
-
-def _quoted(name: str) -> str:
-    """A name within the quotes of a filter."""
-    return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _declared_type(kind: str, name: str) -> DeclaredType | None:

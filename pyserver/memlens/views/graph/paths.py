@@ -219,10 +219,9 @@ class _Ways:
         )  # fmt: skip
         while True:
             items = search.next_path(_AT_ONCE)
-            if items is not None:
-                self._left -= 1
-                return [int(number) for number in np.asarray(items)]
             self._left -= 1
+            if items is not None:
+                return [int(number) for number in np.asarray(items)]
             if not self._snapshot.work.report(0.0):
                 raise stopped()
             if search.is_complete or self._left <= 0:

@@ -45,9 +45,8 @@ def kinds_of_roots(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], npt.NDAr
         rows = snapshot.objects.roots
         rows = rows[is_entry(snapshot)[rows["object"]] != 0]
         # of several entries for an object the first one counts
-        rows = rows[np.argsort(rows["object"], kind="stable")]
-        is_first = np.append(True, rows["object"][1:] != rows["object"][:-1])[: len(rows)]
-        return rows["object"][is_first].astype(np.uint32), rows["kind"][is_first].astype(np.int32)
+        roots, first = np.unique(rows["object"], return_index=True)
+        return roots.astype(np.uint32), rows["kind"][first].astype(np.int32)
 
     return snapshot.keep("kinds of roots", make)
 

@@ -96,7 +96,7 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     retained by nothing, and so are left out. Raises :class:`BadRequestError`, and :class:`CancelledError` when the
     snapshot's work is stopped.
     """
-    walk = _walked(snapshot, np.asarray(numbers), np.empty(0, np.uint8))
+    walk = _walked(snapshot, np.asarray(numbers), np.zeros(len(snapshot.objects.type), np.uint8))
     objects, total, outside = finished(walk.sum_up())
     return RetainedAnswer(walk.chosen, objects, total, native_or_none(snapshot, outside))
 
@@ -104,18 +104,20 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
 def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Which objects nothing would hold without some, these included; an item an object. As :func:`retained_by`."""
     found = np.zeros(len(snapshot.objects.type), np.bool_)
-    finished(_walked(snapshot, numbers, found.view(np.uint8)).sum_up())
+    walk = _walked(snapshot, numbers, found.view(np.uint8))
+    finished(walk.sum_up())
+    walk.mark()
     return found
 
 
-def _walked(snapshot: Snapshot, numbers: Numbers, marks: npt.NDArray[np.uint8]) -> Retained:
+def _walked(snapshot: Snapshot, numbers: Numbers, state: npt.NDArray[np.uint8]) -> Retained:
     for number in (numbers.min(), numbers.max()) if len(numbers) else ():
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects
     walk = Retained(
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
         followed(snapshot), held_distances(snapshot), objects.dominated_start, objects.dominated, objects.shallow,
-        own_native(snapshot), np.ascontiguousarray(numbers, np.uint32), marks, snapshot.work,
+        own_native(snapshot), np.ascontiguousarray(numbers, np.uint32), state, snapshot.work,
     )  # fmt: skip
     in_halves(walk.steps, walk.follow)
     return walk

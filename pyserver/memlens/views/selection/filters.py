@@ -104,6 +104,11 @@ def quoted(value: str) -> str:
     """A value in the syntax of filters, quoted if necessary."""
     if value and not _SPECIAL.search(value) and value[0] not in "-:" and not _FIELD.match(value):
         return value
+    return in_quotes(value)
+
+
+def in_quotes(value: str) -> str:
+    """A value in the quotes of filters."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

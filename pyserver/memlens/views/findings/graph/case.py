@@ -37,6 +37,8 @@ NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key"), "perfe
 
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
+JAVASCRIPT_GLOBAL = re.compile(r"(global|Window)( /.*)?", re.DOTALL)
+"""The names of JavaScript's global objects and of their types, to which V8 adds a page's address."""
 _MODULE = re.compile(r"\s\(.*\)$")
 _OF_SIZE = re.compile(r" \(Bytes > [^()]*\)$")
 """What PerfView adds to the types of large objects."""

@@ -1,6 +1,5 @@
 """What holds an object, in words: names along a short path from a root, without the runtime's own steps."""
 
-import re
 from typing import NamedTuple
 
 from memlens.model.frames import USER
@@ -9,6 +8,7 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
+    JAVASCRIPT_GLOBAL,
     RUNTIME_KINDS,
     GraphCase,
     is_class,
@@ -34,7 +34,6 @@ _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MOST_PATH = 3, 200
 _CONTEXT = "system / Context"
 """What V8 calls the variables of a function or a module, which have names of their own."""
-_GLOBAL = re.compile(r"^(global|Window) /.*$")
 
 
 class _Variable(NamedTuple):
@@ -234,8 +233,8 @@ def _short_name(case: GraphCase, row: ObjectRow) -> str:
     if case.info.kind == "v8" and row.type == _CONTEXT:
         return ""
     if is_class(row) or (row.name and case.info.kind == "v8"):
-        # V8 adds the page's address to the name of a global object
-        return short_type(_GLOBAL.sub(r"\1", row.name))
+        found = JAVASCRIPT_GLOBAL.fullmatch(row.name)
+        return short_type(row.name if found is None else found[1])
     return typed_id(case, row)
 
 

@@ -1,6 +1,5 @@
 """What retains most: objects at which memory accumulates, and groups of one type with their last common holder."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
+    JAVASCRIPT_GLOBAL,
     RUNTIME_KINDS,
     GraphCase,
     figure,
@@ -55,8 +55,6 @@ _OF_RUBY = ("Thread", "(data ObjectTracing/allocation_info_tracer)")
 """What has a thread's stack in its own bytes, or where objects were allocated: none of the program's memory."""
 _CACHE = "functools._lru_cache_wrapper"
 _MOST_POINTS = 2_000
-_GLOBAL = re.compile(r"(global|Window)( /.*)?", re.DOTALL)
-"""The type of JavaScript's global objects, to which V8 adds a page's address."""
 
 
 class _Group(NamedTuple):
@@ -134,7 +132,7 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
 
 def _is_global(case: GraphCase, number: int) -> bool:
     """Whether an object is JavaScript's global object, which holds what the engine and Node.js have for themselves."""
-    return case.info.kind == "v8" and _GLOBAL.fullmatch(_type_of(case, number)) is not None
+    return case.info.kind == "v8" and JAVASCRIPT_GLOBAL.fullmatch(_type_of(case, number)) is not None
 
 
 def _type_of(case: GraphCase, number: int) -> str:
