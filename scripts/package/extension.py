@@ -156,8 +156,7 @@ def without_pictures(readme: str) -> str:
 
     The walkthrough has the most important ones.
     """
-    tour = re.compile(r"^## A tour\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
-    return re.sub(r"^!\[[^]]*\]\([^)]*\)\n\n", "", tour.sub("", readme), flags=re.MULTILINE)
+    return re.sub(r"^!\[[^]]*\]\([^)]*\)\n\n", "", readme, flags=re.MULTILINE)
 
 
 def _link(source: Path, place: Path) -> None:

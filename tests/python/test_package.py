@@ -58,11 +58,11 @@ def test_snippets_are_offered_by_their_prefix_and_those_of_python_are_python() -
 
 def test_readme_has_pictures_and_badges_only_where_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert readme.count("![") > 10
+    assert "![" in readme
     shown = extension.without_pictures(readme)
     assert "![" not in shown
     # and nothing else is lost
-    left = [line for line in readme.splitlines() if line.startswith("## ") and line != "## A tour"]
+    left = [line for line in readme.splitlines() if line.startswith("## ")]
     assert [line for line in shown.splitlines() if line.startswith("## ")] == left
     assert "\n\n\n" not in shown
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)

@@ -103,13 +103,24 @@ def test_files_that_open_by_themselves() -> None:
             assert re.search(endings[1], Path(pattern.replace("*", "1")).suffix), (command, pattern)
 
 
+def slug(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub and VS Code make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def test_mentioned_scripts_and_files_exist() -> None:
     for script in re.findall(r"`?npm (?:run )?(\w+)", README):
         assert script in MANIFEST["scripts"]
     for page, text in PAGES.items():
         for link in re.findall(r"\]\(([^)]+)\)", text):
-            if not link.startswith("https://"):
-                assert (page.parent / link.split("#")[0]).is_file(), (page.name, link)
+            if link.startswith("https://"):
+                continue
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            assert target.is_file(), (page.name, link)
+            if anchor and target in PAGES:
+                headings = re.findall(r"^#+ (.+)$", PAGES[target], re.MULTILINE)
+                assert anchor in map(slug, headings), (page.name, link)
 
 
 def test_the_readme_is_short_and_leads_to_every_page() -> None:
@@ -117,7 +128,7 @@ def test_the_readme_is_short_and_leads_to_every_page() -> None:
     links = set(re.findall(r"\]\((docs/[^)]+)\)", TEXT)) | {
         f"docs/{link}" for link in re.findall(r"\]\((\w[\w-]*\.md)", TEXT)
     }
-    assert {f"docs/{path.name}" for path in PAGES if path.parent.name == "docs"} <= links
+    assert {f"docs/{path.name}" for path in PAGES if path.parent == ROOT / "docs"} <= links
 
 
 def test_terms_are_distinguished() -> None:
