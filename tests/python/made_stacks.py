@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memlens.model.frames import NATIVE
+from memlens.model.info import ProfileInfo
 from memlens.store.stacks.frames import FrameRow
 from memlens.views.compare.sides import Side
 from memlens.views.flame.calltree import CallTree, FlameOptions, build, merged
@@ -13,6 +14,11 @@ from memlens.views.naming.places import BEFORE_RECORDING, NO_STACK_ROW
 from memlens.views.selection.stacks import OneSide, PrefixTree, ValuedStacks, ValueName
 
 TYPES = (ValueName("inuse_space", "bytes"), ValueName("inuse_objects", "count"))
+_INFO = ProfileInfo(
+    kind="pprof", path="made.pb.gz", file_bytes=0, warnings=[], values=[], default_value=0, samples=0, stacks=0,
+    mixed_stacks=False, has_sizes=False, labels=[], bins=0, end=0.0, time_unit="microseconds", series=[],
+    has_flow=False,
+)  # fmt: skip
 
 
 def stacks_of_nodes(
@@ -43,4 +49,4 @@ def side_of_stacks(stacks: ValuedStacks[OneSide], rows: list[FrameRow]) -> Side:
     charged = stacks.tree.frames[stacks.nodes]
     sources = np.zeros(len(rows), np.uint8)
     native = np.array([kind == NATIVE for *_, kind in rows] + [True, True], bool)
-    return Side(stacks, places, native, len(rows), sources, charged, np.zeros(len(stacks), bool), "profile")
+    return Side(stacks, places, native, len(rows), sources, charged, np.zeros(len(stacks), bool), _INFO)

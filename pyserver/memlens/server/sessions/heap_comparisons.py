@@ -35,6 +35,7 @@ from memlens.views.compare.heaps import (
     series_of,
     side_of_series,
 )
+from memlens.views.compare.kinds import check_comparable
 from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.findings.compared import FindingsComparison, compared, lacking
 from memlens.views.findings.table import compared_with
@@ -90,6 +91,7 @@ class HeapComparisons:
         before, after = (other, mine) if params.other_first else (mine, other)
         for each in (before, after):
             check_dump(each)
+        check_comparable(before.info, after.info)
         first, second = await findings_of(before), await findings_of(after)
         new, gone = lacking(compared(first, second))
         return compared(first, second, await _little(before, new, after), await _little(after, gone, before))

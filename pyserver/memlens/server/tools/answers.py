@@ -31,10 +31,11 @@ from memlens.server.tools.parameters import (
 )
 from memlens.server.tools.reading import readable
 from memlens.server.tools.summaries import figure_of, finding_of, summary_of, waste_of
-from memlens.store.models import graph_of, heap_dump_of, profile_of
+from memlens.store.models import devices_of, graph_of, has_stacks, heap_dump_of, profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
+from memlens.views.compare.kinds import check_comparable, common_values
 from memlens.views.filtering import complete_filters
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.compared import ComparedFinding
@@ -197,6 +198,14 @@ async def _compared(opened: OpenSnapshot, row: ComparedFinding, *, values: bool)
     }
 
 
+def _values_of(before: OpenSnapshot, after: OpenSnapshot, name: str | None) -> tuple[str | None, str | None]:
+    """The value of each that is compared, by its number; the name as it is for traces, which have none."""
+    if not (has_stacks(before.info) and has_stacks(after.info)) or devices_of(before.info):
+        return name, name
+    first, second = common_values([profile_of(before.info), profile_of(after.info)], name)
+    return str(first), str(second)
+
+
 Compare = Callable[[OpenSnapshot, OpenSnapshot, CompareArguments], Awaitable[Any]]
 
 
@@ -205,7 +214,8 @@ def comparing(comparisons: Comparisons, heaps: HeapComparisons) -> Compare:
 
     async def compare(before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments) -> Any:
         """The differences between two files, the largest first."""
-        are_dumps = heap_dump_of(before.info) is not None and heap_dump_of(after.info) is not None
+        check_comparable(before.info, after.info)
+        are_dumps = heap_dump_of(before.info) is not None
         by: CompareBy | Literal["type", "finding"] = given(arguments.by) or ("type" if are_dumps else "line")
         if by == "type":
             return await compare_heaps(before, after, arguments)
@@ -213,13 +223,14 @@ def comparing(comparisons: Comparisons, heaps: HeapComparisons) -> Compare:
             return await compare_findings(before, after, arguments)
         if arguments.filter.strip():
             raise BadRequestError(phrase("Only heap dumps can be compared by type with a filter"))
-        device, value = given(arguments.device), given(arguments.value)
+        device = given(arguments.device)
+        value, other_value = _values_of(before, after, given(arguments.value))
         answer = await comparisons.compare(
             CompareParams(
                 snapshot=before.name,
                 other=after.name,
                 of=set_at(before.info, arguments.at, device, value),
-                other_of=set_at(after.info, arguments.at, device, value),
+                other_of=set_at(after.info, arguments.at, device, other_value),
                 other_first=False,
                 by=by,
                 measure="inclusive" if arguments.inclusive else "own",

@@ -21,6 +21,7 @@ from msgspec import structs
 from memlens.model.frames import SOURCE_NAMES
 from memlens.model.timeline import NEVER
 from memlens.store.stacks.frames import listed
+from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side
 from memlens.views.flame import calltree
@@ -53,8 +54,10 @@ class Joined:
 def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "after"]) -> Joined:
     """Both sides in one prefix tree. ``pairing`` is that of the places of both.
 
-    A frame has the name from the view's ``own`` snapshot if it exists there.
+    A frame has the name from the view's ``own`` snapshot if it exists there. Raises :class:`BadRequestError` for two of
+    different kinds.
     """
+    check_comparable(before.info, after.info)
     names, numbers_before, numbers_after = _names(before, after, pairing, own)
     one, two = (
         replace(
@@ -159,7 +162,7 @@ def _names(
     names = FrameNames(
         listed(rows, sources.astype(np.uint8)),
         {"line": np.arange(len(rows), dtype=np.uint32), "function": by_function},
-        model=before.model,
+        model=before.info.model,
     )
     split = len(lines.before)
     return names, numbers[:split].astype(np.uint32), numbers[split:].astype(np.uint32)

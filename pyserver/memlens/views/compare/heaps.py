@@ -16,11 +16,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memlens.errors import BadRequestError
+from memlens.model.info import SnapshotInfo
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.compare.heap_paths import GrownPath, grown_paths
+from memlens.views.compare.kinds import check_comparable
 from memlens.views.graph import filters
 from memlens.views.graph.dominators import fitting_by_group
 from memlens.views.graph.groupings import DOMINATORS, grouped_tree
@@ -181,6 +183,7 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
     A node of the tree grouped by type is shown if it has such objects in the later dump; its figures are of all its
     objects.
     """
+    check_comparable(before.info, after.info)
     names = common_names((type_names(before), type_names(after)))
     same = _only(before, after)
     only_before, only_after = (None, None) if same is None else same
@@ -257,6 +260,7 @@ class SeriesSide(NamedTuple):
     shallow_bytes: int
     groups_of_roots: frozenset[str]
     """The types whose objects only group roots."""
+    info: SnapshotInfo
 
 
 def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
@@ -269,6 +273,7 @@ def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
         sum(each[0] for each in figures.values()) if filter_text else info.objects,
         sum(each[1] for each in figures.values()) if filter_text else info.shallow_bytes,
         groups_of_roots(snapshot),
+        snapshot.info,
     )
 
 
@@ -277,6 +282,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
     _check(limit)
     if len(sides) < 2:
         raise BadRequestError(phrase("A series needs two heap dumps or more"))
+    check_comparable(*(each.info for each in sides))
     rows, groups = [], frozenset[str]().union(*(each.groups_of_roots for each in sides))
     names = common_names([each.names for each in sides])
     figures = [_renamed(each.figures, names) for each in sides]

@@ -21,6 +21,7 @@ from memlens.model.frames import INFERRED, RECORDED, USER
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase
 from memlens.views.answers import Frame
+from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.pairing import Grouping, How, Pair, Pairing, Place
 from memlens.views.compare.sides import Side
 from memlens.views.selection.columns import check_page, frame
@@ -108,9 +109,10 @@ class _Figures:
 
 
 class Comparison:
-    """Two sides, row by row. ``by`` says what a row is."""
+    """Two sides, row by row. ``by`` says what a row is. Raises :class:`BadRequestError` for two of different kinds."""
 
     def __init__(self, before: Side, after: Side, pairing: Pairing, by: CompareBy) -> None:
+        check_comparable(before.info, after.info)
         self.by = by
         sides = (before, after)
         if by == "stack":

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.attribution import Attribution
-from memlens.model.info import Model
+from memlens.model.info import SnapshotInfo
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
@@ -38,7 +38,7 @@ class Side:
     sources: npt.NDArray[np.uint8]
     charged: U32
     inferred: npt.NDArray[np.bool_]
-    model: Model
+    info: SnapshotInfo
 
 
 def side_of(snapshot: Snapshot, of: AllocationSet, attribution: Attribution = "mine") -> Side:
@@ -58,5 +58,5 @@ def side_of(snapshot: Snapshot, of: AllocationSet, attribution: Attribution = "m
         snapshot.frames.source,
         charged.astype(np.uint32),
         inferred,
-        snapshot.info.model,
+        snapshot.info,
     )
