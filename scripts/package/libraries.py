@@ -35,6 +35,7 @@ UNWANTED = (
     "*.data/*",
     "numpy/_core/include/*",
     "numpy/_core/lib/*",
+    "numpy/_core/_multiarray_tests.*",
     "numpy/_core/_operand_flag_tests.*",
     "numpy/_core/_rational_tests.*",
     "numpy/_core/_simd.*",
@@ -83,6 +84,9 @@ UNWANTED = (
 )
 """Never imported by memlens: tests, headers, stubs, and parts of the libraries that nothing here uses."""
 
+STAND_INS = {"numpy/random/__init__.py": Path(__file__).with_name("numpy_random.py")}
+"""Files in place of parts that are left out and that a library expects."""
+
 DIFFERENT = ("numpy/__config__.py", "*.dist-info/WHEEL")
 """Files that may differ between a library's wheels for different Pythons: they only record how these were built."""
 
@@ -103,6 +107,9 @@ def unpack(target: Target) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     for wheel in wheels:
         _unpack_wheel(wheel, folder)
+    for name, source in STAND_INS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / name)
     stamp.write_text(key)
     return folder
 

@@ -58,11 +58,17 @@ def main(folder: Path, target: str) -> None:
         )
 
 
+def line_in(lines: list[str]) -> int:
+    """Return the number of the line of SOURCE that is asked about, from 1."""
+    (line,) = (number for number, content in enumerate(lines, 1) if LINE in content)
+    return line
+
+
 def _hover(root: Path, environment: dict[str, str], cache: str) -> str:
     """Open the sample in the language server, as an editor without the extension does, and return a line's hover."""
     source = root / "samples" / SOURCE
     lines = source.read_text("utf-8").splitlines()
-    (line,) = (number for number, content in enumerate(lines) if LINE in content)
+    line = line_in(lines) - 1
     place = {"line": line, "character": len(lines[line]) - 2}
     settings = {
         "snapshots": [str(root / "samples" / "train.pickle")],

@@ -19,12 +19,17 @@ def install() -> Path:
     key = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
     if python.exists() and stamp.exists() and stamp.read_text() == key:
         return python
-    print("tools: zig and abi3audit ...", flush=True)
+    print("tools: zig, abi3audit and libdeflate ...", flush=True)
     run([sys.executable, "-m", "venv", "--clear", str(TOOLS)])
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
     run([*pip, "--require-hashes", "--only-binary=:all:", "-r", str(LOCK)])
     stamp.write_text(key)
     return python
+
+
+def repack(archive: Path) -> None:
+    """Compress a zip archive's files again, better (repack.py)."""
+    run([str(install()), str(Path(__file__).with_name("repack.py")), str(archive)])
 
 
 def run(command: list[str], **options: object) -> str:

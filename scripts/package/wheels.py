@@ -46,6 +46,7 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content)
+    tools.repack(wheel)
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
     return wheel
 

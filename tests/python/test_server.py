@@ -2,6 +2,7 @@
 
 import base64
 import pickle
+import re
 import subprocess
 import sys
 import tomllib
@@ -33,7 +34,7 @@ def test_it_announces_its_capabilities_and_does_not_sync_documents(
 
 def test_the_extension_can_check_the_package_s_requirements() -> None:
     needed = tomllib.loads((ROOT / "pyserver/pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
-    assert sorted(PACKAGES) == sorted(name.split(">")[0] for name in needed)
+    assert sorted(PACKAGES) == sorted(re.split("[>=]", name)[0] for name in needed)
     code = f"import sys; sys.path.append({str(ROOT / 'pyserver')!r}); import memlens.server.requirements"
     for without, missing in (([], ""), (["-S"], "No module named 'apsw'")):
         found = subprocess.run(

@@ -31,8 +31,8 @@ from memlens.server.sessions.opened import end_verifying
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
+from memlens.server.transport import Protocol, Server, make_converter, quieten_pygls
 from memlens.server.versions import own_version
-from memlens.server.wire import Protocol, Server, make_converter, quieten_pygls
 from memlens.sources.finder import Finder
 from memlens.sources.notebooks import Notebooks
 

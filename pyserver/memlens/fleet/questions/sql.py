@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import apsw.ext
 
 from memlens.fleet.database import open_fleet
 from memlens.fleet.tables import SNAPSHOTS, TABLES
 from memlens.texts import as_text, phrase
-from memlens.views.sql.query import FUNCTIONS, SqlError
+from memlens.views.sql.query import FUNCTIONS, SqlError, first_statement
 
 _READABLE = frozenset(
     (SNAPSHOTS, "fleet", "names", *TABLES, *(f"{table}_rows" for table in TABLES), "json_each")
@@ -23,13 +22,13 @@ def query(folder: Path, statement: str) -> tuple[list[str], Iterator[tuple[Any, 
     connection = open_fleet(folder)
     connection.authorizer = _authorize
     try:
-        info = apsw.ext.query_info(connection, statement)
-        if info.query_remaining and info.query_remaining.strip("; \t\r\n"):
+        first, columns, is_explain = first_statement(connection, statement)
+        if statement[len(first) :].strip("; \t\r\n"):
             raise SqlError(phrase("One statement at a time"), advice=phrase("Run them one by one."))
-        if info.is_explain or not info.description:
+        if is_explain or not columns:
             raise SqlError(phrase("The query has no rows"), advice=phrase("Write a SELECT."))
         cursor = connection.cursor().execute(statement)
-        names = [name for name, _ in info.description]
+        names = [name for name, _ in columns]
     except apsw.Error as error:
         raise SqlError(as_text(str(error).removeprefix("SQLError: "))) from error
     return names, _rows(cursor)

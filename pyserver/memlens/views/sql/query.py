@@ -122,6 +122,24 @@ class SqlError(MemlensError):
         )
 
 
+def first_statement(
+    connection: apsw.Connection, query: str
+) -> tuple[str, tuple[tuple[str, str | None], ...], bool]:
+    """Compile a query without running it: its first statement, the columns, and whether it is an EXPLAIN."""
+    found: tuple[str, tuple[tuple[str, str | None], ...], bool] = "", (), False
+
+    def trace(cursor: apsw.Cursor, statement: str, _: object) -> bool:
+        nonlocal found
+        found = statement, cursor.get_description(), bool(cursor.is_explain)
+        return False  # ends `execute` before the first step
+
+    cursor = connection.cursor()
+    cursor.exec_trace = trace
+    with contextlib.suppress(apsw.ExecTraceAbort):
+        cursor.execute(query, can_cache=False)
+    return found
+
+
 class SqlSession:
     """A connection with its own snapshot, which it closes. Not thread-safe except for :meth:`interrupt`.
 
@@ -279,7 +297,7 @@ class SqlSession:
                 phrase("The query is empty"),
                 advice=phrase("Write one, for example SELECT * FROM {table}.", table=table),
             )
-        statement, description, is_explain = self._first_statement(query)
+        statement, description, is_explain = first_statement(self._connection, query)
         rest = query[len(statement) :]
         if not _NOTHING.fullmatch(rest):
             raise SqlError(phrase("One statement at a time"), offset=len(query) - len(rest.lstrip()))
@@ -292,21 +310,6 @@ class SqlSession:
             # the query is the user's own, and the authorizer checks the whole statement
             statement = f"SELECT * FROM (\n{inner}\n) ORDER BY {sort.column + 1} {direction}"  # noqa: S608
         return statement, description
-
-    def _first_statement(self, query: str) -> tuple[str, tuple[tuple[str, str | None], ...], bool]:
-        """Compile a query without running it: its first statement, the columns, and whether it is an EXPLAIN."""
-        found: tuple[str, tuple[tuple[str, str | None], ...], bool] = "", (), False
-
-        def trace(cursor: apsw.Cursor, statement: str, _: object) -> bool:
-            nonlocal found
-            found = statement, cursor.get_description(), bool(cursor.is_explain)
-            return False  # ends `execute` before the first step
-
-        cursor = self._connection.cursor()
-        cursor.exec_trace = trace
-        with contextlib.suppress(apsw.ExecTraceAbort):
-            cursor.execute(query, can_cache=False)
-        return found
 
     def _authorize(self, action: int, one: str | None, two: str | None, *_: str | None) -> int:
         match action:
