@@ -7,6 +7,26 @@ const typed = ['extension/**/*.ts', 'webview/**/*.{ts,tsx}', 'tests/**/*.{ts,tsx
 /** What must not cross a wall: each folder names what it may not import (see CONTRIBUTING.md). */
 const walls = (patterns) => ({ 'no-restricted-imports': ['error', { patterns }] });
 
+/** What shows texts in VS Code's own windows, where `[text](command:…)` is a link that runs a command. */
+const SHOWS = [
+  ...[
+    'showInformationMessage',
+    'showWarningMessage',
+    'showErrorMessage',
+    'setStatusBarMessage',
+    'withProgress',
+  ],
+  ...[
+    'showQuickPick',
+    'createQuickPick',
+    'showInputBox',
+    'createInputBox',
+    'showSaveDialog',
+    'showOpenDialog',
+  ],
+  ...['showWorkspaceFolderPick', 'createStatusBarItem', 'createTreeView', 'registerTreeDataProvider'],
+];
+
 export default tseslint.config(
   {
     ignores: [
@@ -102,6 +122,23 @@ export default tseslint.config(
     rules: walls([
       { group: ['**/webview/**'], message: 'The webview is another program: share by extension/shared.' },
     ]),
+  },
+  {
+    files: ['extension/src/**/*.ts'],
+    ignores: ['extension/src/base/window.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: `MemberExpression[object.object.name='vscode'][object.property.name='window'][property.name=/^(${SHOWS.join('|')})$/]`,
+          message: 'Names come from files of strangers: show them by base/window.ts, which makes them plain.',
+        },
+        {
+          selector: "ImportSpecifier[imported.name='window'], VariableDeclarator[init.name='vscode']",
+          message: 'Use vscode.window, so that the rule about texts sees it.',
+        },
+      ],
+    },
   },
   {
     // A bench prints its figures. node:test's describe and it return promises that the runner awaits.

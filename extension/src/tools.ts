@@ -4,6 +4,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { isFile, isWithinAny, placesOf } from './base/files';
+import { plain } from './base/window';
 import type { SnapshotEditorProvider } from './editor/provider';
 import type { Server } from './server/client';
 import { CANCELLED, problemOf } from './server/problem';
@@ -58,7 +59,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
   prepareInvocation({
     input,
   }: vscode.LanguageModelToolInvocationPrepareOptions<Input>): vscode.PreparedToolInvocation {
-    const file = path.basename(this.#chosen(input) ?? '');
+    const file = plain(path.basename(this.#chosen(input) ?? ''));
     const invocationMessage = vscode.l10n.t('Asking Memlens about {0}', file);
     // What VS Code asks by itself says neither that contents are sent, nor what a query is.
     let title: string | undefined;
@@ -69,7 +70,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     };
     const others = this.#outside(input);
     if (others.length > 0) {
-      title = vscode.l10n.t('Read {0}?', path.basename(others[0] ?? ''));
+      title = vscode.l10n.t('Read {0}?', plain(path.basename(others[0] ?? '')));
       say(vscode.l10n.t('It is not in this workspace:'), others.join('\n'));
     }
     // The server also takes what models write in place of true.

@@ -252,7 +252,60 @@ export class FakeEditor {
   }
 }
 
+/** Every text that was given to one of VS Code's own windows, with the window. */
+export const shown: { where: string; text: string }[] = [];
+
+function record(where: string, value: unknown): void {
+  if (typeof value === 'string') shown.push({ where, text: value });
+  else if (Array.isArray(value)) for (const each of value) record(where, each);
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, each] of Object.entries(value))
+      if (!['item', 'value', 'command'].includes(key)) record(`${where}.${key}`, each);
+}
+
+/** A window that keeps what it shows, and answers with what is at `answer`, the last button or item. */
+const shows =
+  (where: string) =>
+  (...given: unknown[]): Promise<unknown> => {
+    record(where, given);
+    const [first] = given;
+    return Promise.resolve(Array.isArray(first) ? first.at(-1) : given.length > 1 ? given.at(-1) : undefined);
+  };
+
+export enum StatusBarAlignment {
+  Left = 1,
+}
+
 export const window = {
+  showInformationMessage: shows('information'),
+  showWarningMessage: shows('warning'),
+  showErrorMessage: shows('error'),
+  showQuickPick: shows('pick'),
+  showInputBox: shows('input'),
+  showSaveDialog: shows('save'),
+  showOpenDialog: shows('open'),
+  setStatusBarMessage: shows('status'),
+  createStatusBarItem: (): object =>
+    new Proxy(
+      { show: () => undefined, dispose: () => undefined },
+      {
+        set: (_item, key, value) => {
+          if (key !== 'command') record(`status item.${String(key)}`, value);
+          return true;
+        },
+      },
+    ),
+  withProgress: (
+    options: unknown,
+    task: (progress: { report: (step: unknown) => void }) => Promise<unknown>,
+  ): Promise<unknown> => {
+    record('progress', options);
+    return task({
+      report: (step) => {
+        record('progress', step);
+      },
+    });
+  },
   visibleTextEditors: [] as FakeEditor[],
   activeColorTheme: { kind: ColorThemeKind.Dark },
   onDidChangeWindowState: events.focus.event,

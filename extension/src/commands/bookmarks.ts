@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import type { BookmarkChange } from '../../shared/messages';
+import { input, showError } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
@@ -20,7 +21,7 @@ export async function changeBookmarks(
       if (each.uri.toString() === view.uri.toString()) each.send({ type: 'bookmarks' });
   } catch (error) {
     const { message, advice } = problemOf(error);
-    await vscode.window.showErrorMessage([message, advice].filter(Boolean).join('. '));
+    await showError([message, advice].filter(Boolean).join('. '));
   }
 }
 
@@ -48,7 +49,7 @@ async function changed(server: Server, snapshot: string, change: BookmarkChange)
 const LONGEST_NOTE = 2000;
 
 async function askForNote(title: string, prompt: string, value: string): Promise<string | undefined> {
-  const note = await vscode.window.showInputBox({
+  const note = await input({
     ...{ title, prompt, value, placeHolder: vscode.l10n.t('Note') },
     validateInput: (text) =>
       text.length > LONGEST_NOTE

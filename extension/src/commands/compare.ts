@@ -1,5 +1,6 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
+import { openDialog, pick, pickMany, showStatus } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import { siblingsOf, whenOf } from './siblings';
@@ -20,8 +21,7 @@ export function registerCompareCommands(editors: SnapshotEditorProvider): vscode
     vscode.commands.registerCommand('memlens.compare', async () => {
       const view = editors.active ?? editors.views[0];
       if (view !== undefined) await chooseOther(view, editors);
-      else
-        vscode.window.setStatusBarMessage(vscode.l10n.t('Open a snapshot to compare it with another'), 5_000);
+      else showStatus(vscode.l10n.t('Open a snapshot to compare it with another'), 5_000);
     }),
     vscode.commands.registerCommand('memlens.compareSelected', async (one?: unknown, all?: unknown) => {
       const files = (Array.isArray(all) ? (all as unknown[]) : [one]).filter(
@@ -72,7 +72,7 @@ export async function chooseOther(view: SnapshotView, editors: SnapshotEditorPro
           },
         ]),
   ];
-  const choice = await vscode.window.showQuickPick(items, {
+  const choice = await pick(items, {
     title: vscode.l10n.t('Compare {0} with', path.basename(view.uri.fsPath)),
     placeHolder: vscode.l10n.t('The earlier one counts as “before”.'),
     matchOnDescription: true,
@@ -91,16 +91,15 @@ export async function chooseSeries(view: SnapshotView): Promise<void> {
   }));
   const chosen =
     items.length === 0
-      ? await vscode.window.showOpenDialog({
+      ? await openDialog({
           title: vscode.l10n.t('Heap dumps to show over time'),
           openLabel: vscode.l10n.t('Show over Time'),
           canSelectMany: true,
           ...{ defaultUri: vscode.Uri.joinPath(view.uri, '..'), filters: filters() },
         })
       : (
-          await vscode.window.showQuickPick(items, {
+          await pickMany(items, {
             title: vscode.l10n.t('Show {0} over time with', path.basename(view.uri.fsPath)),
-            canPickMany: true,
             placeHolder: vscode.l10n.t('Heap dumps of one program, in the order in which they were written'),
           })
         )?.map(({ uri }) => uri);
@@ -108,7 +107,7 @@ export async function chooseSeries(view: SnapshotView): Promise<void> {
 }
 
 async function askForFile(view: SnapshotView): Promise<vscode.Uri | undefined> {
-  const chosen = await vscode.window.showOpenDialog({
+  const chosen = await openDialog({
     title: vscode.l10n.t('Compare with'),
     openLabel: vscode.l10n.t('Compare'),
     defaultUri: vscode.Uri.joinPath(view.uri, '..'),

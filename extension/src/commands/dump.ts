@@ -3,7 +3,7 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import { bytes } from '../../shared/bytes';
 import type { PageRow, ProcessRow } from '../../shared/protocol.gen';
-import { withoutIcons } from '../base/texts';
+import { pick, saveDialog, showInformation } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
@@ -32,7 +32,7 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
         ),
       });
       if (chosen === undefined) return;
-      const target = await vscode.window.showSaveDialog({
+      const target = await saveDialog({
         title: vscode.l10n.t('Save the Heap Dump of {0}', chosen.name),
         saveLabel: vscode.l10n.t('Take Dump'),
         defaultUri: vscode.Uri.joinPath(folder(), nameOfDump(chosen, new Date())),
@@ -58,10 +58,10 @@ export async function chooseProgram(
   const { processes, pages } = await server.request('memlens/processes', {});
   const items = [...processes.filter(canBeAsked).map(processItem), ...pages.map(pageItem)];
   if (items.length === 0) {
-    void vscode.window.showInformationMessage(none);
+    void showInformation(none);
     return undefined;
   }
-  const chosen = await vscode.window.showQuickPick(items, {
+  const chosen = await pick(items, {
     ...words,
     matchOnDescription: true,
     matchOnDetail: true,
@@ -73,18 +73,18 @@ type Item = vscode.QuickPickItem & { readonly program: Program };
 
 function processItem({ pid, name, ending, runtime, resident_bytes, command }: ProcessRow): Item {
   return {
-    label: withoutIcons(name),
+    label: name,
     description: vscode.l10n.t('{0} · {1} · process {2}', runtime, bytes(resident_bytes), `${pid}`),
-    detail: withoutIcons(command),
+    detail: command,
     program: { program: `${pid}`, name, ending },
   };
 }
 
 function pageItem({ program, type, name, url, browser }: PageRow): Item {
   return {
-    label: withoutIcons(name),
+    label: name,
     description: vscode.l10n.t('{0} · browser at {1}', kindOf(type), browser),
-    detail: withoutIcons(url),
+    detail: url,
     program: { program, name, ending: '.heapsnapshot' },
   };
 }

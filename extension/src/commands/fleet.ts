@@ -4,6 +4,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import * as vscode from 'vscode';
 import { type Logger, messageOf } from '../base/logger';
+import { openDialog, showError, ask, withProgress } from '../base/window';
 import { FLEET_VIEW_TYPE } from '../editor/fleet';
 import { pythonEnvironment } from '../python/environment';
 import { findInterpreter, type Interpreter } from '../python/interpreter';
@@ -23,7 +24,7 @@ export function registerFleetCommands(context: vscode.ExtensionContext, log: Log
       else await show(database);
     } catch (error) {
       log.error(`fleet: ${messageOf(error)}`);
-      void vscode.window.showErrorMessage(messageOf(error));
+      void showError(messageOf(error));
     }
   });
 }
@@ -33,7 +34,7 @@ async function show(database: string): Promise<void> {
 }
 
 async function askForFolder(): Promise<vscode.Uri | undefined> {
-  const chosen = await vscode.window.showOpenDialog({
+  const chosen = await openDialog({
     ...{ title: vscode.l10n.t('Open Folder as Fleet'), openLabel: vscode.l10n.t('Open as Fleet') },
     ...{ canSelectFiles: false, canSelectFolders: true },
   });
@@ -67,13 +68,13 @@ async function summarise(folder: string, context: vscode.ExtensionContext, log: 
     out,
   );
   const question = vscode.l10n.t('{0} has no summaries yet. Read all of its snapshots?', name);
-  if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, read)) !== read) return;
+  if ((await ask(question, detail, read)) !== read) return;
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: vscode.l10n.t('Reading the snapshots of {0}', name),
     cancellable: true,
   };
-  await vscode.window.withProgress(options, async (progress, token) => {
+  await withProgress(options, async (progress, token) => {
     const database = path.join(out, DATABASE);
     let shown: Promise<void> | undefined;
     const args = [

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { GoToArguments, ShowLineArguments } from '../../shared/protocol.gen';
+import { pick, showStatus } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import { documentOf } from '../lines/documents';
@@ -40,7 +41,7 @@ export function registerLineCommands(editors: SnapshotEditorProvider, server: Se
       if (target !== undefined) await show(target);
       else if (targets.length === 0) {
         const message = vscode.l10n.t('No open snapshot has an allocation with line {0} in its stack', line);
-        vscode.window.setStatusBarMessage(message, 5_000);
+        showStatus(message, 5_000);
       }
     }),
   );
@@ -72,7 +73,7 @@ async function choose(targets: ShowLineArguments[]): Promise<ShowLineArguments |
     description: target.file,
     target,
   }));
-  const choice = await vscode.window.showQuickPick(items, {
+  const choice = await pick(items, {
     title: vscode.l10n.t('Show the allocations of this line in'),
   });
   return choice?.target;

@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import { openDialog } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import { setMemrayPython } from '../settings';
 
@@ -26,7 +27,7 @@ function activeUri(): vscode.Uri | undefined {
 }
 
 async function askForFile(): Promise<vscode.Uri | undefined> {
-  const chosen = await vscode.window.showOpenDialog({
+  const chosen = await openDialog({
     title: vscode.l10n.t('Open as Memory Snapshot'),
     openLabel: vscode.l10n.t('Open'),
   });
@@ -39,7 +40,7 @@ export async function openAsText(uri: vscode.Uri, column: vscode.ViewColumn | un
 
 /** Lets the user choose the Python that has memray, and puts it into the settings; false if none was chosen. */
 export async function choosePython(): Promise<boolean> {
-  const chosen = await vscode.window.showOpenDialog({
+  const chosen = await openDialog({
     title: vscode.l10n.t('Python with memray: bin/python of its environment'),
     openLabel: vscode.l10n.t('Choose'),
   });

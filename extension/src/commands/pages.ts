@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import * as vscode from 'vscode';
 import { Disposable } from '../base/disposable';
+import { showInformation } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 
 const HEAD_BYTES = 4096;
@@ -30,7 +31,7 @@ export class PageOffers extends Disposable {
     if (uri === undefined || this.#asked.has(uri.toString())) return;
     this.#asked.add(uri.toString());
     if (!isMemoryViz(await headOf(uri.fsPath))) return;
-    const choice = await vscode.window.showInformationMessage(
+    const choice = await showInformation(
       vscode.l10n.t('This page of PyTorch’s memory_viz has a memory snapshot in it.'),
       vscode.l10n.t('Open as Memory Snapshot'),
     );

@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import { CommandLink, pick, saveDialog, StatusItem } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
@@ -49,28 +50,28 @@ interface Running {
 
 /** A recording in the status bar. */
 class Recording {
-  private readonly item = vscode.window.createStatusBarItem(STOP, vscode.StatusBarAlignment.Left);
+  readonly #item: StatusItem;
 
   constructor(
     readonly view: string,
     readonly name: string,
   ) {
-    this.item.name = vscode.l10n.t('Recording of allocations');
-    this.item.command = { title: vscode.l10n.t('Stop Recording'), command: STOP, arguments: [view] };
-    this.item.tooltip = vscode.l10n.t('Stop recording the allocations of {0}, and open them', name);
+    const command = { title: vscode.l10n.t('Stop Recording'), command: STOP, arguments: [view] };
+    this.#item = new StatusItem(STOP, vscode.l10n.t('Recording of allocations'), command);
     this.show('0:00');
-    this.item.show();
   }
 
   show(stage: string): void {
-    this.item.text = `$(stop-circle) ${stage}`;
-    this.item.accessibilityInformation = {
-      label: vscode.l10n.t('Stop recording the allocations of {0}, {1}', this.name, stage),
-    };
+    this.#item.show(
+      'stop-circle',
+      stage,
+      vscode.l10n.t('Stop recording the allocations of {0}, and open them', this.name),
+      vscode.l10n.t('Stop recording the allocations of {0}, {1}', this.name, stage),
+    );
   }
 
   dispose(): void {
-    this.item.dispose();
+    this.#item.dispose();
   }
 }
 
@@ -93,7 +94,7 @@ async function record(
   if (chosen === undefined) return;
   const how = await chooseKind();
   if (how === undefined) return;
-  const target = await vscode.window.showSaveDialog({
+  const target = await saveDialog({
     title: vscode.l10n.t('Save the Recording of {0}', chosen.name),
     saveLabel: vscode.l10n.t('Record'),
     defaultUri: vscode.Uri.joinPath(
@@ -121,15 +122,14 @@ async function record(
     },
     (stage, view) => {
       running.get(view)?.show(stage);
-      const argument = encodeURIComponent(JSON.stringify([view]));
-      return `[${vscode.l10n.t('Stop and Open')}](command:${STOP}?${argument})`;
+      return new CommandLink(vscode.l10n.t('Stop and Open'), STOP, view);
     },
   );
   if (done !== undefined) await editors.open(target);
 }
 
 async function chooseKind(): Promise<{ readonly sampling: boolean; readonly ending: string } | undefined> {
-  return await vscode.window.showQuickPick(
+  return await pick(
     [
       {
         label: vscode.l10n.t('Every object, over time'),
@@ -152,6 +152,6 @@ async function chooseKind(): Promise<{ readonly sampling: boolean; readonly endi
 
 async function chooseRecording(recordings: readonly Recording[]): Promise<string | undefined> {
   if (recordings.length < 2) return recordings[0]?.view;
-  const items = recordings.map(({ name, view }) => ({ label: name.replaceAll('$(', '\\$('), view }));
-  return (await vscode.window.showQuickPick(items, { title: vscode.l10n.t('Stop Recording') }))?.view;
+  const items = recordings.map(({ name, view }) => ({ label: name, view }));
+  return (await pick(items, { title: vscode.l10n.t('Stop Recording') }))?.view;
 }

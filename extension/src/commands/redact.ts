@@ -1,6 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { RedactResult } from '../../shared/protocol.gen';
+import { pick, saveDialog, showInformation } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
@@ -14,7 +15,7 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
     const name = path.posix.basename(source.path);
     const rename = editors.active?.heapFormat === 'hprof' ? await askForNames(name) : false;
     if (rename === undefined) return;
-    const target = await vscode.window.showSaveDialog({
+    const target = await saveDialog({
       title: vscode.l10n.t('Save {0} Without Values', name),
       defaultUri: vscode.Uri.joinPath(source, '..', nameWithoutValues(name)),
     });
@@ -46,7 +47,7 @@ async function askForNames(name: string): Promise<boolean | undefined> {
     },
   ];
   const title = vscode.l10n.t('Save {0} Without Values', name);
-  return (await vscode.window.showQuickPick(items, { title }))?.rename;
+  return (await pick(items, { title }))?.rename;
 }
 
 async function offer(
@@ -64,8 +65,7 @@ async function offer(
           'The dump was saved without its values and names. {0} leads back to the names: keep it private.',
           path.basename(mapping),
         );
-  if ((await vscode.window.showInformationMessage(`${said} ${note}`.trim(), open)) === open)
-    await editors.open(target);
+  if ((await showInformation(`${said} ${note}`.trim(), open)) === open) await editors.open(target);
 }
 
 /** `heap-without-values.hprof.gz` for `heap.hprof.gz` */

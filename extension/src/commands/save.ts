@@ -2,6 +2,7 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import type { SavedForm } from '../../shared/messages';
 import { messageOf } from '../base/logger';
+import { saveDialog, showError, showInformation } from '../base/window';
 import type { SnapshotView } from '../editor/view';
 
 /** The ending of a saved file, and the end of its name; neither is translated. */
@@ -37,7 +38,7 @@ export async function saveText(view: SnapshotView, form: SavedForm, text: string
   const { ending, what } = FORMS[form];
   const folder = vscode.Uri.joinPath(view.uri, '..');
   const base = path.posix.basename(view.uri.path).replace(/\.[^.]*$/, '');
-  const target = await vscode.window.showSaveDialog({
+  const target = await saveDialog({
     title: titleOf(form),
     defaultUri: vscode.Uri.joinPath(folder, `${base}-${what}.${ending}`),
     filters: { [ending.toUpperCase()]: [ending] },
@@ -46,13 +47,11 @@ export async function saveText(view: SnapshotView, form: SavedForm, text: string
   try {
     await vscode.workspace.fs.writeFile(target, Buffer.from(text, form === 'png' ? 'base64' : 'utf8'));
   } catch (error) {
-    await vscode.window.showErrorMessage(
-      vscode.l10n.t('{0} could not be written: {1}', target.fsPath, messageOf(error)),
-    );
+    await showError(vscode.l10n.t('{0} could not be written: {1}', target.fsPath, messageOf(error)));
     return;
   }
   if (form !== 'html') return;
-  const open = await vscode.window.showInformationMessage(
+  const open = await showInformation(
     vscode.l10n.t('The report was saved.'),
     vscode.l10n.t('Open in Browser'),
   );

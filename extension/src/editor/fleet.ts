@@ -4,6 +4,7 @@ import type { FleetState, FromWebviewMessage, ToWebviewMessage } from '../../sha
 import type { OpenRankArguments } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
+import { ask } from '../base/window';
 import { OPEN_RANK, type Server } from '../server/client';
 import { problem, ProblemError, problemOf, showProblem } from '../server/problem';
 import { showWork } from '../server/work';
@@ -119,8 +120,7 @@ export class FleetEditorProvider
         file.location,
         file.size_bytes.toLocaleString('en-US'),
       );
-      if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, fetch)) !== fetch)
-        return;
+      if ((await ask(question, detail, fetch)) !== fetch) return;
       const copy = await this.#fetch(database, snapshot, file.name);
       if (copy !== undefined) await this.openSnapshot(vscode.Uri.file(copy));
     } catch (error) {

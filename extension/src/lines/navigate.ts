@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import { showStatus } from '../base/window';
 import type { Server } from '../server/client';
 import { documentOf } from './documents';
 import { figures } from './words';
@@ -56,5 +57,5 @@ export function next(
 }
 
 function showMessage(message: string): void {
-  vscode.window.setStatusBarMessage(message, SHOWN_MS);
+  showStatus(message, SHOWN_MS);
 }

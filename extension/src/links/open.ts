@@ -2,6 +2,7 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import type { ViewState } from '../../shared/messages';
 import { isFile, isWithin } from '../base/files';
+import { askWarning, showError, showStatus } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import { readLink, writeLink, type Link } from './link';
@@ -16,7 +17,7 @@ export async function copyLink(
   const within = folder === undefined ? null : path.posix.relative(folder.uri.path, view.uri.path);
   const link = { path: view.uri.fsPath, within, state };
   await vscode.env.clipboard.writeText(writeLink(vscode.env.uriScheme, extension, link));
-  vscode.window.setStatusBarMessage(vscode.l10n.t('Link copied'), 3_000);
+  showStatus(vscode.l10n.t('Link copied'), 3_000);
 }
 
 /** Open links to places in snapshots. They open an editor, and run nothing. */
@@ -25,7 +26,7 @@ export function registerLinks(editors: SnapshotEditorProvider): vscode.Disposabl
     handleUri: async (uri) => {
       const link = readLink(uri);
       if (link === null) {
-        await vscode.window.showErrorMessage(vscode.l10n.t('Memlens can’t read this link.'));
+        await showError(vscode.l10n.t('Memlens can’t read this link.'));
         return;
       }
       const file = (await inWorkspace(link)) ?? (await confirmed(link));
@@ -54,13 +55,13 @@ async function inWorkspace({ path: file, within }: Link): Promise<vscode.Uri | n
 /** A file outside the workspace is opened, and even looked for, only if the user wants it. */
 async function confirmed({ path: file }: Link): Promise<vscode.Uri | null> {
   if (!path.isAbsolute(file)) return null;
-  const choice = await vscode.window.showWarningMessage(
+  const choice = await askWarning(
     vscode.l10n.t('A link wants to open a file that is not in this workspace.'),
-    { modal: true, detail: file },
+    file,
     vscode.l10n.t('Open'),
   );
   if (choice === undefined) return null;
   if (await isFile(file)) return vscode.Uri.file(file);
-  await vscode.window.showErrorMessage(vscode.l10n.t('There is no file {0} on this machine.', file));
+  await showError(vscode.l10n.t('There is no file {0} on this machine.', file));
   return null;
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { type Logger, messageOf } from '../base/logger';
+import { showError, ask, withProgress } from '../base/window';
 
 /** The version that is installed: the one that most libraries have been run with. */
 const VERSION = '3.13';
@@ -45,7 +46,7 @@ export async function installPython(storagePath: string, log: Logger): Promise<b
       process.platform === 'linux'
         ? vscode.l10n.t('Install python3 (3.11 to 3.14) with your system’s package manager')
         : vscode.l10n.t('Install Python 3.11 to 3.14 from python.org');
-    void vscode.window.showErrorMessage(
+    void showError(
       vscode.l10n.t(
         'No program that could install a Python was found. {0}, then run "Memlens: Restart Server".',
         advice,
@@ -60,18 +61,18 @@ export async function installPython(storagePath: string, log: Logger): Promise<b
     [able.program, ...able.args].join(' '),
   );
   const question = vscode.l10n.t('Install a Python for Memlens?');
-  const choice = await vscode.window.showInformationMessage(question, { modal: true, detail }, install);
+  const choice = await ask(question, detail, install);
   if (choice !== install) return false;
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: vscode.l10n.t('Installing Python {0}', VERSION),
   };
   try {
-    await vscode.window.withProgress(options, () => run(able.program, able.args));
+    await withProgress(options, () => run(able.program, able.args));
     return true;
   } catch (error) {
     log.error(`${able.program}: ${messageOf(error)}`);
-    void vscode.window.showErrorMessage(
+    void showError(
       vscode.l10n.t('{0} could not install Python: {1}', able.program, messageOf(error).split('\n')[0] ?? ''),
     );
     return false;

@@ -5,8 +5,10 @@ import {
   ErrorCodes,
   type LanguageClientOptions,
   LanguageClient,
+  MessageType,
   ResponseError,
   RevealOutputChannelOn,
+  ShowMessageNotification,
   State,
   type ServerOptions,
   WorkDoneProgress,
@@ -22,6 +24,7 @@ import type {
 } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
+import { plainLenses, showError, showInformation, showWarning } from '../base/window';
 import { bundledLibraries, pythonEnvironment } from '../python/environment';
 import { findInterpreter, type Interpreter, NoInterpreterError } from '../python/interpreter';
 import { readSettings, SECTION } from '../settings';
@@ -261,6 +264,9 @@ export class Server extends Disposable {
           return { action: CloseAction.DoNotRestart, handled: true };
         },
       },
+      middleware: {
+        provideCodeLenses: async (document, token, next) => plainLenses((await next(document, token)) ?? []),
+      },
       initializationFailedHandler: (error: unknown) => {
         this.log.error(`the server could not be initialized: ${messageOf(error)}`);
         // A pipe that breaks during the first request is only reported here.
@@ -269,6 +275,10 @@ export class Server extends Disposable {
       },
     };
     const client = new LanguageClient(SECTION, 'Memlens', serverOptions(interpreter, this.context), options);
+    // The library's own handler would show it with links.
+    client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+      void (type === MessageType.Error ? showError : showInformation)(message);
+    });
     client.onNotification('memlens/progress' satisfies keyof Notifications, (params: ProgressParams) =>
       this.#progress.fire(params),
     );
@@ -415,14 +425,14 @@ async function showCrashes(): Promise<void> {
     MOST_DEATHS,
     minutes,
   );
-  const choice = await vscode.window.showErrorMessage(message, restart, log);
+  const choice = await showError(message, restart, log);
   if (choice === restart) await vscode.commands.executeCommand('memlens.restartServer');
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
 async function showDamage(message: string): Promise<void> {
   const log = vscode.l10n.t('Show Log');
-  const choice = await vscode.window.showWarningMessage(message, log);
+  const choice = await showWarning(message, log);
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
@@ -431,7 +441,7 @@ async function showMissingPython({ wanted, advice, command }: MissingPython): Pr
   const settings = vscode.l10n.t('Open Settings');
   const log = vscode.l10n.t('Show Log');
   const message = vscode.l10n.t('Memlens needs {0}, which was not found. {1}', wanted, advice);
-  const choice = await vscode.window.showErrorMessage(message, act, settings, log);
+  const choice = await showError(message, act, settings, log);
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
   if (choice === settings)
     await vscode.commands.executeCommand('workbench.action.openSettings', 'memlens.interpreter');

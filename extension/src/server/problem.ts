@@ -1,6 +1,7 @@
 import * as vscode from 'vscode';
 import type { Problem } from '../../shared/protocol.gen';
 import { messageOf } from '../base/logger';
+import { showError } from '../base/window';
 
 export const CANCELLED = 'cancelled';
 export const NO_SERVER = 'no-server';
@@ -37,7 +38,7 @@ export function problemOf(error: unknown): Problem {
 /** Tells the user what went wrong, and what to do. */
 export function showProblem(error: unknown): void {
   const { message, advice } = problemOf(error);
-  void vscode.window.showErrorMessage(`${message.replace(/\.$/, '')}. ${advice}`.trim());
+  void showError(`${message.replace(/\.$/, '')}. ${advice}`.trim());
 }
 
 /** Whether an error is that of a JSON-RPC response, by its shape; `data` comes from the server's handler. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
+import { withProgress, type CommandLink } from '../base/window';
 import type { Server } from './client';
 
 /**
@@ -12,20 +13,21 @@ export function showWork<T>(
   server: Server,
   title: string,
   ask: (view: string, token: vscode.CancellationToken) => Promise<T>,
-  words: (stage: string, view: string) => string = (stage) => stage,
+  words: (stage: string, view: string) => string | CommandLink = (stage) => stage,
 ): Thenable<T | undefined> {
   const view = `work:${randomBytes(8).toString('hex')}`;
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
-  return vscode.window.withProgress(options, async (progress, token) => {
+  return withProgress(options, async (progress, token) => {
     let shown = 0;
     let said = '';
     const listening = server.onDidProgress(({ view: of, stage, fraction }) => {
       if (of !== view) return;
       if (fraction === null) {
         const message = words(stage, view);
+        const text = typeof message === 'string' ? message : message.markdown;
         // a notification is drawn anew with each message, and a click on its link is lost if that is between press and release
-        if (message !== said) progress.report({ message });
-        said = message;
+        if (text !== said) progress.report({ message });
+        said = text;
         return;
       }
       const percent = Math.floor(fraction * 100);

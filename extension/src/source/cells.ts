@@ -1,6 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { CellResult, FoundCell, OpenNotebook } from '../../shared/protocol.gen';
+import { pick } from '../base/window';
 import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 
@@ -73,7 +74,7 @@ async function choose(file: string, result: CellResult): Promise<FoundCell | und
     detail: vscode.workspace.asRelativePath(cell.path),
     cell,
   }));
-  const choice = await vscode.window.showQuickPick(items, {
+  const choice = await pick(items, {
     title: exact
       ? vscode.l10n.t('Which cell is {0}?', file)
       : vscode.l10n.t('The cell {0} was edited since the run', file),

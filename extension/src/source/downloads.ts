@@ -3,7 +3,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { type Logger, messageOf } from '../base/logger';
-import { withoutIcons } from '../base/texts';
+import { pick, showInformation } from '../base/window';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
 
@@ -77,7 +77,7 @@ export class SourceDownloads {
   async run(): Promise<boolean> {
     const builds = await this.#builds();
     if (builds.length === 0) {
-      void vscode.window.showInformationMessage(
+      void showInformation(
         vscode.workspace.isTrusted
           ? vscode.l10n.t(
               'The workspace has no build of Maven or Gradle: no pom.xml, build.gradle or settings.gradle.',
@@ -87,12 +87,10 @@ export class SourceDownloads {
       return false;
     }
     const script = vscode.Uri.joinPath(this.storage, INIT_SCRIPT);
-    const chosen = await vscode.window.showQuickPick(
+    const chosen = await pick(
       builds.map((build) => ({
         label: commandOf(build, script.fsPath).join(' '),
-        description: withoutIcons(
-          vscode.workspace.asRelativePath(vscode.Uri.joinPath(build.folder, build.file)),
-        ),
+        description: vscode.workspace.asRelativePath(vscode.Uri.joinPath(build.folder, build.file)),
         build,
       })),
       {

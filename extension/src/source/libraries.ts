@@ -1,6 +1,7 @@
 import * as vscode from 'vscode';
 import type { DeclaredType, LibrarySourceResult } from '../../shared/protocol.gen';
 import { type Logger, messageOf } from '../base/logger';
+import { withProgress } from '../base/window';
 import type { Server } from '../server/client';
 import { JAVA_EXTENSION } from '../settings';
 import { uriOf } from './archived';
@@ -201,7 +202,7 @@ async function withCancel<T>(
   });
   const shown = setTimeout(() => {
     const location = vscode.ProgressLocation.Notification;
-    void vscode.window.withProgress({ location, title, cancellable: true }, (progress, token) => {
+    void withProgress({ location, title, cancellable: true }, (progress, token) => {
       say = (message) => {
         progress.report({ message });
       };

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { isFile } from '../base/files';
+import { openDialog, pick } from '../base/window';
 import { mapPaths, rememberPath } from '../settings';
 import { foldersOf, mappingOf, settingOf, type Mapping } from './mapping';
 
@@ -15,7 +16,7 @@ export async function locate(
 ): Promise<boolean> {
   const name = file.split(/[/\\]/).at(-1) ?? file;
   const isFolder = what === 'folder';
-  const chosen = await vscode.window.showOpenDialog({
+  const chosen = await openDialog({
     title: isFolder
       ? vscode.l10n.t('Which folder has {0} below it?', name)
       : vscode.l10n.t('Where is {0}?', name),
@@ -38,7 +39,7 @@ async function mappingTo(folder: string, file: string): Promise<Mapping | null> 
   const places = foldersOf(file);
   for (const { prefix, below } of places.toReversed())
     if (await isFile(path.join(folder, ...below))) return { prefix, folder };
-  const choice = await vscode.window.showQuickPick(
+  const choice = await pick(
     places.map(({ prefix, below }) => ({ label: prefix, description: below.join('/'), prefix })),
     {
       title: vscode.l10n.t('Which folder of the snapshot is {0}?', path.basename(folder)),

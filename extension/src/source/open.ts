@@ -1,6 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { ChangedLine, SnapshotInfo } from '../../shared/protocol.gen';
+import { pick, showInformation, showWarning, withProgress } from '../base/window';
 import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
@@ -63,7 +64,7 @@ export class SourceOpener {
   ): Promise<void> {
     const params = { snapshot: view.snapshot ?? '', object, type: kind };
     // all folders of a workspace may be looked through
-    let source = await vscode.window.withProgress(
+    let source = await withProgress(
       { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Memlens: looking for the source…') },
       () => this.server.request('memlens/objectSource', params),
     );
@@ -118,7 +119,7 @@ export class SourceOpener {
       return;
     }
     const locateFile = vscode.l10n.t('Locate File…');
-    const choice = await vscode.window.showWarningMessage(
+    const choice = await showWarning(
       vscode.l10n.t('{0} was not found. Memlens looked for {1}.', file, lookedFor),
       locateFile,
       vscode.l10n.t('Map Folder…'),
@@ -134,7 +135,7 @@ export class SourceOpener {
       description: vscode.workspace.asRelativePath(path.dirname(candidate)),
       candidate,
     }));
-    const choice = await vscode.window.showQuickPick(items, {
+    const choice = await pick(items, {
       title: vscode.l10n.t('Which file is {0}?', file),
       placeHolder: vscode.l10n.t(
         'Several files match equally well. Your choice is remembered in this workspace.',
@@ -210,7 +211,7 @@ async function showChange(uri: vscode.Uri, changed: ChangedLine, column: vscode.
     changed.lines.slice(0, MOST_PLACES).map((line) => [vscode.l10n.t('Go to Line {0}', line), line]),
   );
   const name = path.basename(uri.fsPath);
-  const choice = await vscode.window.showInformationMessage(`${name}: ${changed.message}`, ...places.keys());
+  const choice = await showInformation(`${name}: ${changed.message}`, ...places.keys());
   const line = choice === undefined ? undefined : places.get(choice);
   if (line !== undefined) await showAtLine(uri, line, column);
 }
