@@ -8,7 +8,8 @@ the format.
 """
 # Modules that this one imports become part of the dumped heap, hence neither pathlib nor contextlib.
 # Classes are compared by identity and looked up by their ids, since a metaclass may define __eq__ and __hash__.
-# ruff: noqa: PTH105, PTH108, PTH110, PTH113, PTH123, SIM105
+# Types in C, classes and hooks of the program may raise any error anywhere: it is theirs alone.
+# ruff: noqa: PTH105, PTH108, PTH110, PTH113, PTH123, SIM105, BLE001, S110
 
 import errno
 import gc
@@ -42,6 +43,10 @@ _MOST_LEARNT = 8
 _MOST_SOURCE_BYTES = 4 << 20
 """As much of a module's file is searched for classes."""
 
+_MOST_SIZE_BYTES = 1 << 47
+"""More than a process can address; a ``__sizeof__`` in C that returns more is wrong."""
+
+_MOST_LINE = (1 << 32) - 1
 _MOST_FRAMES = 100_000
 _MOST_NAMES = 1_000_000
 
@@ -56,8 +61,8 @@ _TWO = struct.Struct("<cII")
 
 _QUALNAME = type.__dict__["__qualname__"].__get__
 _MODULE = type.__dict__["__module__"].__get__
-_MRO = type.__dict__["__mro__"].__get__
-_CLASS_DICT = type.__dict__["__dict__"].__get__
+_MRO_OF_CLASS = type.__dict__["__mro__"].__get__
+_DICT_OF_CLASS = type.__dict__["__dict__"].__get__
 _MODULE_DICT: Any = vars(types.ModuleType)["__dict__"].__get__
 _FLAGS = type.__dict__["__flags__"].__get__
 _DICT_OFFSET = type.__dict__["__dictoffset__"].__get__
@@ -110,8 +115,9 @@ def heap(path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: b
 
     Without ``texts`` the text of strings and numbers is left out, and with it the keys of dictionaries. ``collect``
     collects garbage first, so that everything that is written is in use. The program is paused meanwhile, except for
-    threads that run without the interpreter's lock. Only its owner may read the file. Raises OSError, and leaves no
-    file then.
+    threads that run without the interpreter's lock. Only its owner may read the file. Whatever an object does while it
+    is examined costs at most its own references, and the file says how many objects that was. Raises OSError if the
+    file can't be written, and leaves none then.
     """
     began, before = time.perf_counter(), _resident_bytes()
     path = os.fsdecode(path)
@@ -140,12 +146,16 @@ def heap(path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: b
         finally:
             file.close()
         os.replace(partial, path)
-    except BaseException:
+    except BaseException as error:
         try:
             os.unlink(partial)
         except OSError:
             pass
-        raise
+        if isinstance(error, OSError) or not isinstance(error, Exception):
+            raise
+        # memory ran out, or an audit hook of the program refused
+        number = errno.ENOMEM if isinstance(error, MemoryError) else errno.ECANCELED
+        raise OSError(number, f"The heap can't be examined: {type(error).__name__}: {error}", path) from error
     finally:
         sys.setswitchinterval(interval)
         if was_on:
@@ -221,6 +231,8 @@ class _Writer:
         # by the file
         self._class_lines: dict[str, dict[str, int]] = {}
         self._traced = tracemalloc.is_tracing()
+        self._unread = 0
+        self._unread_example = ""
         self.objects = self.references = self.written = 0
         self.peak_bytes = _resident_bytes()
         self._buffer += MAGIC + struct.pack("<II", VERSION, struct.calcsize("P"))
@@ -269,6 +281,9 @@ class _Writer:
         self._note("seconds", f"{cost.seconds:.3f}")
         if cost.peak_bytes is not None:
             self._note("peak_bytes", str(cost.peak_bytes))
+        if self._unread:
+            self._note("unread", str(self._unread))
+            self._note("unread_example", self._unread_example)
         self._buffer += struct.pack("<cQ", b"E", self.objects)
         self._flush()
 
@@ -297,8 +312,8 @@ class _Writer:
 
     def _new_text(self, text: str) -> int:
         data = text.encode("utf-8", "replace")
-        self._buffer += _GROUP.pack(b"S", len(data))
-        self._buffer += data
+        # at once, so that an error leaves no half of a record
+        self._buffer += _GROUP.pack(b"S", len(data)) + data
         self._text_count += 1
         return self._text_count
 
@@ -306,13 +321,14 @@ class _Writer:
         self._buffer += _TWO.pack(b"N", self._text(key), self._new_text(value))
 
     def _frame(self, file: str, line: int, function: str) -> int:
-        key = (self._text(file), self._text(function), max(0, line or 0))
+        # an object of the program may have put any number there
+        key = (self._text(file), self._text(function), line if line and 0 < line <= _MOST_LINE else 0)
         number = self._frames.get(key)
         if number is None:
             if len(self._frames) >= _MOST_FRAMES:
                 return _NONE
-            number = self._frames[key] = len(self._frames)
             self._buffer += _FRAME.pack(b"F", *key)
+            number = self._frames[key] = len(self._frames)
         return number
 
     def _stack(self, item: Any) -> int:
@@ -323,15 +339,14 @@ class _Writer:
         number = self._stacks.get(frames)
         if number is None:
             own = [self._frame(file, line, "") for file, line in frames]
+            self._buffer += _GROUP.pack(b"K", len(own)) + _u32(own)
             number = self._stacks[frames] = len(self._stacks) + 1
-            self._buffer += _GROUP.pack(b"K", len(own))
-            self._buffer += _u32(own)
         return number
 
     # ---- roots -------------------------------------------------------------------------------------------------
 
     def _write_roots(self, own_file: str) -> None:
-        for name, module in list(sys.modules.items()):
+        for name, module in _items(sys.modules):
             if type(name) is not str:
                 continue
             self._root(module, "builtins" if name in ("builtins", "sys") else "module", name)
@@ -340,37 +355,45 @@ class _Writer:
         # not threading.enumerate, which takes a lock that the program may hold
         names: dict[int, str] = {}
         addresses: dict[int, int] = {}
-        for ident, thread in list(getattr(threading, "_active", {}).items()):
+        for ident, thread in _items(getattr(threading, "_active", None)):
             own_name: Any = None
-            if not _is_descriptor(type(thread), "_name"):
-                try:
+            try:
+                if not _is_descriptor(type(thread), "_name"):
                     own_name = _GET(thread, "_name")
-                except AttributeError:
-                    pass
+            except Exception:
+                pass
             names[ident] = own_name if type(own_name) is str else f"thread {ident}"
             addresses[ident] = id(thread)
             self._root(thread, "thread", names[ident])
         handled = sys._current_exceptions()
         for ident, top in list(sys._current_frames().items()):
-            frame: types.FrameType | None = top
-            thread_name = names.get(ident, f"thread {ident}")
-            depth = 0
-            while frame is not None:
-                code = frame.f_code
-                if _exact(code.co_filename) != own_file:
-                    place = self._frame(code.co_filename, frame.f_lineno or 0, code.co_qualname)
-                    self._buffer += _ACTIVATION.pack(
-                        b"A", addresses.get(ident, 0), self._text(thread_name), depth, place
-                    )
-                    depth += 1
-                    for name, value in _variables(frame):
-                        self._root(value, "local", f"{name} ({thread_name})", place)
-                frame = frame.f_back
+            name = names.get(ident, f"thread {ident}")
             error: Any = handled.get(ident)
             # before Python 3.12 with its type and traceback
             error = error[1] if type(error) is tuple else error
-            if depth and error is not None:
-                self._root(error, "exception", f"{_error_name(type(error))} ({thread_name})")
+            has_frames = self._write_thread(top, name, addresses.get(ident, 0), own_file)
+            if has_frames and error is not None:
+                self._root(error, "exception", f"{_error_name(type(error))} ({name})")
+
+    def _write_thread(self, top: types.FrameType, thread_name: str, address: int, own_file: str) -> bool:
+        """Write the frames of a thread but this module's own, and their variables; False if it has no others."""
+        frame: types.FrameType | None = top
+        depth = 0
+        while frame is not None:
+            code = frame.f_code
+            if _exact(code.co_filename) != own_file:
+                place = self._frame(code.co_filename, frame.f_lineno or 0, code.co_qualname)
+                self._buffer += _ACTIVATION.pack(b"A", address, self._text(thread_name), depth, place)
+                depth += 1
+                try:
+                    variables = _variables(frame)
+                except Exception as error:
+                    variables = []
+                    self._count_unread(types.FrameType, error)
+                for name, value in variables:
+                    self._root(value, "local", f"{name} ({thread_name})", place)
+            frame = frame.f_back
+        return depth > 0
 
     def _root(self, item: Any, kind: str, detail: str, frame: int = _NONE) -> None:
         self._held.append(item)
@@ -381,46 +404,64 @@ class _Writer:
     def _write_object(self, item: Any) -> None:
         kind = type(item)
         known = self._classes.get(id(kind)) or self._class(kind)
-        if known.is_sizeof_safe:
-            size = sys.getsizeof(item)
-        else:
-            size = object.__sizeof__(item) + (16 if gc.is_tracked(item) else 0)
-        text, place = self._describe(item, kind)
-        stack = self._stack(item) if self._traced else 0
+        size = text = stack = 0
+        place = _NONE
+        try:
+            size = _size_of(item, known)
+            text, place = self._describe(item, kind)
+            stack = self._stack(item) if self._traced else 0
+        except Exception as error:
+            self._count_unread(kind, error)
         self._buffer += _OBJECT.pack(b"O", id(item), id(kind), size, text, stack, place)
         self.objects += 1
-        if kind is dict:
-            self._write_dict(item)
-        elif kind is list or kind is tuple:
-            self._group(b"i", item)
-        elif kind is set or kind is frozenset:
-            self._group(b"e", item)
-        elif kind is not str and kind is not int and kind is not float and kind is not bytes:
-            self._write_others(item, kind, known)
+        try:
+            if kind is dict:
+                self._write_dict(item)
+            elif kind is list or kind is tuple:
+                self._group(b"i", item)
+            elif kind is set or kind is frozenset:
+                self._group(b"e", item)
+            elif kind is not str and kind is not int and kind is not float and kind is not bytes:
+                self._write_others(item, kind, known)
+        except Exception as error:
+            self._count_unread(kind, error)
         if len(self._buffer) > _FLUSH_BYTES:
             self._flush()
 
+    def _count_unread(self, kind: type, error: Exception) -> None:
+        """Count an object that can't be examined whole. Modules in C may define types that break any rule."""
+        self._unread += 1
+        if not self._unread_example:
+            self._unread_example = f"{_name_of(kind)[0]}: {_name_of(type(error))[0]}"
+
     def _class(self, kind: type) -> _Class:
         """Examine a class, and write its name."""
+        try:
+            known = self._examined(kind)
+        except Exception as error:
+            known = _Class(is_sizeof_safe=False, has_dict=False, slots={})
+            self._count_unread(kind, error)
+        self._classes[id(kind)] = known
+        name, module = _name_of(kind)
+        self._buffer += _TYPE.pack(b"T", id(kind), self._text(name), self._text(module) if module else 0)
+        return known
+
+    def _examined(self, kind: type) -> _Class:
         slots: dict[str, Any] = {}
         sizeof = None
-        for base in _MRO(kind):
-            own = _CLASS_DICT(base)
+        for base in _mro(kind):
+            own = _class_dict(base)
             if sizeof is None:
                 sizeof = own.get("__sizeof__")
             for name, value in own.items():
                 if type(value) is types.MemberDescriptorType and type(name) is str:
                     slots.setdefault(name, value)
         for name in _KNOWN.get(id(kind), ()):
-            slots.setdefault(name, _CLASS_DICT(kind).get(name))
+            slots.setdefault(name, _class_dict(kind).get(name))
         slots = {name: value for name, value in slots.items() if _has_get(value)}
-        is_in_c = type(sizeof) is types.MethodDescriptorType or type(sizeof) is types.BuiltinFunctionType
-        known = _Class(is_in_c, bool(_FLAGS(kind) & _MANAGED_DICT) or _DICT_OFFSET(kind) != 0, slots)
-        self._classes[id(kind)] = known
-        module = _MODULE(kind)
-        names = self._text(_QUALNAME(kind)), self._text(module) if type(module) is str else 0
-        self._buffer += _TYPE.pack(b"T", id(kind), *names)
-        return known
+        # under this name a class may have any other function in C
+        is_in_c = type(sizeof) is types.MethodDescriptorType and sizeof.__name__ == "__sizeof__"
+        return _Class(is_in_c, bool(_FLAGS(kind) & _MANAGED_DICT) or _DICT_OFFSET(kind) != 0, slots)
 
     def _describe(self, item: Any, kind: type) -> tuple[int, int]:
         """Return the number of an object's name or text, and that of the frame of its definition."""
@@ -431,12 +472,12 @@ class _Writer:
             name = code.co_qualname
             return self._text(name), self._frame(code.co_filename, code.co_firstlineno, name)
         if kind is types.ModuleType:
-            own = _MODULE_DICT(item)
+            own = _MODULE_DICT(item) or {}
             name, file = own.get("__name__"), own.get("__file__")
             place = self._frame(file, 1, "<module>") if type(file) is str else _NONE
             return (self._text(name) if type(name) is str else 0), place
         if issubclass(kind, type):
-            return self._text(_QUALNAME(item)), self._class_line(item)
+            return self._text(_name_of(item)[0]), self._class_line(item)
         if kind is types.GeneratorType or kind is types.CoroutineType:
             code = item.gi_code if kind is types.GeneratorType else item.cr_code
             return self._text(code.co_qualname), self._frame(
@@ -464,7 +505,7 @@ class _Writer:
 
         Methods that others made, as dataclasses and decorators do, say nothing about the class.
         """
-        own, name = _CLASS_DICT(item), _exact(_QUALNAME(item))
+        own, (name, owner) = _class_dict(item), _name_of(item)
         line, file, first = own.get("__firstlineno__"), "", 0
         for value in own.values():
             if type(value) is types.FunctionType and str.startswith(value.__code__.co_qualname, f"{name}."):
@@ -472,8 +513,8 @@ class _Writer:
                 if not first or code.co_firstlineno < first:
                     file, first = code.co_filename, code.co_firstlineno
         if not file:
-            module = sys.modules.get(_MODULE(item)) if type(_MODULE(item)) is str else None
-            known = _MODULE_DICT(module).get("__file__") if type(module) is types.ModuleType else None
+            module = sys.modules.get(owner)
+            known = (_MODULE_DICT(module) or {}).get("__file__") if type(module) is types.ModuleType else None
             file = known if type(known) is str else ""
         if type(line) is not int:
             line = first or self._declared(file, name)
@@ -496,10 +537,9 @@ class _Writer:
             return
         self._waiting.extend(items)
         self.references += len(addresses)
-        self._buffer += _GROUP.pack(tag, len(addresses))
-        self._buffer += _little(addresses)
-        if names is not None:
-            self._buffer += _u32(names)
+        self._buffer += (
+            _GROUP.pack(tag, len(addresses)) + _little(addresses) + (b"" if names is None else _u32(names))
+        )
 
     def _write_dict(self, item: dict[Any, Any]) -> None:
         keys, values = list(dict.keys(item)), list(dict.values(item))
@@ -520,23 +560,17 @@ class _Writer:
             else:
                 items = list(list.__iter__(item) if issubclass(kind, list) else tuple.__iter__(item))
                 self._group(b"i", items)
-            counts: dict[int, int] = {}
-            for each in items:
-                counts[id(each)] = counts.get(id(each), 0) + 1
-            rest = []
-            for each in referents:
-                left = counts.get(id(each), 0)
-                if left:
-                    counts[id(each)] = left - 1
-                else:
-                    rest.append(each)
-            referents = rest
+            referents = _without(referents, items)
         if not referents:
             return
         if kind is types.FunctionType and item.__closure__:
             for name, cell in zip(item.__code__.co_freevars, item.__closure__, strict=False):
                 self._buffer += _LABEL.pack(b"L", id(cell), self._text(name))
-        names = self._names(item, kind, known, referents)
+        names = []
+        try:
+            names = self._names(item, kind, known, referents)
+        except Exception as error:
+            self._count_unread(kind, error)
         if any(names):
             self._group(b"n", referents, names)
         else:
@@ -548,7 +582,7 @@ class _Writer:
         for name, descriptor in known.slots.items():
             try:
                 by_id.setdefault(id(descriptor.__get__(item)), name)
-            except (AttributeError, ValueError, TypeError):
+            except Exception:
                 pass  # a slot that isn't set
         if known.has_dict and not issubclass(kind, _WITHOUT_ATTRIBUTES):
             self._attributes(item, kind, referents, by_id)
@@ -570,7 +604,7 @@ class _Writer:
         if issubclass(kind, types.ModuleType):
             return candidate is _MODULE_DICT(item)
         if issubclass(kind, type):
-            return any(each is candidate for each in gc.get_referents(_CLASS_DICT(item)))
+            return any(each is candidate for each in gc.get_referents(_class_dict(item)))
         if not known.has_dict or kind is types.FunctionType:
             return known.has_dict
         is_known = not candidate
@@ -584,7 +618,7 @@ class _Writer:
             try:
                 if not is_code and _GET(item, name) is not value:
                     return False
-            except AttributeError:
+            except Exception:
                 return False
             # not before: the keys of data are many
             runs_code[name] = is_code
@@ -602,7 +636,7 @@ class _Writer:
         for name in learnt:
             try:
                 by_id.setdefault(id(_GET(item, name)), name)
-            except AttributeError:
+            except Exception:
                 pass
         unknown = [each for each in referents if id(each) not in by_id and each is not kind]
         asked = self._asked.get(id(kind), 0)
@@ -619,10 +653,70 @@ class _Writer:
                     learnt.append(name)
 
 
+def _items(own: Any) -> list[tuple[Any, Any]]:
+    """Return the items of a dictionary of the interpreter, none if the program has put something else in its place."""
+    return list(dict.items(own)) if issubclass(type(own), dict) else []
+
+
+def _class_dict(kind: type) -> Any:
+    """Return the attributes of a class itself. A type in C that isn't ready yet has none.
+
+    Until Python 3.12, modules in C keep such types, as ``_socket`` and ``msgspec`` do.
+    """
+    own = _DICT_OF_CLASS(kind)
+    return {} if own is None else own
+
+
+def _mro(kind: type) -> tuple[type, ...]:
+    """Return a class and those it inherits from; of a type in C that isn't ready yet, the type alone."""
+    found: Any = _MRO_OF_CLASS(kind)
+    return (kind,) if found is None else found
+
+
+def _name_of(kind: type) -> tuple[str, str]:
+    """Return the qualified name of a class, and its module, which is empty if it isn't known."""
+    name, module = "?", ""
+    try:
+        name = _exact(_QUALNAME(kind))
+        owner: Any = _MODULE(kind)
+        module = owner if type(owner) is str else ""
+    except Exception:
+        pass  # a class may have lost its module, and a type in C be called anything
+    return name, module
+
+
+def _size_of(item: Any, known: _Class) -> int:
+    """Return an object's bytes, 0 if they can't be known. A ``__sizeof__`` in C may fail, or return any number."""
+    if known.is_sizeof_safe:
+        try:
+            size = sys.getsizeof(item)
+            if size <= _MOST_SIZE_BYTES:
+                return size
+        except Exception:
+            pass
+    size = object.__sizeof__(item) + (16 if gc.is_tracked(item) else 0)
+    return size if 0 <= size <= _MOST_SIZE_BYTES else 0
+
+
+def _without(referents: list[Any], items: list[Any]) -> list[Any]:
+    """Return the objects of the first list without those of the second, each as often as it is there."""
+    counts: dict[int, int] = {}
+    for each in items:
+        counts[id(each)] = counts.get(id(each), 0) + 1
+    rest = []
+    for each in referents:
+        left = counts.get(id(each), 0)
+        if left:
+            counts[id(each)] = left - 1
+        else:
+            rest.append(each)
+    return rest
+
+
 def _error_name(kind: type) -> str:
     """Return the name of an exception's class: of all that say that memory ran out the same."""
-    ran_out = any(base is MemoryError for base in _MRO(kind))
-    return _exact(_QUALNAME(MemoryError if ran_out else kind))
+    ran_out = any(base is MemoryError for base in _mro(kind))
+    return _name_of(MemoryError if ran_out else kind)[0]
 
 
 def _variables(frame: types.FrameType) -> list[tuple[str, Any]]:
@@ -646,12 +740,12 @@ def _variables(frame: types.FrameType) -> list[tuple[str, Any]]:
 
 def _own_dict(item: Any, kind: type) -> dict[Any, Any] | None:
     """Return the dictionary of an instance, without reading another ``__dict__`` that the program defines."""
-    for base in _MRO(kind):
-        descriptor = _CLASS_DICT(base).get("__dict__")
+    for base in _mro(kind):
+        descriptor = _class_dict(base).get("__dict__")
         if type(descriptor) is types.GetSetDescriptorType:
             try:
                 own = descriptor.__get__(item)
-            except (AttributeError, TypeError):
+            except Exception:
                 return None
             return own if type(own) is dict else None
     return None
@@ -659,15 +753,15 @@ def _own_dict(item: Any, kind: type) -> dict[Any, Any] | None:
 
 def _is_descriptor(kind: type, name: str) -> bool:
     """Return whether reading the attribute could run code: a property, or another descriptor, precedes the value."""
-    for base in _MRO(kind):
-        own = _CLASS_DICT(base)
+    for base in _mro(kind):
+        own = _class_dict(base)
         if name in own:
             return _has_get(own[name])
     return False
 
 
 def _has_get(value: Any) -> bool:
-    return any("__get__" in _CLASS_DICT(base) for base in _MRO(type(value)))
+    return any("__get__" in _class_dict(base) for base in _mro(type(value)))
 
 
 def _exact(text: str) -> str:

@@ -19,8 +19,10 @@ from memlens.formats.stacks import distinct_frames
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Facts, Graph, Objects, References
+from memlens.model.info import Notice
 from memlens.progress import Report
-from memlens.texts import phrase
+from memlens.texts import phrase, plural
+from memlens.units import shortened
 
 KIND = "python"
 
@@ -34,6 +36,7 @@ REMOVED = "removed"
 
 _NUMBERS = ("process_id", "peak_bytes")
 _PYTHON_MOST = 200
+_MOST_DIGITS = 15
 _LOCAL, _EXCEPTION = "local", "exception"
 _OUT_OF_MEMORY = MemoryError.__name__
 
@@ -115,8 +118,26 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
         threads=linked.threads,
         facts=Facts(id_bytes=pointer_bytes if pointer_bytes in (4, 8) else 8, truncated=cut),
         settings=_settings(notes),
-        notices=notices_of(objects, cut=cut),
+        notices=[*notices_of(objects, cut=cut), *_unread(notes)],
     )
+
+
+def _unread(notes: dict[str, str]) -> list[Notice]:
+    """Return a notice if some objects couldn't be examined whole."""
+    count = notes.get("unread", "")
+    if not count.isdecimal() or len(count) > _MOST_DIGITS or not int(count):
+        return []
+    n = int(count)
+    said = phrase(
+        plural(
+            n,
+            "{n} object couldn't be examined whole, so a size, a name or references are missing ({example}).",
+            "{n} objects couldn't be examined whole, so sizes, names or references are missing (first {example}).",
+        ),
+        n=n,
+        example=shortened(notes.get("unread_example", ""), _PYTHON_MOST),
+    )
+    return [Notice("unread-objects", said)]
 
 
 class _Activation(NamedTuple):
