@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { addressIn, isPlaceholder } from './lib/address.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { UserError, main, must } from './lib/steps.mjs';
 
@@ -37,6 +38,20 @@ function problemsOfTexts(released) {
   return problems;
 }
 
+/** What is wrong with the address that packages, texts and pages name for the repository. */
+function problemsOfAddress() {
+  const address = addressIn(read);
+  if (isPlaceholder(address)) {
+    return [
+      `package.json's repository ${address} is a placeholder: write the real address there, then \`npm run contract\`.`,
+    ];
+  }
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
+  return server && name && address !== `${server}/${name}`
+    ? [`package.json's repository is ${address}, and this is ${server}/${name}.`]
+    : [];
+}
+
 /** The reasons why this version can't be tagged. */
 async function problemsOfTags(version) {
   const problems = [];
@@ -58,7 +73,9 @@ function compared(a, b) {
 main(async () => {
   const { values } = parseArgs({ options: { check: { type: 'boolean' }, tag: { type: 'string' } } });
   const checked = values.check || values.tag !== undefined;
-  const problems = problemsOfTexts(!checked || values.tag !== undefined);
+  const released = !checked || values.tag !== undefined;
+  const problems = problemsOfTexts(released);
+  if (released) problems.push(...problemsOfAddress());
   const { version } = JSON.parse(read('package.json'));
   const tag = `v${version}`;
   if (values.tag !== undefined && values.tag !== tag) {

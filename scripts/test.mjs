@@ -47,6 +47,7 @@ const STEPS = [
       [VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT],
       [VENV_PYTHON, '-m', 'memlens.server.tools.manifest', '--check', 'package.json'],
       node('scripts/l10n.mjs', '--check'),
+      node('scripts/address.mjs', '--check'),
     ],
   },
   {

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.package import kernels, libraries, tools
+from scripts.package import kernels, libraries, pages, tools
 from scripts.package.targets import ROOT, WORK, Target
 
 LIMIT_BYTES = 40_000_000
@@ -44,11 +44,11 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
     manifest = json.loads((ROOT / "package.json").read_text())
     for key in DEVELOPMENT:
         manifest.pop(key, None)
-    manifest |= badges(repository())
-    if not repository():
-        readme = stage / "README.md"
-        readme.unlink()  # it may be a symbolic link to the repository's
-        readme.write_text(without_pictures((ROOT / readme.name).read_text("utf-8")), "utf-8")
+    manifest |= badges(pages.repository())
+    for name, text in _pages(stage):
+        place = stage / name
+        place.unlink()  # it may be a link to the repository's
+        place.write_text(text, "utf-8")
     (stage / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
     # The folder contains exactly what is shipped, so the ignore list is empty.
     (stage / ".vscodeignore").write_text("")
@@ -61,7 +61,9 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
         "--target",
         target.name,
     ]
-    tools.run([*vsce, "--no-dependencies", *_addresses(), "--out", str(package)], cwd=str(stage))
+    tools.run(
+        [*vsce, "--no-dependencies", "--no-rewrite-relative-links", "--out", str(package)], cwd=str(stage)
+    )
     tools.repack(package)
     report(package)
     return package
@@ -123,25 +125,9 @@ def _part(name: str) -> str:
     )
 
 
-def repository() -> str | None:
-    """Return the address of the repository whose release workflow runs this, if one does."""
-    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    return f"{server}/{name}" if server and name else None
-
-
-def _addresses() -> list[str]:
-    """Return the base of README's links and pictures: the repository that releases, if there is one."""
-    address = repository()
-    if address is None:
-        return ["--no-rewrite-relative-links", "--allow-missing-repository"]
-    at = os.environ.get("GITHUB_REF_NAME", "main")
-    places = ["--baseContentUrl", f"{address}/blob/{at}", "--baseImagesUrl", f"{address}/raw/{at}"]
-    return ["--allow-missing-repository", *places]
-
-
-def badges(address: str | None) -> dict[str, list[dict[str, str]]]:
-    """Return the manifest's badges: the status of the repository's release workflow; none without a repository."""
-    if address is None:
+def badges(address: str) -> dict[str, list[dict[str, str]]]:
+    """Return the manifest's badges: the status of the repository's release workflow, once that is known."""
+    if pages.is_placeholder(address):
         return {}
     workflow = f"{address}/actions/workflows/release.yml"
     badge = {
@@ -152,12 +138,16 @@ def badges(address: str | None) -> dict[str, list[dict[str, str]]]:
     return {"badges": [badge]}
 
 
-def without_pictures(readme: str) -> str:
-    """Return README for a package of no repository: an extension's page shows pictures of the web alone.
-
-    The walkthrough has the most important ones.
-    """
-    return re.sub(r"^!\[[^]]*\]\([^)]*\)\n\n", "", readme, flags=re.MULTILINE)
+def _pages(stage: Path) -> Iterator[tuple[str, str]]:
+    """Yield the pages of a package that differ from the repository's, with their paths."""
+    shipped = {path.relative_to(stage).as_posix() for path in stage.rglob("*") if path.is_file()}
+    for name in sorted(name for name in shipped if re.fullmatch(r"(README|CHANGELOG|docs/.*)\.md", name)):
+        text = (ROOT / name).read_text("utf-8")
+        # the marketplaces' pages lead nowhere in the package
+        is_page = name in WHOLE
+        if is_page and pages.is_placeholder(pages.repository()):
+            text = pages.without_pictures(text)
+        yield name, pages.absolute(text, name, shipped=() if is_page else shipped)
 
 
 def _link(source: Path, place: Path) -> None:

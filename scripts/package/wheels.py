@@ -11,7 +11,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from scripts.package import kernels, tools
+from scripts.package import kernels, pages, tools
 from scripts.package.extension import python_package
 from scripts.package.targets import ROOT, WORK, Target
 
@@ -95,6 +95,11 @@ def _source() -> Path:
     ignored = shutil.ignore_patterns("*.c", "*.so", "*.pyd", "__pycache__", "build", "*.egg-info")
     shutil.copytree(ROOT / "pyserver", folder, ignore=ignored)
     shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
+    (folder / "README.md").write_text(pages.absolute((ROOT / "README.md").read_text("utf-8")), "utf-8")
+    project = (folder / "pyproject.toml").read_text("utf-8")
+    # A checkout has README above this folder, where setuptools accepts no file.
+    with_readme = project.replace("\nlicense = ", '\nreadme = "README.md"\nlicense = ', 1)
+    (folder / "pyproject.toml").write_text(with_readme, "utf-8")
     return folder
 
 

@@ -1,13 +1,15 @@
 """The contents of packages, without a compiler and a network; `package:check` checks the rest."""
 
 import ctypes
+import email
 import json
 import re
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
-from scripts.package import extension, libraries
+from scripts.package import extension, libraries, pages, targets, wheels
 from scripts.package.binaries import read
 from scripts.package.check import UNWANTED
 from scripts.package.strip import without_debug
@@ -56,21 +58,85 @@ def test_snippets_are_offered_by_their_prefix_and_those_of_python_are_python() -
                 compile(body, path, "exec")
 
 
-def test_readme_has_pictures_and_badges_only_where_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert "![" in readme
-    shown = extension.without_pictures(readme)
+README = (ROOT / "README.md").read_text("utf-8")
+REAL = "https://github.com/some/one"
+
+
+@pytest.fixture
+def _released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_REF_NAME", "v1.2.3")
+    monkeypatch.setattr(pages, "repository", lambda: REAL)
+
+
+@pytest.mark.usefixtures("_released")
+def test_links_and_pictures_of_pages_lead_to_the_files_of_the_release() -> None:
+    shown = pages.absolute(README)
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", shown)
+    links = [link for link in re.findall(r"\]\(([^)\s]*)\)", shown) if not link.startswith("#")]
+    assert pictures
+    assert len(links) > len(pictures) + 10
+    for link in links:
+        assert link.startswith("https://")
+        if (place := link.removeprefix(REAL)) != link:
+            kind, at, name = place.removeprefix("/").partition("#")[0].split("/", 2)
+            assert (kind, at) == ("raw" if link in pictures else "blob", "v1.2.3")
+            assert (ROOT / name).is_file(), link
+
+    text = '[![a](b.png)](c.md#d) [e](https://f) [g](#h) <img src="i.png">\n```\n[j](k.md)\n```\n'
+    text += "[l](../m.md) [n](o.md)\n"
+    assert pages.absolute(text, "docs/p.md", shipped={"docs/o.md"}) == (
+        f"[![a]({REAL}/raw/v1.2.3/docs/b.png)]({REAL}/blob/v1.2.3/docs/c.md#d) [e](https://f) [g](#h) "
+        f'<img src="{REAL}/raw/v1.2.3/docs/i.png">\n```\n[j](k.md)\n```\n[l]({REAL}/blob/v1.2.3/m.md) [n](o.md)\n'
+    )
+
+
+@pytest.mark.usefixtures("_released")
+def test_the_page_on_pypi_is_the_readme_with_addresses() -> None:
+    described = email.message_from_string((wheels._metadata() / "METADATA").read_text("utf-8"))
+    assert described["Description-Content-Type"] == "text/markdown"
+    assert str(described.get_payload()).strip() == pages.absolute(README).strip()
+    addresses = dict(line.split(", ") for line in described.get_all("Project-URL", []))
+    assert {"Homepage", "Documentation", "Changelog", "Issues", "Source"} == set(addresses)
+    supported = [f"Programming Language :: Python :: {version}" for version in targets.PYTHONS]
+    assert set(supported) <= set(described.get_all("Classifier", []))
+    assert described["Keywords"]
+
+
+def test_an_unreleased_package_has_neither_pictures_nor_badges_and_nothing_else_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "![" in README
+    shown = pages.without_pictures(README)
     assert "![" not in shown
-    # and nothing else is lost
-    left = [line for line in readme.splitlines() if line.startswith("## ")]
-    assert [line for line in shown.splitlines() if line.startswith("## ")] == left
-    assert "\n\n\n" not in shown
-    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    assert extension.badges(extension.repository()) == {}
-    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
-    monkeypatch.setenv("GITHUB_REPOSITORY", "some/one")
-    (badge,) = extension.badges(extension.repository())["badges"]
-    assert badge["url"] == "https://github.com/some/one/actions/workflows/release.yml/badge.svg"
+    left = [line for line in README.splitlines() if line and not line.startswith("![")]
+    assert [line for line in shown.splitlines() if line] == left
+    assert extension.badges("https://repository.invalid/some/one") == {}
+    (badge,) = extension.badges(REAL)["badges"]
+    assert badge["url"] == f"{REAL}/actions/workflows/release.yml/badge.svg"
+
+
+def test_one_address_is_declared_and_no_other_placeholder_is_anywhere() -> None:
+    """``npm test -- --only contract`` holds the copies to it; a release is refused while it is a placeholder."""
+    listed = subprocess.run(
+        ["git", "grep", "-l", "repository\\.invalid/memlens"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode == 0:  # else it isn't a checkout
+        assert set(listed.stdout.split()) <= {
+            "SECURITY.md", "package.json", "pyserver/memlens/project.py", "pyserver/pyproject.toml"
+        }  # fmt: skip
+    done = subprocess.run(
+        ["node", "scripts/release.mjs", "--tag", "v0.0.0"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert ("is a placeholder" in done.stderr) == pages.is_placeholder(pages.repository())
 
 
 def test_the_lock_has_hashes_for_every_imported_package() -> None:

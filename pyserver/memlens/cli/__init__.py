@@ -17,6 +17,7 @@ from memlens.cli.arguments import parse
 from memlens.cli.fleets.arguments import with_run
 from memlens.cli.output import message_line, say
 from memlens.errors import MemlensError, Problem, reason
+from memlens.project import bug_advice
 from memlens.texts import phrase
 
 # no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
@@ -104,9 +105,7 @@ def problem_of(error: Exception) -> Problem:
             )
         case _:
             message = phrase("Internal error ({what})", what=f"{type(error).__name__}: {error}")
-            return Problem(
-                "internal", message, phrase("This is a bug. Please report it with the lines above.")
-            )
+            return Problem("internal", message, bug_advice())
 
 
 def _drop_output() -> None:

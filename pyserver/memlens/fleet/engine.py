@@ -24,6 +24,7 @@ from memlens.fleet import work
 from memlens.fleet.interrupts import Hold, unknown_to_children
 from memlens.fleet.missing import needed
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
+from memlens.project import bug_advice
 from memlens.texts import phrase, plural
 
 MOST_DEATHS = 3
@@ -243,7 +244,7 @@ class Engine:
         return Problem(
             "internal",
             phrase("A worker failed ({what})", what=f"{type(error).__name__}: {error}"),
-            phrase("This is a bug."),
+            bug_advice(),
         )
 
 

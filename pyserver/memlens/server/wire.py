@@ -12,6 +12,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError, Problem
+from memlens.project import ISSUES
 from memlens.server import language, protocol
 from memlens.server.reporting import reported
 from memlens.server.versions import own_version
@@ -115,8 +116,9 @@ def internal_problem(error: BaseException) -> Problem:
         message=phrase("Internal error ({what})", what=what),
         advice=(
             phrase(
-                "Nothing is lost, and everything else continues to work. Please report it with its entry in "
-                '"Memlens: Show Log": the method, the versions and the traceback.'
+                "Nothing is lost, and everything else continues to work. Please report it at {address} with its entry "
+                'in "Memlens: Show Log" and what "Memlens: Copy Diagnostics" copies.',
+                address=ISSUES,
             )
         ),
     )

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memlens.errors import BadRequestError, MemlensError, Problem
+from memlens.project import bug_advice
 from memlens.server.sessions.children import ProgressListener
 from memlens.server.sessions.comparisons import Comparisons
 from memlens.server.sessions.heap_comparisons import HeapComparisons
@@ -71,7 +72,7 @@ class Session:
             logger.exception("%s failed", name)
             what = f"{type(error).__name__}: {error}"
             message = phrase("Internal error ({what})", what=what)
-            return _failed(Problem("internal", message, phrase("This is a bug. Please report it.")))
+            return _failed(Problem("internal", message, bug_advice()))
 
     async def close(self) -> None:
         """Close the files that are kept open."""
