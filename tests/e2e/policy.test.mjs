@@ -16,6 +16,9 @@ const HOSTILE = `${MARKUP}${LINK}\u001b[31mred\u001b]0;title\u0007\u202egnp\u206
 const SOURCE = '<evil-tag><img src=x onerror=alert(1)>[quit](command:quit)\u202eyp.py';
 const FILE = 'hostile <evil-tag> [quit](x).pickle';
 const PROFILE = 'hostile <evil-tag> [quit](x).pprof';
+const LINKED = 'linked.pprof';
+/** What VS Code shows as a link in its own windows. */
+const LINKED_SOURCE = '[/srv/app/main.go](command:workbench.action.closeActiveEditor "Open main.go")';
 
 let vscode;
 let view;
@@ -38,6 +41,7 @@ before(async () => {
       writeFileSync(path.join(folder, SOURCE), 'run_everything()\nallocate_something()\n');
       writeFileSync(path.join(folder, FILE), named(HOSTILE, SOURCE));
       writeFileSync(path.join(folder, PROFILE), namedProfile(HOSTILE, SOURCE));
+      writeFileSync(path.join(folder, LINKED), namedProfile('main.run', LINKED_SOURCE));
     },
   });
   watching = setInterval(lookAtSockets, 500);
@@ -309,6 +313,21 @@ test('names are text in every part of a profile, and in the hover of its line', 
     .evaluateAll((all) => all.map((link) => link.dataset.href ?? link.getAttribute('href') ?? ''));
   for (const link of links) assert.match(link, /^(command:memlens\.(showLine|goToLine)\?.*)?$/);
   await onlyText('the hover of a profile');
+});
+
+test('a file named as a link is no link in the notification that it was not found', async () => {
+  await vscode.runCommand('View: Close All Editors');
+  await vscode.openFile(LINKED);
+  view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+  await view.locator('.headline button', { hasText: 'main.go' }).first().click();
+  await vscode.runCommand('Notifications: Show Notifications');
+  const notification = vscode.page.locator('.notification-list-item', { hasText: 'was not found' });
+  await notification.waitFor();
+  assert.match(await notification.innerText(), /\[\/srv\/app\/main\.go\]/);
+  assert.equal(await notification.locator('.notification-list-item-message a').count(), 0);
+  await vscode.screenshot('hostile-notification');
+  await vscode.runCommand('Notifications: Clear All Notifications');
 });
 
 test('the console has no errors, and nothing left this machine', () => {
