@@ -1,12 +1,32 @@
 """``python -m memlens`` is the ``memlens`` command."""
 
 import gc
-import signal
+import os
 import sys
+
+
+def leave_out_the_working_directory() -> None:
+    """Import nothing from the folder that Memlens was started in, unless Memlens itself is there.
+
+    It may be a stranger's project. ``python -m`` puts it first on the path, and so does an empty entry of PYTHONPATH.
+    """
+    # of the Pythons that this one starts, such as those of multiprocessing
+    os.environ["PYTHONSAFEPATH"] = "1"
+    # pathlib isn't imported yet
+    try:
+        here = os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed
+        return
+    if not os.path.abspath(__file__).startswith(os.path.join(here, "memlens", "")):  # noqa: PTH100, PTH118
+        sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]  # noqa: PTH100
 
 
 def main() -> int:
     """Run the command and return its exit status. At any moment, Ctrl+C ends it with a message, not a traceback."""
+    # before anything is imported that Python hasn't imported by itself
+    leave_out_the_working_directory()
+    import signal
+
     # what imports create is permanent: memlens.cli turns collection on when it has imported the command
     gc.disable()
     try:

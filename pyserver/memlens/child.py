@@ -47,9 +47,23 @@ class IngestError(MemlensError):
         self.retry = problem.retry
 
 
+def command(*arguments: str) -> list[str]:
+    """Return the command line of a child that runs ``memlens`` with these arguments.
+
+    The working directory may be a stranger's project: ``-P`` keeps its modules from being imported.
+    """
+    return [sys.executable, "-P", "-m", "memlens", *arguments]
+
+
 def environment() -> dict[str, str]:
-    """Return the environment of a child process."""
-    changed = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
+    """Return the environment of a child process.
+
+    Python takes an empty or relative entry of PYTHONPATH for a folder below the working directory; they are left out.
+    """
+    changed = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
+    if "PYTHONPATH" in changed:
+        folders = filter(os.path.isabs, changed["PYTHONPATH"].split(os.pathsep))
+        changed["PYTHONPATH"] = os.pathsep.join(folders)
     # the server's setting: it saves memory in a long-lived process, but Python's own allocator is faster
     changed.pop("PYTHONMALLOC", None)
     # the same holds for Dask's setting for its workers, which returns memory to the system only to fault it in again

@@ -20,7 +20,7 @@ class McpClient:
         self._numbers = itertools.count(1)
         self.notifications: list[dict[str, Any]] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "memlens", "mcp", "--cache-dir", str(folder / "cache"), *options],
+            [sys.executable, "-P", "-m", "memlens", "mcp", "--cache-dir", str(folder / "cache"), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -43,7 +43,11 @@ def _by(
 ) -> dump.Cost:
     """Let another Python write it, which needs nothing but its standard library for that."""
     options = ["--json", "--timeout", f"{timeout_s}", *([] if texts else ["--no-texts"])]
-    library = {"PYTHONPATH": str(Path(memlens.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+    library = {
+        "PYTHONPATH": str(Path(memlens.__file__).parents[1]),
+        "PYTHONSAFEPATH": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     said = run([program, "-m", "memlens.remote_dump", str(pid), str(file), *options], file, report, library)
     try:
         answer = json.loads(said.last)

@@ -23,6 +23,7 @@ from memlens.child import (
     ErrorLine,
     IngestError,
     ProgressLine,
+    command,
     environment,
     explain,
     oom_kills,
@@ -127,10 +128,9 @@ class Reader:
             return self._started
         self.close()
         errors = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115 - it is closed with the process
-        command = [sys.executable, "-m", "memlens", "fleet", "reader", "--parent", str(os.getpid())]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own command
-                command,
+                command("fleet", "reader", "--parent", str(os.getpid())),
                 env=environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -184,7 +184,7 @@ def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[li
     # to symbolise native frames, debuginfod would be queried over the network
     unwanted = ("DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
     environment = {name: text for name, text in os.environ.items() if name not in unwanted}
-    environment["PYTHONIOENCODING"] = "utf-8"
+    environment |= {"PYTHONIOENCODING": "utf-8", "PYTHONSAFEPATH": "1"}
     with tempfile.TemporaryFile(dir=scratch) as errors:
         try:
             # the user chose the interpreter; no shell is involved, and no argument comes from the capture

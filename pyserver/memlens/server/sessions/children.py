@@ -30,6 +30,9 @@ from memlens.child import (
     explain,
     oom_kills,
 )
+from memlens.child import (
+    command as child_command,
+)
 from memlens.formats.obfuscation import mapping_beside
 from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.files.disk import partial_file
@@ -153,20 +156,9 @@ class _Work(NamedTuple):
 
 async def _run(work: _Work, command: list[str], on_progress: ProgressListener) -> DoneLine:
     killed_before = oom_kills()
-    command = [
-        sys.executable,
-        "-m",
-        "memlens",
-        command[0],
-        "--progress",
-        "json",
-        "--background",
-        "--parent",
-        str(os.getpid()),
-        str(work.on),
-        *command[1:],
-    ]
-    child = await _start(command, listens=work.stop is not None)
+    name, *options = command
+    own = ("--progress", "json", "--background", "--parent", str(os.getpid()))
+    child = await _start(child_command(name, *own, str(work.on), *options), listens=work.stop is not None)
     stopping = None if work.stop is None else asyncio.ensure_future(_stop(child, work.stop))
     _running[child] = work
     finished = False

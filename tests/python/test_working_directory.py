@@ -1,0 +1,133 @@
+"""No command runs code of the folder that it is started in, and every child is started in one place.
+
+The folder has a module for each name that Memlens, its libraries or Python itself imports at some time; each leaves a
+mark where it is run.
+"""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from tests.python.conftest import ROOT
+from tests.python.mcp_client import McpClient
+
+SOURCES = ROOT / "pyserver" / "memlens"
+MARK = "import os\nopen(os.environ['MEMLENS_TEST_MARK'], 'a').write(__file__ + '\\n')\nraise ImportError('hostile')\n"
+OTHERS = (
+    "apsw", "cachetools", "cattrs", "distributed", "fsspec", "lsprotocol", "memlens", "memray", "msgspec", "numpy",
+    "platformdirs", "pyarrow", "pygls", "regex", "sitecustomize", "usercustomize", "websockets", "zstandard",
+)  # fmt: skip
+LEFT_OUT = {"os", "site", "encodings", "codecs", "io", "abc", "stat", "posixpath", "genericpath", "ntpath"}
+"""What Python imports before it runs anything; it has no path yet when these are imported, or has them frozen."""
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder in which everything that could be imported is a stranger's."""
+    folder = tmp_path / "project"
+    (folder / "memlens").mkdir(parents=True)
+    for name in {*OTHERS, *sys.stdlib_module_names} - LEFT_OUT - set(sys.builtin_module_names):
+        (folder / f"{name}.py").write_text(MARK)
+    for name in ("__init__", "__main__"):
+        (folder / "memlens" / f"{name}.py").write_text(MARK)
+    (folder / "hostile.pth").write_text("import msgspec\n")
+    shutil.copy(ROOT / "samples" / "train.pickle", folder)
+    shutil.copy(ROOT / "samples" / "words.pb.gz", folder / "ranks.pb.gz")
+    return folder
+
+
+def environment(folder: Path, **further: str) -> dict[str, str]:
+    """The environment of a user who has no archives yet."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    return {
+        **kept,
+        "MEMLENS_TEST_MARK": str(folder / "mark"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        **further,
+    }
+
+
+def program() -> list[str]:
+    """The installed command."""
+    return [str(Path(sysconfig.get_path("scripts")) / "memlens")]
+
+
+COMMANDS = [
+    ["info", "train.pickle"],
+    ["findings", "train.pickle"],
+    ["sql", "train.pickle", "SELECT count(*) FROM allocations"],
+    ["compare", "train.pickle", "train.pickle", "--at", "end"],
+    ["dump"],
+    ["report", "ranks.pb.gz", "--markdown"],
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
+@pytest.mark.parametrize("path", [None, f"{os.pathsep}/nowhere"], ids=["plain", "empty-entry"])
+def test_no_command_imports_from_its_folder(arguments: list[str], path: str | None, hostile: Path) -> None:
+    if path is not None:
+        # from there Python itself imports what it starts with, and Memlens, before that has a say
+        shutil.rmtree(hostile / "memlens")
+        for name in {*sys.stdlib_module_names, "memlens", "sitecustomize", "usercustomize"}:
+            (hostile / f"{name}.py").unlink(missing_ok=True)
+    further = {} if path is None else {"PYTHONPATH": path}
+    done = subprocess.run(
+        [*program(), *arguments],
+        cwd=hostile,
+        env=environment(hostile.parent, **further),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert not (hostile.parent / "mark").exists(), (hostile.parent / "mark").read_text()
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_model_that_asks_about_a_file_runs_nothing_of_its_folder(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in environment(hostile.parent).items():
+        monkeypatch.setenv(name, text)
+    with McpClient(hostile) as client:
+        answer = client.call("memlens_summary", path=str(hostile / "train.pickle"))
+    assert "train.pickle" in json.dumps(answer)
+    assert not (hostile.parent / "mark").exists(), (hostile.parent / "mark").read_text()
+
+
+def test_a_fleet_runs_nothing_of_the_folder_that_it_is_started_in(hostile: Path) -> None:
+    python = ROOT / ".cache" / "fleet"
+    if not python.exists():
+        pytest.skip("the packages of fleets aren't installed")
+    snapshots = hostile / "snapshots"
+    snapshots.mkdir()
+    shutil.copy(hostile / "train.pickle", snapshots)
+    done = subprocess.run(
+        [*program(), "fleet", "snapshots", "--out", "out.fleet", "--workers", "1"],
+        cwd=hostile,
+        env=environment(hostile.parent, PYTHONPATH=str(python)),
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert not (hostile.parent / "mark").exists(), (hostile.parent / "mark").read_text()
+    assert done.returncode == 0, done.stderr
+
+
+def test_children_are_started_in_one_place() -> None:
+    """``sys.executable`` appears only there, and where memray is looked for in the Python that runs Memlens."""
+    found = set()
+    files = [*SOURCES.rglob("*.py")]
+    assert len(files) > 300
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr == "executable":
+                found.add(file.relative_to(SOURCES).as_posix())
+    assert found == {"child.py", "formats/memray.py"}
