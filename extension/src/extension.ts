@@ -82,7 +82,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerFleetCommands(context, log),
     registerTools(context.extension, server, editors),
     new PageOffers(editors),
-    registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
+    registerServerCommands(server, memory, context, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.
   if (!isPageActive()) server.start().catch((error: unknown) => log.error(messageOf(error)));

@@ -50,6 +50,10 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
         place.unlink()  # it may be a link to the repository's
         place.write_text(text, "utf-8")
     (stage / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    # what `memlens --version` reads, since nothing is installed
+    about = stage / "pyserver" / f"memlens-{manifest['version']}.dist-info" / "METADATA"
+    about.parent.mkdir()
+    about.write_text(f"Metadata-Version: 2.1\nName: memlens\nVersion: {manifest['version']}\n")
     # The folder contains exactly what is shipped, so the ignore list is empty.
     (stage / ".vscodeignore").write_text("")
     out.mkdir(parents=True, exist_ok=True)

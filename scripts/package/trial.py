@@ -55,6 +55,7 @@ def problems_of(package: Path) -> Iterator[str]:
         root = Path(temporary).resolve() / "extension" / "pyserver"
         for version, python in sorted(pythons().items()):
             yield from _imported(root, version, python)
+        yield from _versions(root)
         yield from _commands(root)
 
 
@@ -113,6 +114,17 @@ def _imported(root: Path, version: str, python: str) -> Iterator[str]:
             yield f"Python {version} can't import {module}: {what}"
     rest = f", and not {absent} for want of the packages of fleets" if absent else ""
     print(f"      Python {version} imported {answer['count']} modules{rest}", flush=True)
+
+
+def _versions(root: Path) -> Iterator[str]:
+    command = [sys.executable, "-S", "-m", "memlens", "diagnostics"]
+    done = subprocess.run(command, env=_environment(root), capture_output=True, text=True, check=False)
+    version = json.loads((ROOT / "package.json").read_text("utf-8"))["version"]
+    if (
+        f"memlens: {version}, in an extension's package" not in done.stdout
+        or "can't be loaded" in done.stdout
+    ):
+        yield f"`memlens diagnostics` says: {done.stdout}{done.stderr}"
 
 
 def _commands(root: Path) -> Iterator[str]:

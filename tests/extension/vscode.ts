@@ -314,4 +314,14 @@ export const window = {
   createTextEditorDecorationType: (): Disposable => ({ dispose: () => undefined }),
 };
 
-export const env = { clipboard: { writeText: (): Promise<void> => Promise.resolve() } };
+export const version = '1.200.0';
+
+export const UIKind = { Desktop: 1, Web: 2 };
+
+export const env = {
+  appName: 'An Editor',
+  language: 'en',
+  remoteName: undefined as string | undefined,
+  uiKind: UIKind.Desktop,
+  clipboard: { writeText: (): Promise<void> => Promise.resolve() },
+};

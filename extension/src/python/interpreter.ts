@@ -14,6 +14,11 @@ export interface Interpreter {
   args: string[];
 }
 
+/** The Python that was found, and the others that were tried before it, each with why it was rejected. */
+export interface Found extends Candidate {
+  rejected: string[];
+}
+
 /** No Python that can run Memlens was found; `tried` lists the candidates and why each was rejected. */
 export class NoInterpreterError extends Error {
   constructor(readonly tried: string[]) {
@@ -45,13 +50,13 @@ export async function findInterpreter(
   places: Places,
   log: Logger,
   onLook: (where: string) => void = () => undefined,
-): Promise<Interpreter> {
+): Promise<Found> {
   const setting = interpreterSetting();
   if (setting !== '') {
     const chosen = { command: withHome(setting), args: [], from: 'the setting memlens.interpreter' };
     onLook(vscode.l10n.t('Checking the Python of memlens.interpreter'));
     const failure = await check(chosen, places.extensionPath);
-    if (failure === null) return chosen;
+    if (failure === null) return { ...chosen, rejected: [] };
     throw new NoInterpreterError([`${chosen.command} (${chosen.from}): ${failure}`]);
   }
   const tried = new Map<string, string>();
@@ -73,7 +78,7 @@ export async function findInterpreter(
       const failure = await check(candidate, places.extensionPath);
       if (failure === null) {
         log.info(`Python for the server: ${name} (${candidate.from})`);
-        return candidate;
+        return { ...candidate, rejected: [...tried.values()] };
       }
       tried.set(name, `${name} (${candidate.from}): ${failure}`);
     }
@@ -98,7 +103,8 @@ function check(candidate: Interpreter, extensionPath: string): Promise<string | 
   });
 }
 
-function withHome(file: string): string {
+/** A path of a setting, with the home folder that it may begin with. */
+export function withHome(file: string): string {
   const home = process.env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? '~';
   return file.replace(/^~(?=[\\/])/, home).replace('${userHome}', home);
 }

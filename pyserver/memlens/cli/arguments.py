@@ -68,6 +68,7 @@ def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     _record(command)
     _redact(command)
     add_fleet(command, _positive)
+    _cache(command("diagnostics", "Print what a bug report needs to say about this installation."))
     command("lsp", "Run the language server on stdin and stdout.")
     mcp = command("mcp", "Answer language models: run an MCP server on stdin and stdout.")
     _libraries_and_cache(mcp)

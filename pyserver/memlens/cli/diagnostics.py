@@ -1,0 +1,179 @@
+"""``memlens diagnostics``: what a bug report needs to say about this installation, and nothing of any snapshot."""
+
+import argparse
+import getpass
+import importlib
+import os
+import pkgutil
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from memlens.cli.cache import cache_of
+from memlens.cli.output import say
+from memlens.project import ISSUES
+from memlens.units import counted, format_bytes
+
+LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstandard", "websockets")
+OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", "memray")
+"""What some commands use where it is installed: fleets, and memray's captures."""
+PROGRAMS = ("java", "jcmd", "dotnet-gcdump", "node", "uv")
+"""What taking heap dumps, decompiling and installing a Python look for."""
+
+_HOMES = re.compile(
+    r"(?:/home|/Users)/(?!Shared\b)[^/\s:;,'\"]+"
+    # a name of Windows may have blanks
+    r"|[A-Za-z]:[\\/]Users[\\/](?!Public\b)(?:[^\\/:;,'\"\n]+(?=[\\/])|[^\\/\s:;,'\"]+)"
+)
+_SHORTEST_NAME = 3
+_NOBODY = {"root", "user", "admin", "administrator", "home", "memlens", "python", "runner", "vscode"}
+"""Names of accounts that say nothing about a person and occur in other words."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print one line for each part; a part that can't be found out says why."""
+    private = anonymous()
+    for name, found in _parts(options):
+        try:
+            for line in found():
+                say(private(f"{name}: {line}"))
+        except Exception as error:  # noqa: BLE001 - it is about installations that are broken
+            say(private(f"{name}: not known ({type(error).__name__}: {error})"))
+    say(f"report a bug with this at {ISSUES}")
+    return 0
+
+
+def _parts(options: argparse.Namespace) -> tuple[tuple[str, Callable[[], Iterator[str]]], ...]:
+    return (
+        ("memlens", _memlens),
+        ("python", _python),
+        ("system", _system),
+        ("libraries", lambda: _versions(LIBRARIES)),
+        ("optional packages", lambda: _versions(OPTIONAL)),
+        ("programs", _programs),
+        ("kernels", _kernels),
+        ("cache", lambda: _cache(options)),
+        ("environment", _variables),
+        ("log", _log),
+    )
+
+
+def anonymous() -> Callable[[str], str]:
+    """Return a function that replaces home folders, and the names of the user, by ``~`` in a text."""
+    homes = {str(Path.home()), os.path.realpath(Path.home())} - {os.sep}
+    names = {name for name in _names() if len(name) >= _SHORTEST_NAME and name.lower() not in _NOBODY}
+    words = [rf"{re.escape(home)}(?![\w.-])" for home in sorted(homes, key=len, reverse=True)]
+    words.append(_HOMES.pattern)
+    words += [rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)]
+    pattern = re.compile("|".join(words), re.IGNORECASE if os.name == "nt" else 0)
+    return lambda text: pattern.sub("~", text)
+
+
+def _names() -> Iterator[str]:
+    """The user's login, full name, and the words of that."""
+    try:
+        yield getpass.getuser()
+        import pwd
+    except (ImportError, KeyError, OSError):
+        return
+    try:
+        full = pwd.getpwuid(os.getuid()).pw_gecos.partition(",")[0]
+    except KeyError:
+        return
+    yield from (full, *full.split())
+
+
+def _memlens() -> Iterator[str]:
+    try:
+        own = version("memlens")
+    except PackageNotFoundError:
+        own = "of an unknown version"
+    folder = Path(__file__).resolve().parents[2]
+    if (folder / "libraries").is_dir():
+        how = "in an extension's package"
+    else:
+        how = "in a checkout" if (folder / "setup.py").is_file() else "installed"
+    yield f"{own}, {how}, in {folder}"
+
+
+def _python() -> Iterator[str]:
+    bits = sys.maxsize.bit_length() + 1
+    yield f"{platform.python_implementation()} {platform.python_version()}, {bits} bit, {sys.executable}"
+    if sys.prefix != sys.base_prefix:
+        yield f"an environment of {sys.base_prefix}"
+
+
+def _system() -> Iterator[str]:
+    libc = " ".join(platform.libc_ver()).strip()
+    yield f"{platform.platform()}, {platform.machine()}{f', {libc}' if libc else ''}"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory = ""
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = f", {format_bytes(total)} of memory"
+    yield f"{counted(cores, 'core')}{memory}, text is {sys.stdout.encoding}"
+
+
+def _versions(names: tuple[str, ...]) -> Iterator[str]:
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"no {name}")
+    yield ", ".join(found)
+
+
+def _programs() -> Iterator[str]:
+    yield ", ".join(
+        f"{name} at {place}" if (place := shutil.which(name)) else f"no {name}" for name in PROGRAMS
+    )
+
+
+def _kernels() -> Iterator[str]:
+    """Yield how many kernels could be loaded, and why each of the others couldn't."""
+    import memlens.kernels
+
+    loaded, failed = 0, []
+    for module in pkgutil.walk_packages(memlens.kernels.__path__, "memlens.kernels."):
+        if module.ispkg:
+            continue
+        try:
+            importlib.import_module(module.name)
+            loaded += 1
+        except Exception as error:  # noqa: BLE001 - whatever a broken binary does
+            failed.append(f"{module.name} can't be loaded ({type(error).__name__}: {error})")
+    yield f"{loaded} loaded"
+    yield from failed
+
+
+def _cache(options: argparse.Namespace) -> Iterator[str]:
+    cache = cache_of(options)
+    place = str(cache.folder)
+    if not cache.folder.is_dir():
+        yield f"{place}, not made yet, at most {format_bytes(cache.limit_bytes)}"
+        return
+    files = [path for path in cache.folder.rglob("*") if path.is_file()]
+    used = sum(path.stat().st_size for path in files)
+    archives = sum(path.is_dir() for path in cache.folder.iterdir())
+    access = "" if os.access(cache.folder, os.W_OK | os.X_OK) else ", not writable"
+    free = format_bytes(shutil.disk_usage(cache.folder).free)
+    yield (
+        f"{place}{access}, {counted(archives, 'archive')}, {format_bytes(used)} of at most "
+        f"{format_bytes(cache.limit_bytes)}; {free} free on its disk"
+    )
+
+
+def _variables() -> Iterator[str]:
+    """Yield the names of variables that change what is run, with values only of Memlens's own."""
+    own = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("MEMLENS_")]
+    others = [name for name in sorted(os.environ) if name.startswith(("PYTHON", "LD_", "DYLD_"))]
+    yield ", ".join([*own, *others]) or "nothing of Memlens or Python is set"
+
+
+def _log() -> Iterator[str]:
+    yield "stderr; in VS Code the output channel Memlens. MEMLENS_LOG=DEBUG says more"
