@@ -6,8 +6,8 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { findChromium } from './lib/chromium.mjs';
 import { installCodeServer } from './lib/code-server.mjs';
+import { installMcp, installMemray } from './lib/environments.mjs';
 import { installFleet } from './lib/fleet.mjs';
-import { installMemray } from './lib/memray.mjs';
 import { ROOT, VENV_PYTHON, venvProgram } from './lib/paths.mjs';
 import { setup } from './lib/setup.mjs';
 import { UserError, argumentsOf, filesUnder, main, run, seconds } from './lib/steps.mjs';
@@ -124,7 +124,7 @@ const STEPS = [
     shown: true,
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
-      await Promise.all([installMemray(), installFleet()]);
+      await Promise.all([installMemray(), installMcp(), installFleet()]);
       // A lane that has finished takes tests from the other, because durations differ a lot.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
       return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...(rest.length ? rest : all)]];

@@ -22,6 +22,7 @@ interface Manifest {
 /** What is looked at of the input; the server checks all of it. */
 interface Input {
   readonly path?: unknown;
+  readonly paths?: unknown;
   readonly before?: unknown;
   readonly after?: unknown;
   readonly query?: unknown;
@@ -41,7 +42,12 @@ export function registerTools(
     ...contributes.languageModelTools.map(({ name, inputSchema }) =>
       vscode.lm.registerTool(
         name,
-        new SnapshotTool(name, 'path' in inputSchema.properties ? 'path' : 'after', server, editors),
+        new SnapshotTool(
+          name,
+          (['path', 'after'] as const).find((key) => key in inputSchema.properties) ?? null,
+          server,
+          editors,
+        ),
       ),
     ),
   );
@@ -50,8 +56,8 @@ export function registerTools(
 class SnapshotTool implements vscode.LanguageModelTool<Input> {
   constructor(
     private readonly name: string,
-    /** The argument that may be left out, for the snapshot that was looked at last. */
-    private readonly file: 'path' | 'after',
+    /** The argument that may be left out, for the snapshot that was looked at last; null where none may. */
+    private readonly file: 'path' | 'after' | null,
     private readonly server: Pick<Server, 'request'>,
     private readonly editors: Pick<SnapshotEditorProvider, 'views'>,
   ) {}
@@ -97,10 +103,15 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     { input }: vscode.LanguageModelToolInvocationOptions<Input>,
     token: vscode.CancellationToken,
   ): Promise<vscode.LanguageModelToolResult> {
-    const asked: Record<string, unknown> = { ...input, [this.file]: this.#chosen(input) };
+    const asked: Record<string, unknown> = { ...input };
+    if (this.file !== null) asked[this.file] = this.#chosen(input);
     for (const key of FILES) {
       const file = asked[key];
       if (typeof file === 'string') asked[key] = await inWorkspace(localPath(file));
+    }
+    if (Array.isArray(input.paths)) {
+      const files = input.paths.filter((file) => typeof file === 'string').map(localPath);
+      asked['paths'] = await Promise.all(files.map(inWorkspace));
     }
     const { text, is_error } = await this.#request(asked, token);
     // An error is thrown, so that the model is told that there is no answer.
@@ -110,7 +121,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
 
   /** The file that the input names, else the snapshot that was looked at last. */
   #chosen(input: Input): string | undefined {
-    const file = input[this.file];
+    const file = this.file === null ? named(input)[0] : input[this.file];
     return typeof file === 'string' && file !== '' ? localPath(file) : this.editors.views[0]?.uri.fsPath;
   }
 
@@ -118,10 +129,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
   #outside(input: Input): string[] {
     const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
     const open = this.editors.views.map(({ uri }) => uri.fsPath);
-    const named = FILES.map((key) => input[key])
-      .filter((file) => typeof file === 'string')
-      .map(localPath);
-    return named.filter((file) => !open.includes(file) && !isWithinAny(folders, file));
+    return named(input).filter((file) => !open.includes(file) && !isWithinAny(folders, file));
   }
 
   async #request(
@@ -137,6 +145,14 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
       throw new Error(`${message}. ${advice}`, { cause: error });
     }
   }
+}
+
+/** All files that an input names. */
+function named(input: Input): string[] {
+  const several: readonly unknown[] = Array.isArray(input.paths) ? input.paths : [];
+  return [...FILES.map((key) => input[key]), ...several]
+    .filter((file) => typeof file === 'string')
+    .map(localPath);
 }
 
 /** Some models write a file's URI instead of its path. */

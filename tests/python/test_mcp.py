@@ -36,7 +36,8 @@ ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELEC
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("mcp")
     (made / "before.heapsnapshot").write_bytes(v8_heap(has=False))
-    (made / "app.heapsnapshot").write_bytes(v8_heap(has=True))
+    for name, has in {"app": True, "1": False, "2": True, "3": True}.items():
+        (made / f"{name}.heapsnapshot").write_bytes(v8_heap(has=has))
     (made / "app.hprof").write_bytes(java_heap(has=True))
     return made
 
@@ -300,7 +301,8 @@ def test_moments_and_filters_narrow(client: McpClient, folder: Path) -> None:
     at_end = client.call("memlens_top", path=TRACE, at="end", by="category")
     assert at_end["bytes"] == device["live_at_end_bytes"]
     assert (
-        client.call("memlens_top", path=TRACE, moment=device["events"], by="file")["bytes"] == at_end["bytes"]
+        client.call("memlens_top", path=TRACE, at=f"{device['events']} events", by="file")["bytes"]
+        == at_end["bytes"]
     )
     query = "SELECT sum(size_bytes), count(*) FROM allocations"
     ((total, count),) = client.call("memlens_sql", path=TRACE, query=query)["rows"]
@@ -308,7 +310,7 @@ def test_moments_and_filters_narrow(client: McpClient, folder: Path) -> None:
     assert (every["bytes"], every["count"]) == (total, count)
     narrowed = client.call("memlens_top", path=TRACE, filter="by:=train.py:46")
     assert [row["name"] for row in narrowed["rows"]] == ["train.py:46"]
-    grown = client.call("memlens_top", path=TRACE, moment=0, to_moment=device["events"], kind="survived")
+    grown = client.call("memlens_top", path=TRACE, at="0 events", to="end", kind="survived")
     assert grown["bytes"] == at_end["bytes"] - device["live_at_start_bytes"]
 
 
@@ -589,7 +591,46 @@ def test_long_answers_are_cut_and_say_so(client: McpClient, folder: Path) -> Non
         ("memlens_top", {"path": TRACE, "by": "module", "inclusive": True}, "lines and functions"),
         ("memlens_top", {"path": TRACE, "filter": "size>"}, "size"),
         ("memlens_top", {"path": TRACE, "limit": 10_000}, "limit"),
-        ("memlens_top", {"path": TRACE, "moment": 10**12}, "1"),
+        ("memlens_top", {"path": TRACE, "at": 10**12}, "a number alone may be of events or of time"),
+        ("memlens_top", {"path": TRACE, "kind": "freed"}, "Give the range's end as `to`"),
+        ("memlens_top", {"path": TRACE, "at": "all", "to": "end"}, "begins at one moment"),
+        ("memlens_top", {"path": TRACE, "value": "live"}, "has no values"),
+        (
+            "memlens_top",
+            {"path": PROFILE, "at": "1 s"},
+            "It has these values, to be named as `value`: inuse_objects",
+        ),
+        ("memlens_top", {"path": PROFILE, "at": "end", "value": "live"}, "both say when"),
+        ("memlens_top", {"path": "app.hprof", "at": "peak"}, "heap dump is of one moment, so `at`"),
+        ("memlens_calls", {"path": TRACE, "of": "callers"}, "name no function and no line"),
+        (
+            "memlens_calls",
+            {"path": TRACE, "of": "callees", "function": "forward"},
+            "forward (model.py); forward (",
+        ),
+        (
+            "memlens_calls",
+            {"path": TRACE, "of": "callees", "function": "trian"},
+            "It may be one of these: train (train.py)",
+        ),
+        ("memlens_calls", {"path": "app.hprof", "of": "callees", "function": "f"}, "allocation stacks"),
+        (
+            "memlens_compare",
+            {"before": TRACE, "after": PROFILE},
+            "trace of allocations and words.pb.gz is a profile",
+        ),
+        (
+            "memlens_compare",
+            {"before": "app.hprof", "after": "app.heapsnapshot"},
+            "another heap dump of Java.",
+        ),
+        (
+            "memlens_compare",
+            {"before": PROFILE, "after": PROFILE, "value": "weight"},
+            "no value weight. It has inuse",
+        ),
+        ("memlens_series", {"paths": [TRACE]}, "paths"),
+        ("memlens_series", {"paths": [TRACE, "app.hprof"]}, "can't be compared"),
         ("memlens_top", {"path": PROFILE, "value": "weight"}, "weight"),
         ("memlens_stack", {"path": TRACE}, "no allocation, stack or thread"),
         ("memlens_stack", {"path": TRACE, "thread": 0}, "objects"),
@@ -704,9 +745,9 @@ def test_package_json_declares_the_same_tools(client: McpClient) -> None:
         schema = declared[name]["inputSchema"]
         assert schema["properties"] == tool["inputSchema"]["properties"]
         # an editor has an active snapshot
-        assert set(tool["inputSchema"]["required"]) - set(schema.get("required", [])) == {
-            "after" if name == "memlens_compare" else "path"
-        }
+        assert set(tool["inputSchema"]["required"]) - set(schema.get("required", [])) == (
+            {"memlens_compare": {"after"}, "memlens_series": set()}.get(name, {"path"})
+        )
         assert declared[name]["modelDescription"].startswith(tool["description"])
         assert tool["annotations"]["readOnlyHint"]
 

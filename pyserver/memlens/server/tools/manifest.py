@@ -21,7 +21,12 @@ def contributed() -> list[dict[str, Any]]:
             "toolReferenceName": name.replace("_", "-"),
             "displayName": f"%tool.{name.removeprefix('memlens_')}.title%",
             "userDescription": f"%tool.{name.removeprefix('memlens_')}.description%",
-            "modelDescription": f"{tool.description} Without a path it is about the snapshot in the active editor.",
+            "modelDescription": tool.description
+            + (
+                " Without a path it is about the snapshot in the active editor."
+                if {"path", "after"} & {*tool.schema()["properties"]}
+                else ""
+            ),
             "canBeReferencedInPrompt": True,
             "icon": "$(graph)",
             "inputSchema": tool.schema(needs_path=False),

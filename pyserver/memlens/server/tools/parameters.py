@@ -7,14 +7,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from memlens.model.attribution import Attribution
 from memlens.model.graph import RETAINING, Strength
 from memlens.views.compare.rows import CompareBy
+from memlens.views.flame.calls import MOST_LEVELS, CallsOf
 from memlens.views.graph.listing import GroupedBy
-from memlens.views.selection.profile_sets import At
 from memlens.views.selection.sets import SetKind
 from memlens.views.tables.groupings import GroupKind
 
 T = TypeVar("T")
 
 MOST_ROWS = 100
+MOST_FILES = 20
+"""Of a series."""
 
 Path = Annotated[
     str,
@@ -99,10 +101,47 @@ class SummaryArguments(Asked, frozen=True, kw_only=True):
 
 By = Literal[GroupKind, GroupedBy, "type", "object"]
 
+Moment = Annotated[
+    str,
+    Meta(
+        max_length=100,
+        description='When, always with a unit. Traces: peak, end, all (all that was ever allocated), start, "11712 '
+        'events" (after so many), or a time: "545.6 ms" or "0.5456 s" since the first event, or a time of day with its '
+        'zone such as "2026-03-04T05:06:07Z". Profiles over time: peak, end, all, a time since the start, or '
+        '"12 bins". If left out, the peak of a trace, or the value of a profile that is shown first.',
+    ),
+]
+End = Annotated[
+    str,
+    Meta(
+        max_length=100,
+        description="The end of a range of moments, written like `at`, which is its beginning (the start if left out).",
+    ),
+]
+Kind = Annotated[
+    SetKind,
+    Meta(
+        description="Of a range: what was live in it (as if left out), allocated or freed in it, or allocated in it "
+        "and live at its end (survived)."
+    ),
+]
 
-class TopArguments(Asked, frozen=True, kw_only=True):
+
+class OfSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which allocations or samples a question is about."""
+
+    at: Moment | UnsetType = UNSET
+    to: End | UnsetType = UNSET
+    kind: Kind | UnsetType = UNSET
+    filter: Filter = ""
+    device: Device | UnsetType = UNSET
+    value: ValueName | UnsetType = UNSET
+
+
+class TopArguments(OfSet, frozen=True, kw_only=True):
     """Arguments of ``memlens_top``."""
 
+    path: Path | UnsetType = UNSET
     by: (
         Annotated[
             By,
@@ -115,36 +154,6 @@ class TopArguments(Asked, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    filter: Filter = ""
-    at: Annotated[
-        At,
-        Meta(
-            description="Traces: what was live at the peak or at the end of the trace, or all that was allocated."
-        ),
-    ] = "peak"
-    moment: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                description="Traces and profiles over time: what was live after so many events (bins), instead of "
-                "`at`. With `to_moment`, the beginning of a range.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    to_moment: (
-        Annotated[int, Meta(ge=0, description="The end of a range that begins at `moment`.")] | UnsetType
-    ) = UNSET
-    kind: Annotated[
-        SetKind,
-        Meta(
-            description="For a range: what was live in it, allocated or freed in it, or allocated in it and live at "
-            "its end (survived)."
-        ),
-    ] = "live"
-    device: Device | UnsetType = UNSET
-    value: ValueName | UnsetType = UNSET
     inclusive: Annotated[
         bool,
         Meta(
@@ -161,6 +170,40 @@ class TopArguments(Asked, frozen=True, kw_only=True):
     ) = UNSET
     values: Values = False
     limit: Limit = 20
+
+
+class CallsArguments(OfSet, frozen=True, kw_only=True):
+    """Arguments of ``memlens_calls``."""
+
+    path: Path | UnsetType = UNSET
+    of: Annotated[
+        CallsOf,
+        Meta(
+            description="Callers: through what the place was reached. Callees: in what it called bytes were allocated."
+        ),
+    ]
+    function: Annotated[
+        str, Meta(max_length=1000, description="The function's name, exactly, or else a part of it.")
+    ] = ""
+    file: Annotated[
+        str,
+        Meta(max_length=4096, description="The function's file or the line's: its path, or the end of it."),
+    ] = ""
+    line: (
+        Annotated[
+            int,
+            Meta(
+                ge=1, description="A line's number in `file`; rows are then lines, otherwise whole functions."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    levels: Annotated[
+        int, Meta(ge=1, le=MOST_LEVELS, description="How many levels of callers or callees.")
+    ] = 1
+    limit: Annotated[
+        int, Meta(ge=1, le=MOST_ROWS, description="The maximum number of rows for each place.")
+    ] = 20
 
 
 class StackArguments(Asked, frozen=True, kw_only=True):
@@ -250,9 +293,21 @@ class CompareArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ]
         | UnsetType
     ) = UNSET
-    at: Annotated[
-        Literal["peak", "end"], Meta(description="Traces: compare what was live at the peak or at the end.")
-    ] = "peak"
+    at: Moment | UnsetType = UNSET
+    before_at: (
+        Annotated[
+            str,
+            Meta(
+                max_length=100,
+                description="When in the first file, in place of `at`: to compare two moments of one run.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    after_at: (
+        Annotated[str, Meta(max_length=100, description="When in the second file, in place of `at`.")]
+        | UnsetType
+    ) = UNSET
     device: Annotated[int, Meta(ge=0, description="The device of both traces.")] | UnsetType = UNSET
     value: ValueName | UnsetType = UNSET
     inclusive: Annotated[
@@ -266,6 +321,38 @@ class CompareArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str, Meta(max_length=4096, description="Heap dumps only: compare the objects that match this filter.")
     ] = ""
     values: Values = False
+    limit: Limit = 20
+
+
+class SeriesArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``memlens_series``."""
+
+    paths: Annotated[
+        list[Path],
+        Meta(
+            min_length=2,
+            max_length=MOST_FILES,
+            description="The snapshot files, all of one kind, the earliest first.",
+        ),
+    ]
+    by: (
+        Annotated[
+            Literal["line", "function", "file", "type"],
+            Meta(description="What rows are. Heap dumps are compared by type, others by line if left out."),
+        ]
+        | UnsetType
+    ) = UNSET
+    at: Moment | UnsetType = UNSET
+    device: Annotated[int, Meta(ge=0, description="The device of all traces.")] | UnsetType = UNSET
+    value: ValueName | UnsetType = UNSET
+    inclusive: Annotated[
+        bool, Meta(description="Count what a place allocated, including all that it called.")
+    ] = False
+    any_code: AnyCode = False
+    search: Annotated[
+        str, Meta(max_length=1000, description="Only rows whose names contain all of these words.")
+    ] = ""
+    filter: Filter = ""
     limit: Limit = 20
 
 

@@ -13,12 +13,11 @@ import msgspec
 from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.project import bug_advice
 from memlens.server.sessions.children import ProgressListener
-from memlens.server.sessions.comparisons import Comparisons
-from memlens.server.sessions.heap_comparisons import HeapComparisons
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.tools import answers
-from memlens.server.tools.parameters import CompareArguments, given
+from memlens.server.tools.comparing import SeveralFiles
+from memlens.server.tools.parameters import CompareArguments, SeriesArguments, given
 from memlens.server.tools.reading import written
 from memlens.server.tools.table import TOOLS
 from memlens.store.models import LackingError
@@ -32,6 +31,7 @@ _OF_A_FILE: dict[str, Callable[[OpenSnapshot, Any], Awaitable[Any]]] = {
     "memlens_summary": answers.summary,
     "memlens_top": answers.top,
     "memlens_stack": answers.stack,
+    "memlens_calls": answers.calls,
     "memlens_steps": answers.steps,
     "memlens_object": answers.heap_object,
     "memlens_paths": answers.paths,
@@ -57,7 +57,7 @@ class Session:
         self._most_kept = most_kept
         self._kept: dict[str, tuple[str, str]] = {}
         """Names and views of the snapshots that stay open, by path; the last one asked about last."""
-        self._compare = answers.comparing(Comparisons(registry), HeapComparisons(registry))
+        self._several = SeveralFiles(registry)
 
     async def call(self, name: str, arguments: Any, on_progress: ProgressListener) -> Answer:
         """Answer a tool of :data:`TOOLS`. Cancelling this ends the work."""
@@ -107,7 +107,12 @@ class Session:
                 after = await opened(_named(given(asked.after), "after"))
                 for each in (before, after):
                     await named_in_filters(each, asked)
-                return await self._compare(before, after, asked)
+                return await self._several.compare(before, after, asked)
+            if isinstance(asked, SeriesArguments):
+                every = [await opened(_named(path, "paths")) for path in asked.paths]
+                for each in every:
+                    await named_in_filters(each, asked)
+                return await self._several.series(every, asked)
             own = await opened(_named(given(asked.path), "path"))
             await named_in_filters(own, asked)
             return await _OF_A_FILE[name](own, asked)
@@ -146,8 +151,10 @@ def _checked(name: str, arguments: Any) -> Any:
     if isinstance(arguments, dict):
         # models write null for what they leave out, and ids as numbers
         arguments = {key: value for key, value in arguments.items() if value is not None}
-        if isinstance(arguments.get("id"), int):
-            arguments["id"] = str(arguments["id"])
+        # a moment that is only a number is refused with what it may be
+        for key in ("id", "at", "to", "before_at", "after_at"):
+            if isinstance(arguments.get(key), int | float):
+                arguments[key] = str(arguments[key])
     try:
         # not strict, because models also write numbers and booleans as strings
         return msgspec.convert({} if arguments is None else arguments, TOOLS[name].arguments, strict=False)

@@ -111,12 +111,13 @@ def _of_set(info: SnapshotInfo, evidence: Evidence) -> dict[str, Any]:
     arguments: dict[str, Any] = {"by": evidence.by} if evidence.by else {}
     if devices_of(info):
         arguments["device"] = of.device
-    elif of.value is not None:
+    elif of.value is not None and of.from_moment is None and of.to_moment is None:
         arguments["value"] = profile_of(info).values[of.value].name
+    unit = "events" if devices_of(info) else "bins"
     if of.from_moment is not None:
-        arguments["moment"] = of.from_moment
+        arguments["at"] = f"{of.from_moment} {unit}"
     if of.to_moment is not None:
-        arguments |= {"to_moment": of.to_moment, "kind": of.kind}
+        arguments |= {"to": f"{of.to_moment} {unit}", "kind": of.kind}
     if of.filter:
         arguments["filter"] = Longer(of.filter)
     return {"tool": "memlens_top", "arguments": arguments}

@@ -6,18 +6,21 @@ from msgspec.structs import replace
 
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, TimelineInfo
-from memlens.server.tools.parameters import TopArguments, attribution_of, given
+from memlens.server.tools.moments import refuse_moments, set_of, when
+from memlens.server.tools.parameters import CallsArguments, TopArguments, attribution_of, given
 from memlens.server.tools.reading import readable
-from memlens.store.models import graph_of
+from memlens.store.models import devices_of, graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import as_text, phrase
+from memlens.views.flame.calls import CalledPlace
+from memlens.views.flame.calls import calls as called
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
 from memlens.views.flame.tables import functions
 from memlens.views.graph.lines import largest_lines
 from memlens.views.graph.listing import heap_packages, heap_types, objects
 from memlens.views.graph.threads import threads
-from memlens.views.selection.profile_sets import set_at, value_of
+from memlens.views.selection.profile_sets import value_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, groups
@@ -35,6 +38,7 @@ def top(snapshot: Snapshot, arguments: TopArguments) -> Any:
                     phrase("Lines at which a heap dump's types are defined can't be filtered"),
                     advice=phrase("Filter types instead: their rows have these lines."),
                 )
+            refuse_moments(arguments)
             return readable({"by": by, "rows": largest_lines(snapshot, arguments.limit)})
         case GraphInfo(allocations=None):
             raise BadRequestError(
@@ -49,6 +53,7 @@ def top(snapshot: Snapshot, arguments: TopArguments) -> Any:
 
 def _of_heap(snapshot: Snapshot, by: str, arguments: TopArguments) -> dict[str, Any]:
     graph_of(snapshot.info)
+    refuse_moments(arguments)
     answer: Any
     match by:
         case "type":
@@ -66,17 +71,6 @@ def _of_heap(snapshot: Snapshot, by: str, arguments: TopArguments) -> dict[str, 
     return {"by": by, **readable(answer, values=arguments.values)}
 
 
-def set_of(snapshot: Snapshot, arguments: TopArguments) -> AllocationSet:
-    """The allocations or samples that are asked about. Raises :class:`BadRequestError`."""
-    moment, end = given(arguments.moment), given(arguments.to_moment)
-    of = set_at(
-        snapshot.info, arguments.at, given(arguments.device), given(arguments.value), arguments.filter
-    )
-    if moment is None and end is None:
-        return of
-    return replace(of, kind=arguments.kind, from_moment=moment or 0, to_moment=end)
-
-
 def _of_stacks(snapshot: Snapshot, by: Any, arguments: TopArguments) -> dict[str, Any]:
     attribution = attribution_of(any_code=arguments.any_code)
     if by not in get_args(GroupKind):
@@ -91,14 +85,37 @@ def _of_stacks(snapshot: Snapshot, by: Any, arguments: TopArguments) -> dict[str
     else:
         branch = Branch(of, [by], attribution=attribution)
         answer = groups(snapshot, branch, "bytes", 0, arguments.limit, descending=True)
-    found = {"by": by, "attribution": attribution}
+    found = {"by": by, "attribution": attribution, **when(snapshot, of)}
     match snapshot.info:
         case TimelineInfo():
             return {**found, **readable(answer)}
         case ProfileInfo() | GraphInfo():
-            return found | in_unit(answer, value_of(snapshot, of))
+            return found | in_unit(answer, valued(snapshot, of))
         case _:
             assert_never(snapshot.info)
+
+
+def calls(snapshot: Snapshot, arguments: CallsArguments) -> Any:
+    """What calls a place, or what it calls. Raises :class:`BadRequestError`."""
+    place = CalledPlace(arguments.function, arguments.file, given(arguments.line) or 0)
+    if not place.function and not place.file:
+        raise BadRequestError(
+            phrase("The arguments name no function and no line"),
+            advice=phrase("Give `function`, or `file` and `line`; memlens_top has their names."),
+        )
+    of = set_of(snapshot, arguments)
+    found = {"of": arguments.of, **when(snapshot, of)}
+    answer = called(snapshot, of, arguments.of, place, arguments.levels, arguments.limit)
+    return found | (readable(answer) if devices_of(snapshot.info) else in_unit(answer, valued(snapshot, of)))
+
+
+def valued(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
+    """The value that figures are of; of a moment or a range of the run it isn't one of the profile's own."""
+    value = value_of(snapshot, of)
+    if of.from_moment is None and of.to_moment is None:
+        return value
+    kind = of.kind if of.to_moment is not None else "live"
+    return replace(value, name=kind, title=as_text(kind))
 
 
 def in_unit(answer: Any, value: ProfileValue) -> dict[str, Any]:

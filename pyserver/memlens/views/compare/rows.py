@@ -4,10 +4,10 @@ Each side is independent of its snapshot (:mod:`memlens.views.compare.sides`), s
 the rows' own bytes of a side are that side's total, and the sum of differences is the difference of the totals.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -108,6 +108,17 @@ class _Figures:
         return self.sum_inclusive()
 
 
+class PairedFigures(NamedTuple):
+    """A row's pair of places, whether they are inferred, and its bytes and counts on both sides."""
+
+    pair: Pair
+    inferred: bool
+    before_bytes: int
+    before_count: int
+    after_bytes: int
+    after_count: int
+
+
 class Comparison:
     """Two sides, row by row. ``by`` says what a row is. Raises :class:`BadRequestError` for two of different kinds."""
 
@@ -167,6 +178,13 @@ class Comparison:
             offset=offset,
             rows=[self._row(row, before[:, row].tolist(), after[:, row].tolist()) for row in page.tolist()],
         )
+
+    def pairs(self, measure: Measure) -> Iterator[PairedFigures]:
+        """Each row that has anything on either side."""
+        before, after = (each.own if measure == "own" else each.inclusive for each in self._figures)
+        for row in np.flatnonzero(_there(before) | _there(after)).tolist():
+            figures = (*before[:2, row].tolist(), *after[:2, row].tolist())
+            yield PairedFigures(self._pairs[row], bool(self._inferred[row]), *figures)
 
     def stacks(self, row: int, measure: Measure, side: Literal["before", "after"]) -> list[int]:
         """The archive's numbers of a side's stacks in a row. Raises :class:`BadRequestError`."""

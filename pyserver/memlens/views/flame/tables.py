@@ -187,7 +187,7 @@ def details_of(
         lines=_lines(tree, stacks.tree.frames[shown[shown != 0]], stacks.values[:, items[shown != 0]]),
         stacks=stacks.archived(items),
         whole=whole(tree),
-        function_sides=_sides(tree, _by_name(tree, attribution)[1][:, name]) if node else whole(tree),
+        function_sides=_sides(tree, by_name(tree, attribution)[1][:, name]) if node else whole(tree),
     )
 
 
@@ -219,7 +219,7 @@ def functions(
 ) -> FlameFunctionsAnswer:
     """A page of the tree's functions, the largest first, or by name; ``reverse`` reverses the order."""
     check_page(offset, limit)
-    selves, inclusive = _by_name(tree, attribution)
+    selves, inclusive = by_name(tree, attribution)
     present = np.flatnonzero(inclusive[tree.by] > 0)
     if order == "name":
         names = tree.names.names(present.tolist())
@@ -245,7 +245,8 @@ def functions(
     return FlameFunctionsAnswer(*_total(tree), len(present), offset, rows)
 
 
-def _by_name(tree: CallTree, attribution: Attribution) -> tuple[I64, I64]:
+def by_name(tree: CallTree, attribution: Attribution) -> tuple[I64, I64]:
+    """int64[values, names]: the own and the inclusive sums of each name; recursion counts once."""
     found = tree.by_name.get(attribution)
     if found is None:
         selves = np.zeros((len(tree.inclusive), tree.names.count), np.int64)
@@ -263,7 +264,7 @@ def _function(tree: CallTree, node: int, attribution: Attribution) -> tuple[int,
     """A name's inclusive bytes and count, then its own."""
     if not node:
         return (*_total(tree), 0, 0)
-    selves, inclusive = _by_name(tree, attribution)
+    selves, inclusive = by_name(tree, attribution)
     name = int(tree.name[node])
     return (int(inclusive[0, name]), int(inclusive[1, name]), int(selves[0, name]), int(selves[1, name]))
 

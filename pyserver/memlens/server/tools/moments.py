@@ -1,0 +1,146 @@
+"""Which allocations or samples a call is about: its moment or its range, its value, its device, its filter."""
+
+from typing import Any, assert_never
+
+from msgspec import UNSET
+
+from memlens.errors import BadRequestError
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, ValueMeaning
+from memlens.server.tools.parameters import OfSet, given
+from memlens.store.models import has_stacks, profile_of, timeline_of
+from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
+from memlens.views.selection.moments import moment_named
+from memlens.views.selection.profile_sets import value_named
+from memlens.views.selection.sets import AllocationSet, SetKind
+from memlens.views.selection.sets import moment as moment_of
+
+_WORDS: dict[str, ValueMeaning] = {"peak": "peak", "end": "end", "all": "total"}
+
+
+def set_of(snapshot: Snapshot, asked: OfSet, at: str | None = None) -> AllocationSet:
+    """What is asked about; ``at`` takes the place of the arguments' own. Raises :class:`BadRequestError`.
+
+    No argument is ignored: what has no meaning for the file is refused.
+    """
+    at, to = at or given(asked.at), given(asked.to)
+    kind: SetKind | None = given(asked.kind)
+    filter_text = asked.filter
+    if to is None and kind is not None:
+        raise BadRequestError(
+            phrase("`kind` is about a range of moments"), advice=phrase("Give the range's end as `to`.")
+        )
+    if to is not None and at == "all":
+        raise BadRequestError(
+            phrase("A range begins at one moment, not at all of them"),
+            advice=phrase('Leave out `at` for a range from the start, as `at: "start"` does.'),
+        )
+    info = snapshot.info
+    match info:
+        case TimelineInfo():
+            if given(asked.value) is not None:
+                raise BadRequestError(
+                    phrase("A trace of events has no values, only bytes and counts of allocations"),
+                    advice=phrase("Leave out `value`, and say when by `at`."),
+                )
+            number = given(asked.device)
+            device = info.default_device if number is None else number
+            if at == "all":
+                return AllocationSet(device, "live", 0, moment_named(snapshot, device, "end"), filter_text)
+            if to is None:
+                first = None if at in (None, "peak") else moment_named(snapshot, device, at or "")
+                return AllocationSet(device, from_moment=first, filter=filter_text)
+            first = _peak(snapshot, device) if at == "peak" else moment_named(snapshot, device, at or "start")
+            last = _peak(snapshot, device) if to == "peak" else moment_named(snapshot, device, to)
+            return AllocationSet(device, kind or "live", first, last, filter_text)
+        case ProfileInfo() | GraphInfo():
+            return _of_profile(snapshot, asked, at)
+        case _:
+            assert_never(info)
+
+
+def _of_profile(snapshot: Snapshot, asked: OfSet, at: str | None) -> AllocationSet:
+    info, to, named = profile_of(snapshot.info), given(asked.to), given(asked.value)
+    if given(asked.device) is not None:
+        timeline_of(snapshot.info, "devices", phrase("`device`"))
+    if at is None and to is None:
+        return AllocationSet(0, filter=asked.filter, value=value_named(info, named))
+    if named is not None:
+        raise BadRequestError(
+            phrase("`value` and `at` both say when"),
+            advice=phrase("Give one of them: `at` for what was live at a moment of the run."),
+        )
+    if to is None and at in _WORDS:
+        for place, value in enumerate(info.values):
+            if value.meaning == _WORDS[at] and value.unit == "bytes":
+                return AllocationSet(0, filter=asked.filter, value=place)
+    if snapshot.times is None or at == "all" or "peak" in (at, to):
+        # of profiles over time the peak is a value, too, if they know it
+        known = ", ".join(f"{value.name} ({value.title})" for value in info.values)
+        raise BadRequestError(
+            phrase("The profile doesn't have what was live at {at}", at=f'"{(at or to or "")[:60]}"'),
+            advice=phrase("It has these values, to be named as `value`: {known}.", known=known),
+        )
+    in_bytes = [number for number, value in enumerate(info.values) if value.unit == "bytes"]
+    number = info.default_value if info.default_value in in_bytes or not in_bytes else in_bytes[0]
+    first = moment_named(snapshot, 0, at or "start")
+    last = None if to is None else moment_named(snapshot, 0, to)
+    return AllocationSet(0, given(asked.kind) or "live", first, last, asked.filter, number)
+
+
+def _peak(snapshot: Snapshot, device: int) -> int:
+    return moment_of(snapshot, device, None).moment
+
+
+def refuse_moments(asked: object) -> None:
+    """Refuse the arguments that say when, for questions about the objects of a heap dump.
+
+    Raises :class:`BadRequestError`.
+    """
+    for name in ("at", "before_at", "after_at", "to", "kind", "device", "value"):
+        if getattr(asked, name, UNSET) is not UNSET:
+            raise BadRequestError(
+                phrase("A heap dump is of one moment, so `{name}` has no meaning for its objects", name=name),
+                advice=phrase("Leave it out."),
+            )
+
+
+def when(snapshot: Snapshot, of: AllocationSet) -> dict[str, Any]:
+    """What an answer says of its moment, or of both of its range: the number of events or bins, and the time."""
+    info = snapshot.info
+    match info:
+        case TimelineInfo():
+            if of.to_moment is None:
+                return {"at": _of_trace(snapshot, of.device, of.from_moment, of.filter)}
+            return {
+                "at": _of_trace(snapshot, of.device, of.from_moment),
+                "to": _of_trace(snapshot, of.device, of.to_moment),
+                "kind": of.kind,
+            }
+        case ProfileInfo() | GraphInfo():
+            if not has_stacks(info) or of.from_moment is None:
+                return {}
+            found = {"at": _of_bins(snapshot, of.from_moment)}
+            return (
+                found
+                if of.to_moment is None
+                else {**found, "to": _of_bins(snapshot, of.to_moment), "kind": of.kind}
+            )
+        case _:
+            assert_never(info)
+
+
+def _of_trace(snapshot: Snapshot, device: int, number: int | None, filter_text: str = "") -> dict[str, Any]:
+    found = moment_of(snapshot, device, number, filter_text)
+    return {
+        "events": found.moment,
+        "time_us": found.time_us,
+        **({"is": "peak"} if found.is_peak else {}),
+    }
+
+
+def _of_bins(snapshot: Snapshot, edge: int) -> dict[str, Any]:
+    times, unit = snapshot.times, profile_of(snapshot.info).time_unit
+    if times is None or not 0 <= edge < len(times.edges):
+        return {"bins": edge}
+    return {"bins": edge, "time_us" if unit == "microseconds" else unit: int(times.edges[edge])}

@@ -1,0 +1,91 @@
+"""Several traces or profiles in their order, place by place: what grew from the first to the last."""
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.model.frames import INFERRED, RECORDED
+from memlens.texts import phrase
+from memlens.views.answers import Frame
+from memlens.views.compare.rows import Comparison, Measure
+from memlens.views.selection.columns import frame
+
+if TYPE_CHECKING:
+    from memlens.views.compare.pairing import Place
+
+SeriesBy = Literal["line", "function", "file"]
+
+
+class SeriesPlace(Struct, frozen=True):
+    """A place as the last snapshot that has it knows it, and its figures in each snapshot.
+
+    ``grows`` says that each is larger than the one before.
+    """
+
+    place: Frame
+    bytes: list[int]
+    counts: list[int]
+    difference_bytes: int
+    grows: bool
+
+
+class PlaceSeries(Struct, frozen=True):
+    """Sums of each snapshot, and the first of ``rows_total`` places: first what never shrinks and has grown most."""
+
+    total_bytes: list[int]
+    total_counts: list[int]
+    rows: list[SeriesPlace]
+    rows_total: int
+
+
+def series_of_places(
+    comparisons: Sequence[Comparison], measure: Measure, search: str, limit: int
+) -> PlaceSeries:
+    """``comparisons`` are of each snapshot but the last with the last one, so that moved lines are one row.
+
+    Raises :class:`BadRequestError` if there is none, and for a limit that isn't positive.
+    """
+    if not comparisons:
+        raise BadRequestError(phrase("A series needs two snapshots or more"))
+    if limit < 1:
+        raise BadRequestError(phrase("Ask for at least one row"))
+    last = len(comparisons)
+    rows: dict[tuple[Place, bool, bool], tuple[list[int], list[int]]] = {}
+    for number, comparison in enumerate(comparisons):
+        for each in comparison.pairs(measure):
+            place = each.pair.after or each.pair.before
+            if place is None:  # never: every pair has at least one side
+                continue
+            key = (place, each.inferred, each.pair.after is None)
+            amounts, counts = rows.setdefault(key, ([0] * (last + 1), [0] * (last + 1)))
+            amounts[number], counts[number] = each.before_bytes, each.before_count
+            if each.pair.after is not None:
+                amounts[last], counts[last] = each.after_bytes, each.after_count
+    totals = [comparison.answer("own", "", "difference", 0, 1).total for comparison in comparisons]
+    words = search.casefold().split()
+    found = [
+        SeriesPlace(
+            frame(place, INFERRED if inferred else RECORDED),
+            amounts,
+            counts,
+            amounts[-1] - amounts[0],
+            all(two > one for one, two in itertools.pairwise(amounts)),
+        )
+        for (place, inferred, _), (amounts, counts) in rows.items()
+        if all(word in f"{place.file}:{place.line} {place.function}".casefold() for word in words)
+    ]
+    found.sort(key=lambda row: (_shrinks(row), -row.difference_bytes, row.place.file, row.place.line))
+    return PlaceSeries(
+        [*(total.before_bytes for total in totals), totals[-1].after_bytes],
+        [*(total.before_count for total in totals), totals[-1].after_count],
+        found[:limit],
+        len(found),
+    )
+
+
+def _shrinks(row: SeriesPlace) -> bool:
+    """Whether it is less than before in one of the snapshots, or in none more."""
+    return row.bytes[-1] <= row.bytes[0] or any(two < one for one, two in itertools.pairwise(row.bytes))
