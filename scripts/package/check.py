@@ -30,6 +30,8 @@ NEEDED = (
     "extension/dist/extension.js",
     "extension/dist/webview.js",
     "extension/dist/webview.css",
+    "extension/docs/jetbrains/settings.json",
+    "extension/docs/jetbrains/template.json",
     "extension/pyserver/memlens/__main__.py",
     "extension/samples/train.pickle",
 )

@@ -23,6 +23,7 @@ ROOM = 0.05
 
 WHOLE = ("README.md", "CHANGELOG.md", "LICENSE", "package.nls.json")
 FOLDERS = {
+    "docs/jetbrains": ("*.json",),
     "extension/media": ("*",),
     "extension/snippets": ("*",),
     "l10n": ("bundle.l10n.json",),

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from tests.python import ruby_files
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import find_source, open_view, problem_of, snapshot_of, write_snapshot
 
-from memlens.server.protocol.settings import InitializationOptions, Settings
+from memlens.server.protocol.settings import Settings
 from memlens.sources.cells import murmur2
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.totals import line_values
@@ -285,19 +284,46 @@ def test_a_line_without_a_function_is_left_alone(server: LspClient, tmp_path: Pa
     assert not re.search("changed since", hover)
 
 
+JETBRAINS = Path(__file__).parents[2] / "docs" / "jetbrains"
+
+
 def test_the_template_for_jetbrains_has_what_lsp4ij_and_the_server_read() -> None:
-    folder = Path(__file__).parents[2] / "docs" / "jetbrains"
-    template = json.loads((folder / "template.json").read_text("utf-8"))
+    template = json.loads((JETBRAINS / "template.json").read_text("utf-8"))
     assert all(command.endswith(" lsp") for command in template["programArgs"].values())
+    patterns = []
     for mapping in template["fileTypeMappings"]:
-        assert all(pattern.startswith("*.") for pattern in mapping["fileType"]["patterns"])
         assert mapping["languageId"]
-    options = (folder / "initializationOptions.json").read_bytes()
-    read = msgspec.json.decode(options, type=InitializationOptions)
-    # nothing is misspelt, which the server would ignore
-    assert set(json.loads(options)["settings"]) <= set(Settings.__struct_fields__)
-    assert read.settings.snapshots
-    assert read.settings.code_lens
+        patterns += mapping["fileType"]["patterns"]
+    assert all(re.fullmatch(r"\*\.\w+", pattern) for pattern in patterns)
+    assert len(patterns) == len(set(patterns))
+    # nothing is misspelt, which the server would ignore; and the page says what each means
+    settings = json.loads((JETBRAINS / "settings.json").read_text("utf-8"))
+    described = re.findall(
+        r"^\| (`\w+`(?:, `\w+`)*) \|", (JETBRAINS / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    named = {name for row in described for name in re.findall(r"\w+", row)}
+    assert set(settings) <= named <= set(Settings.__struct_fields__)
+    # all that LSP4IJ imports from a folder
+    assert {path.name for path in JETBRAINS.iterdir()} == {"README.md", "settings.json", "template.json"}
+
+
+def test_the_settings_that_lsp4ij_pushes_after_the_start_show_figures_and_none_take_them_away(
+    workspace: Path, cache_folder: Path
+) -> None:
+    kept_snapshot(workspace / "snapshot.pickle", {((FOREIGN, 10, "step"),): 3 << 20})
+    with LspClient() as client:
+        client.start(workspace, {"cache_directory": str(cache_folder)})
+        settings = json.loads((JETBRAINS / "settings.json").read_text("utf-8"))
+        client.notify("workspace/didChangeConfiguration", {"settings": settings})
+        client.wait_for("memlens/snapshotsChanged", lambda p: p["open"] == 1)
+        for nothing in ({}, None, {"code_lens": "yes"}):
+            client.notify("workspace/didChangeConfiguration", {"settings": nothing})
+        hover = client.hover(workspace / "code" / "train.py", 10)
+        assert hover is not None
+        assert "3 MiB" in hover
+        client.notify("workspace/didChangeConfiguration", {"settings": {"snapshots": []}})
+        client.wait_for("memlens/snapshotsChanged", lambda p: p["open"] == 0)
+        assert client.end() == 0
 
 
 def test_a_snapshot_that_a_setting_names_shows_in_hovers(

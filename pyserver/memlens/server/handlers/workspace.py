@@ -45,7 +45,7 @@ def register(
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        options = _convert(params.initialization_options, InitializationOptions)
+        options = _convert(params.initialization_options, InitializationOptions, InitializationOptions())
         language.learn(options.texts)
         finder.ask_client = ask_client if options.find_files else None
         configuration.replace(options.settings)
@@ -53,7 +53,10 @@ def register(
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration_changed(params: types.DidChangeConfigurationParams) -> None:
-        configuration.replace(_convert(params.settings, Settings))
+        # Only those that are named change: some editors push what they have, which may be nothing, after the start.
+        known = configuration.settings
+        given = params.settings if isinstance(params.settings, dict) else {}
+        configuration.replace(_convert({**msgspec.to_builtins(known), **given}, Settings, known))
         refresh_lenses(server)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
@@ -75,10 +78,10 @@ def refresh_lenses(server: LanguageServer) -> None:
         server.workspace_code_lens_refresh(None)
 
 
-def _convert(value: object, kind: type[S]) -> S:
-    """The client's options; settings that can't be understood leave the defaults in force."""
+def _convert(value: object, kind: type[S], known: S) -> S:
+    """The client's options; those that can't be understood leave the known ones in force."""
     try:
         return msgspec.convert(value or {}, kind)
     except msgspec.ValidationError as error:
         logger.warning("settings were not understood: %s", error)
-        return kind()
+        return known
