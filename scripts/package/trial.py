@@ -134,7 +134,7 @@ def _commands(root: Path) -> Iterator[str]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary).resolve()
         shutil.copytree(ROOT / "samples", folder / "samples")
-        (folder / "tests").symlink_to(ROOT / "tests")
+        shutil.copytree(ROOT / "tests" / "fixtures", folder / "tests" / "fixtures")
         for dump in FIXTURES.glob("*.*"):
             shutil.copyfile(dump, folder / dump.name)
         summaries = _fleet_of(folder)
