@@ -6,8 +6,9 @@ import { test } from 'node:test';
 import type * as vscode from 'vscode';
 import type { Logger } from '../../extension/src/base/logger';
 import type { Server } from '../../extension/src/server/client';
+import { registerServerCommands } from '../../extension/src/commands/server';
 import { anonymous, diagnostics } from '../../extension/src/server/diagnostics';
-import { inspected, settings } from './vscode';
+import { commands, env, inspected, settings, shown } from './vscode';
 
 const log = { info: () => undefined, warn: () => undefined } as unknown as Logger;
 const server = { health: 'running', open: 2 } as unknown as Server;
@@ -22,6 +23,7 @@ function context(folder: string): vscode.ExtensionContext {
     extension: {
       packageJSON: {
         version: '1.2.3',
+        bugs: { url: 'https://repository.invalid/some/one/issues' },
         contributes: { configuration: { properties: { 'memlens.interpreter': {} } } },
       },
     },
@@ -67,4 +69,27 @@ test('home folders and the name of the account become tildes', () => {
   assert.equal(said('/home/grace/x C:\\Users\\Grace Hopper\\x /Users/Shared/x'), '~/x ~\\x /Users/Shared/x');
   assert.equal(said('/data/adalove/x adaloves'), '/data/~/x adaloves');
   assert.equal(anonymous('/usr/bin/python', '/', 'root'), '/usr/bin/python');
+});
+
+test('the command copies them, says so, and offers no page that does not exist', async (run) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-'));
+  settings['interpreter'] = path.join(folder, 'none');
+  const copied: string[] = [];
+  run.mock.method(env.clipboard, 'writeText', (text: string) => Promise.resolve(copied.push(text)));
+  const memory = { get: () => undefined } as unknown as vscode.Memento;
+  const registered = registerServerCommands(server, memory, context(folder), log);
+  try {
+    shown.length = 0;
+    await commands.executeCommand('memlens.copyDiagnostics');
+    assert.equal(copied.length, 1);
+    assert.match(copied[0] ?? '', /^No Python that can run Memlens was found\nnot this Python: .*ENOENT$/m);
+    assert.deepEqual(
+      shown.map(({ text }) => text),
+      ['The diagnostics were copied'],
+    );
+  } finally {
+    registered.dispose();
+    delete settings['interpreter'];
+    rmSync(folder, { recursive: true });
+  }
 });

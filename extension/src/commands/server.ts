@@ -45,7 +45,7 @@ async function copyDiagnostics(context: vscode.ExtensionContext, server: Server,
   const report = vscode.l10n.t('Report a Bug…');
   const copied = vscode.l10n.t('The diagnostics were copied');
   // a package that nobody released has no such page
-  const isReal = !vscode.Uri.parse(bugs.url).authority.endsWith('.invalid');
+  const isReal = !new URL(bugs.url).hostname.endsWith('.invalid');
   if ((await showInformation(copied, ...(isReal ? [report] : []))) === report) {
     await vscode.env.openExternal(vscode.Uri.parse(bugs.url));
   }
