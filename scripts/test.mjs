@@ -1,7 +1,8 @@
-// npm test: set-up, then all checks, then a table. `npm test -- --only python,e2e` selects steps, `--verbose` also
-// shows the output of steps that pass. Arguments after a second `--` are passed to the one selected step:
+// npm test: set-up, then all checks, then a table. `npm test -- --quick` leaves out the network, the slow Python tests
+// and all end-to-end tests but one; `npm test -- --only python,e2e` selects steps, `--verbose` also shows the output of
+// steps that pass. Arguments after a second `--` are passed to the one selected step:
 // `npm test -- --only python -- -k timeline`.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { findChromium } from './lib/chromium.mjs';
@@ -19,10 +20,8 @@ const node = (script, ...args) => [process.execPath, script, ...args];
 const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples', 'scripts/package');
 /** The exit status of scripts/audit.mjs without a network. */
 const NOBODY_TO_ASK = 75;
-/** The number of processes that share the end-to-end tests. */
-const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
-/** Where the end-to-end tests name the files that failed. */
-const FAILED_FILES = '.cache/e2e-failed';
+/** Where the end-to-end tests' runner, which runs what failed once more itself, says what came of it. */
+const E2E_RESULTS = '.cache/e2e/results.json';
 /** Where pytest names the tests that failed, once `--cache-clear` has emptied it. */
 const FAILED_TESTS = '.pytest_cache/v/cache/lastfailed';
 /** If more tests fail, it isn't because the machine is busy, so they aren't run again. */
@@ -36,8 +35,9 @@ class Nothing extends Error {}
 
 /**
  * name: for --only. what: the description. commands: run one after another until one fails. shown: print the output
- * even if the step passes. alone: run no other step at the same time, because this one measures time. again: the names
- * of failures that may be run once more, and the commands for it; those that pass then are shown as FLAKY.
+ * even if the step passes. alone: run no other step at the same time, because this one measures time. slow: left out by
+ * --quick. again: the names of failures that may be run once more, and the commands for it; those that pass then are
+ * shown as FLAKY. flaky: the names of such tests where the runner itself ran them again.
  */
 const STEPS = [
   {
@@ -111,6 +111,7 @@ const STEPS = [
   {
     name: 'audit',
     what: 'no advisories for pinned packages that are shipped',
+    slow: true,
     commands: async () => {
       const { code, output } = await run([process.execPath, 'scripts/audit.mjs']);
       if (code === NOBODY_TO_ASK) throw new Nothing(output.trim());
@@ -124,10 +125,11 @@ const STEPS = [
     shown: true,
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
-      await Promise.all([installMemray(), installMcp(), installFleet()]);
+      if (!values.quick) await Promise.all([installMemray(), installMcp(), installFleet()]);
       // A lane that has finished takes tests from the other, because durations differ a lot.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
-      return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...(rest.length ? rest : all)]];
+      const chosen = values.quick ? ['-m', 'not slow'] : [];
+      return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...chosen, ...(rest.length ? rest : all)]];
     },
     again: () => {
       const tests = exists(FAILED_TESTS)
@@ -155,31 +157,31 @@ const STEPS = [
     shown: true,
     alone: true,
     commands: async (rest) => {
-      await installFleet();
+      if (!values.quick) await installFleet();
       process.env.CHROMIUM = await findChromium({ install: true });
       await codeServer;
-      // If files are named, only these are run.
-      const wanted = rest.some((argument) => argument.endsWith('.test.mjs')) ? [] : LANES;
-      const together = `--test-concurrency=${Math.min(LANES.length, availableParallelism())}`;
-      const shown = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
-      const kept = [
-        '--test-reporter=./tests/e2e/failed-files.mjs',
-        `--test-reporter-destination=${FAILED_FILES}`,
-      ];
-      return [node('--test', together, ...shown, ...kept, ...rest, ...wanted)];
+      rmSync(path.join(ROOT, E2E_RESULTS), { force: true });
+      // Where files are named, somebody may want to look at them.
+      if (rest.some((argument) => argument.endsWith('.test.mjs'))) process.env.MEMLENS_SCREENSHOTS = 'yes';
+      const chosen = values.quick ? ['--grep', '@smoke'] : [];
+      return [node('node_modules/@playwright/test/cli.js', 'test', '-c', 'tests/e2e', ...chosen, ...rest)];
     },
-    // In a window, a server and a browser of its own, with nothing running at the same time.
-    again: () => {
-      const names = readFileSync(path.join(ROOT, FAILED_FILES), 'utf8').split('\n').filter(Boolean);
-      const files = names.map((name) => `tests/e2e/${name}.test.mjs`);
-      if (!files.length || files.length > MOST_AGAIN || !files.every(exists)) return undefined;
-      return { names, commands: [node('--test', '--test-concurrency=1', '--test-reporter=spec', ...files)] };
-    },
+    flaky: () => namesOf(JSON.parse(readFileSync(path.join(ROOT, E2E_RESULTS), 'utf8')), 'flaky'),
   },
 ];
 
+/** The tests of Playwright's report that ended so: "flame.test.mjs: a double click zooms to a box". */
+function namesOf({ suites }, status) {
+  return suites.flatMap(({ file, specs = [], suites: inner = [] }) => [
+    ...specs
+      .filter(({ tests }) => tests.some((test) => test.status === status))
+      .map(({ title }) => `${file}: ${title}`),
+    ...namesOf({ suites: inner }, status),
+  ]);
+}
+
 const { values, tokens } = argumentsOf({
-  options: { only: { type: 'string' }, verbose: { type: 'boolean' } },
+  options: { only: { type: 'string' }, quick: { type: 'boolean' }, verbose: { type: 'boolean' } },
   allowPositionals: true,
   tokens: true,
 });
@@ -187,7 +189,7 @@ const terminator = tokens.find((token) => token.kind === 'option-terminator');
 const rest = terminator ? process.argv.slice(2).slice(terminator.index + 1) : [];
 
 function selected() {
-  if (!values.only) return STEPS;
+  if (!values.only) return STEPS.filter(({ slow }) => !(slow && values.quick));
   const wanted = values.only.split(',').map((name) => name.trim());
   const unknown = wanted.filter((name) => !STEPS.some((step) => step.name === name));
   if (unknown.length) {
@@ -223,14 +225,18 @@ async function perform(step) {
     }
     return true;
   };
+  const noteFlaky = (names) => {
+    result.state = 'FLAKY';
+    result.note = `failed at first, passed when run again: ${names.join(', ')}`;
+  };
   try {
     if (!(await passed(await step.commands(rest)))) {
       result.state = 'FAIL';
       const second = step.again?.();
-      if (second && (await passed(second.commands))) {
-        result.state = 'FLAKY';
-        result.note = `failed at first, passed alone: ${second.names.join(', ')}`;
-      }
+      if (second && (await passed(second.commands))) noteFlaky(second.names);
+    } else {
+      const names = step.flaky?.() ?? [];
+      if (names.length) noteFlaky(names);
     }
   } catch (error) {
     result.state = error instanceof Nothing ? 'NONE' : 'FAIL';
@@ -281,5 +287,6 @@ main(async () => {
     .filter(Boolean)
     .map((words) => `, ${words}`);
   console.log(`${passed} passed, ${failed} failed${rare.join('')}`);
-  if (failed || !(passed + flaky)) process.exitCode = 1;
+  // What fails now and then is a defect, so it doesn't pass where changes are decided about.
+  if (failed || (flaky && process.env.CI) || !(passed + flaky)) process.exitCode = 1;
 });

@@ -1,19 +1,21 @@
 // The timeline by group: areas have the figures of `memlens sql` and their own colours, whatever is hovered.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, distance, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
   view = await SnapshotView.opened(vscode, FILE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const chips = () =>
   view.locator('.area-legend button').evaluateAll((buttons) =>

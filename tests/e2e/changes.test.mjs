@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
 import { twoDevices } from './snapshots.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'changing.pickle';
 const BAR = '.file-bar';
@@ -16,14 +18,14 @@ let view;
 let file;
 let original;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode();
   file = path.join(vscode.folder, FILE);
   original = path.join(vscode.folder, 'train.pickle');
   copyFileSync(original, file);
   view = await SnapshotView.opened(vscode, FILE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 /** The devices that can be chosen; there is no choice with a single device. */
 const devices = () => view.locator('.toolbar select[aria-label=Device] option').count();

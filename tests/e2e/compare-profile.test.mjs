@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
 import { writeLater } from './profiles.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, exactBytes, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const MINE = 'words.pb.gz';
 const OTHER = 'later.pb.gz';
@@ -18,7 +20,7 @@ let vscode;
 let view;
 let expected;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1500, height: 1000 },
     prepare: (folder) => {
@@ -30,7 +32,7 @@ before(async () => {
   await opened(OTHER);
   view = await opened(MINE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 async function opened(name) {
   await vscode.openFile(name);

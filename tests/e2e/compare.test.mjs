@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, exactBytes, until } from './view.mjs';
 
 const MINE = 'train.pickle';
@@ -38,11 +38,13 @@ for trace in data['device_traces']:
 pickle.dump(data, open(target, 'wb'))
 `;
 
+test.describe.configure({ mode: 'serial' });
+
 let vscode;
 let view;
 let expected;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1500, height: 1000 },
     prepare: (folder) => {
@@ -54,7 +56,7 @@ before(async () => {
   await SnapshotView.opened(vscode, OTHER);
   view = await SnapshotView.opened(vscode, MINE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const rows = () => view.locator('.compare-table tbody tr');
 const choose = async (name) => {

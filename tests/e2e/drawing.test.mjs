@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
 import { recordedLate } from './snapshots.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, distance } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 const LATE = 'late.pickle';
@@ -66,8 +68,8 @@ async function checkPixels() {
   drawn.push({ points, colours, band });
 }
 
-describe('with everything', () => {
-  before(async () => {
+test.describe('with everything', () => {
+  test.beforeAll(async () => {
     vscode = await openVSCode({
       viewport: { width: 1440, height: 900 },
       prepare: (folder) => writeFileSync(path.join(folder, LATE), recordedLate()),
@@ -77,7 +79,7 @@ describe('with everything', () => {
     allocation = await view.tallestAtTheMiddle();
     await view.moved(() => vscode.runCommand('Memlens: Reset Zoom'));
   });
-  after(() => vscode?.close());
+  test.afterAll(() => vscode?.close());
 
   for (const theme of ['dark', 'light', 'hc', 'hc-light']) {
     test(`${theme}: the picture is drawn, and every text can be read`, async () => {
@@ -192,8 +194,8 @@ describe('with everything', () => {
   });
 });
 
-describe('without WebGL', () => {
-  after(() => vscode?.close());
+test.describe('without WebGL', () => {
+  test.afterAll(() => vscode?.close());
 
   test('Canvas2D draws the same', async () => {
     vscode = await openVSCode({

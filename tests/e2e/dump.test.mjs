@@ -16,11 +16,13 @@ import http from 'node:http';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { openVSCode } from './harness.mjs';
 import { CHROMIUM_FLAGS } from './host.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const NAME = 'checkout-service.js';
 const SERVICE = `
@@ -49,7 +51,7 @@ let vscode;
 const running = [];
 const ends = [];
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
     prepare: (folder) => {
@@ -59,7 +61,7 @@ before(async () => {
     },
   });
 });
-after(async () => {
+test.afterAll(async () => {
   for (const program of running) program.kill('SIGKILL');
   for (const end of ends.reverse()) await end();
   await vscode?.close();

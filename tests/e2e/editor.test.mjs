@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { came } from './waiting.mjs';
 import { kept } from './snapshots.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 // ipykernel's name for this code (see tests/python/test_moved_lines.py).
 const CELL = "import torch\nx = torch.zeros(1024, device='cuda')";
@@ -18,7 +20,7 @@ let vscode;
 /** The lines of model.py, as the command line prints them. */
 let expected;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     settings: { 'workbench.editor.enablePreview': false },
     prepare: (folder) => {
@@ -35,7 +37,7 @@ before(async () => {
   expected = new Map(lines.filter(({ file }) => file === 'model.py').map((line) => [line.line, line]));
   assert.ok(expected.size > 10);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 /** Formats bytes as "13.5 MiB" or "27 KiB", implemented again for the tests. */
 function short(bytes) {

@@ -1,9 +1,11 @@
 // The first screen of a snapshot: what it says, how many controls it has, and that everything fits.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 const MOST_CONTROLS = 12;
@@ -11,13 +13,13 @@ const MOST_CONTROLS = 12;
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
   view = await SnapshotView.opened(vscode, FILE);
   await view.locator('.headline-finding').waitFor();
   await view.locator('.live-set .grid-row').first().waitFor();
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 /** The rows of a bar's visible controls. */
 const rowsOf = (bar) =>

@@ -2,10 +2,12 @@
 // keyboard, the tree; and its appearance in each kind of VS Code's themes.
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, distance, exactBytes, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 
@@ -14,14 +16,14 @@ let view;
 /** The figures of `memlens flame --json` for each function live at the peak. */
 let reported;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
   reported = await vscode.memlens('flame', FILE);
   view = await SnapshotView.opened(vscode, FILE);
   await view.locator('[role=tab]', { hasText: 'Flame graph' }).click();
   await drawn();
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
 const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());

@@ -3,9 +3,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { after, afterEach, before, test } from 'node:test';
 import { ROOT, openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const MEMRAY = process.env.MEMLENS_TEST_MEMRAY ?? path.join(ROOT, '.cache', 'memray', 'bin', 'python');
 
@@ -44,7 +46,7 @@ const RECORDINGS = [
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     workspace: path.join(ROOT, 'tests/fixtures/profiles'),
     viewport: { width: 1440, height: 900 },
@@ -59,8 +61,8 @@ before(async () => {
   // for the command line; the view gets it from the setting
   if (existsSync(MEMRAY)) process.env.MEMLENS_MEMRAY_PYTHON = MEMRAY;
 });
-afterEach(() => vscode?.runCommand('View: Close All Editors'));
-after(() => vscode?.close());
+test.afterEach(() => vscode?.runCommand('View: Close All Editors'));
+test.afterAll(() => vscode?.close());
 
 const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []);
 

@@ -11,7 +11,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { ROOT } from '../../scripts/lib/paths.mjs';
 import { hostOf } from './host.mjs';
-import { hasFailed, noteFailures, runningFile, runsAlone } from './lane.mjs';
 import { noteErrors } from './page-errors.mjs';
 import { Palette } from './palette.mjs';
 import { pixelOf } from './pixels.mjs';
@@ -22,8 +21,6 @@ import { TIMEOUT_MS, came } from './waiting.mjs';
 
 export { ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
-
-if (runsAlone()) noteFailures();
 
 /**
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
@@ -52,7 +49,6 @@ export async function openVSCode(options = {}) {
   const vscode = new VSCode(folder, cache, theme);
   let host;
   vscode.close = async () => {
-    if (hasFailed()) await vscode.pictureOfFailure();
     await host?.close(vscode.page);
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
@@ -66,7 +62,7 @@ export async function openVSCode(options = {}) {
     await vscode.start(host, viewport, motion, options.language);
     return vscode;
   } catch (error) {
-    await vscode.pictureOfFailure();
+    await vscode.screenshot('not-opened', true).catch(() => undefined);
     await vscode.close();
     throw error;
   }
@@ -244,7 +240,7 @@ class VSCode {
 
   /**
    * The inside of a visible webview, once its document has loaded; the first one, or the one at an index.
-   * @returns {Promise<import('playwright-core').Frame>}
+   * @returns {Promise<import('@playwright/test').Frame>}
    */
   async webview(index = 0) {
     const outer = await this.#visible().nth(index).elementHandle();
@@ -283,18 +279,13 @@ class VSCode {
   }
 
   /**
-   * Takes a picture of the window, tests/e2e/screenshots/NAME.png, for people to look at. It is left out where several
-   * files are run, unless it is requested.
+   * Takes a picture of the window, tests/e2e/screenshots/NAME.png, for people to look at, where it is asked for by the
+   * environment.
    */
-  async screenshot(name, wanted = runsAlone()) {
+  async screenshot(name, wanted = process.env.MEMLENS_SCREENSHOTS !== undefined) {
     if (!wanted) return;
     mkdirSync(SCREENSHOTS, { recursive: true });
     await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) });
-  }
-
-  /** A picture of the window after a failed test, in tests/e2e/screenshots/last-FILE.png. */
-  async pictureOfFailure() {
-    await this.screenshot(`last-${runningFile()}`, true).catch(() => undefined);
   }
 
   /** The colour of the window at a point, as a person would see it: [red, green, blue]. */

@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'service.heapsnapshot';
 /** The same process before: the first has a quarter of the sessions, the second half of them. */
@@ -22,7 +24,7 @@ const lineOf = (text) => SOURCE.findIndex((line) => line.includes(text)) + 1;
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     workspace: FOLDER,
     settings: { 'workbench.editorAssociations': { '*.zst': 'memlens.snapshot.optional' } },
@@ -34,7 +36,7 @@ before(async () => {
   });
   await open();
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 async function open() {
   await vscode.openFile(FILE);

@@ -1,9 +1,10 @@
-// VS Code's server and a headless Chromium, in which the end-to-end tests open windows. A test file that runs
-// alone has its own; the files of a lane (lane.mjs) share one, each with a window of its own, one after the other.
+// VS Code's server and a headless Chromium, in which the end-to-end tests open windows. The files of one of
+// Playwright's workers share one, each with a window of its own, one after the other: starting these takes as long as
+// the tests of many files.
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { chromium } from 'playwright-core';
+import { chromium } from '@playwright/test';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { installCodeServer } from '../../scripts/lib/code-server.mjs';
 import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';

@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'pictures.hprof';
 const MAKE =
@@ -15,7 +17,7 @@ const MAKE =
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
     prepare: (folder) =>
@@ -28,7 +30,7 @@ before(async () => {
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const tiles = () => view.locator('[id=pane-images] .tile');
 const drawn = async () => {

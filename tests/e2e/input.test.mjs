@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, distance, exactBytes, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 
@@ -18,7 +20,7 @@ let device;
 /** The size of the largest allocation of all, which is live at the peak. */
 let largest;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({ motion: true });
   mouse = vscode.page.mouse;
   const [info, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.lines(FILE)]);
@@ -30,7 +32,7 @@ before(async () => {
   // each gesture alone; the automatic height has its own test
   await holdHeight();
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const holdHeight = () => vscode.runCommand('Memlens: Keep the Timeline’s Height');
 
@@ -66,7 +68,7 @@ const about = (value, wanted, share = 1e-6) =>
 const livesAtThePeak = ({ start_moment: start, end_moment: end }) =>
   start <= device.peak_moment && (end === null || end > device.peak_moment);
 
-describe('by the pointer', () => {
+test.describe('by the pointer', () => {
   test('the wheel zooms at the pointer: only time, with Shift only bytes, with Ctrl both', async () => {
     const point = [Math.floor(surface.width * 0.4), Math.floor(surface.height * 0.7)];
     const perPixel = { x: (all.x1 - all.x0) / surface.width, y: (all.y1 - all.y0) / surface.height };
@@ -217,8 +219,8 @@ describe('by the pointer', () => {
   });
 });
 
-describe('without a pointer', () => {
-  before(async () => {
+test.describe('without a pointer', () => {
+  test.beforeAll(async () => {
     // Restore the initial state.
     await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
     await view.locator('.dock').getByRole('button', { name: 'Close Panel' }).click();

@@ -4,16 +4,18 @@
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode, ROOT } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const HEAP = 'sessions.hprof.zst';
 const FILES = ['train.pickle', 'words.pb.gz', HEAP];
 
 let vscode;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
     language: 'qps-ploc',
@@ -27,7 +29,7 @@ before(async () => {
     },
   });
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 /** Texts, other than names, with an English word; the pseudo-language has an accent on every vowel. */
 const english = (view) =>

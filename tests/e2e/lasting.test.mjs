@@ -4,10 +4,12 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
 import { twoDevices } from './snapshots.mjs';
+import { note, test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'devices.json';
 
@@ -16,12 +18,12 @@ let view;
 /** The state that must be restored. */
 let stood;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) => writeFileSync(path.join(folder, FILE), twoDevices()),
   });
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const DEVICE = '.toolbar select[aria-label=Device]';
 
@@ -123,7 +125,7 @@ const closed = () =>
 const grown = (now, then) =>
   Object.fromEntries(Object.keys(now).map((what) => [what, now[what] - then[what]]));
 
-test('closing a view releases all its resources in the browser, however often', async (t) => {
+test('closing a view releases all its resources in the browser, however often', async () => {
   // The first round fills caches.
   const ROUNDS = 3;
   const SETTLED = 2;
@@ -141,7 +143,7 @@ test('closing a view releases all its resources in the browser, however often', 
   }
   const one = grown(open, empty[SETTLED]);
   const more = grown(empty[ROUNDS], empty[SETTLED]);
-  t.diagnostic(`one view holds ${JSON.stringify(one)}; left after the rounds: ${JSON.stringify(more)}`);
+  note(`one view holds ${JSON.stringify(one)}; left after the rounds: ${JSON.stringify(more)}`);
   // The measurement detects the resources of an open view.
   assert.ok(one.documents >= 2 && one.nodes > 500 && one.listeners > 100, JSON.stringify(one));
   assert.equal(more.documents, 0);
@@ -152,7 +154,7 @@ test('closing a view releases all its resources in the browser, however often', 
   assert.ok(more.heapMb < one.heapMb / 2, left);
 });
 
-test('a view that is used for a long time holds no more resources than at first', async (t) => {
+test('a view that is used for a long time holds no more resources than at first', async () => {
   const ROUNDS = 5;
   const SETTLED = 3;
   view = await SnapshotView.opened(vscode, 'train.pickle');
@@ -183,7 +185,7 @@ test('a view that is used for a long time holds no more resources than at first'
     await vscode.page.waitForTimeout(500);
     more = grown(await vscode.held(), seen[0]);
   }
-  t.diagnostic(`a view holds ${JSON.stringify(seen[0])}; more after the rounds: ${JSON.stringify(more)}`);
+  note(`a view holds ${JSON.stringify(seen[0])}; more after the rounds: ${JSON.stringify(more)}`);
   assert.equal(more.documents, 0);
   assert.deepEqual(kept(more), [], JSON.stringify(more));
   assert.ok(more.heapMb < 3, JSON.stringify(more));

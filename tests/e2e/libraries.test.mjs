@@ -5,10 +5,12 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'sessions.hprof.zst';
 const SOURCE = path.join(ROOT, 'tests/fixtures/heap/src/Sessions.java');
@@ -56,7 +58,7 @@ function python(text, ...args) {
   execFileSync(venvProgram('python'), ['-c', text, ...args], { cwd: ROOT });
 }
 
-before(async () => {
+test.beforeAll(async () => {
   line = pack('1.0', 0);
   pack('2.0', 5);
   const workspace = path.join(archives, 'workspace');
@@ -97,7 +99,7 @@ before(async () => {
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
 });
-after(async () => {
+test.afterAll(async () => {
   await vscode?.close();
   if (javaHome === undefined) delete process.env.JAVA_HOME;
   else process.env.JAVA_HOME = javaHome;

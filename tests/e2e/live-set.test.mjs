@@ -1,9 +1,11 @@
 // The live set as a tree table, and the filter that narrows every view.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 
@@ -12,14 +14,14 @@ let view;
 let device;
 let lines;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode();
   const [info, found] = await Promise.all([vscode.memlens('info', FILE), vscode.lines(FILE)]);
   [device] = info.devices;
   lines = found;
   view = await SnapshotView.opened(vscode, FILE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const press = (key) => view.press(key);
 const row = (text) => view.locator('.grid-row', { hasText: text });
@@ -33,7 +35,7 @@ const figures = async () => {
 };
 const filter = (text) => view.filter(text);
 
-describe('the tree table', () => {
+test.describe('the tree table', () => {
   test('groups what is live at the peak by line, down to single allocations', async () => {
     // the panel opens with this pane
     await view.locator('.scope-text', { hasText: 'At the peak' }).waitFor();
@@ -158,7 +160,7 @@ describe('the tree table', () => {
   });
 });
 
-describe('the filter', () => {
+test.describe('the filter', () => {
   test('narrows the picture, the figures and the table', async () => {
     await view.locator('.plot-surface').first().focus();
     await press('/');

@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
 import { segmented } from './snapshots.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, distance, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'segments.pickle';
 const MAP = '#memlens-map .plot-surface';
@@ -38,7 +40,7 @@ async function pointOf(allocation) {
   return [surface.x + rect.x + rect.width / 2, surface.y + Math.floor(rect.y + rect.height / 2)];
 }
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
     prepare: (folder) => {
@@ -47,7 +49,7 @@ before(async () => {
   });
   view = await SnapshotView.opened(vscode, FILE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 test('addresses over time: blocks at their addresses, private pools separate, reserved memory visible', async () => {
   await vscode.runCommand('Memlens: Show Memory Map over Time');

@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
 import { outOfMemory } from './snapshots.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'full.pickle'; // a snapshot's kind is recognised by its content
 
@@ -15,7 +17,7 @@ let vscode;
 let view;
 let answers;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) => {
       writeFileSync(path.join(folder, FILE), outOfMemory());
@@ -23,7 +25,7 @@ before(async () => {
   });
   answers = await vscode.memlens('oom', FILE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const pane = () => view.locator('.oom');
 const place = (frame) => `${path.posix.basename(frame.file)}:${frame.line}`;

@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { VENV_PYTHON } from '../../scripts/lib/paths.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const BIG = 'big.pickle';
 const EVENTS = 1_000_000;
@@ -19,7 +21,7 @@ let page;
 /** The file that the malicious pickle would create. */
 let made;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) => {
       const write = (name, content) => writeFileSync(path.join(folder, name), content);
@@ -35,7 +37,7 @@ before(async () => {
     },
   });
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const readers = () => vscode.processes('memlens ingest');
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -30,7 +30,7 @@ const WORKBENCH_NOISE = [
 
 /**
  * Listens to a page and its webviews from now on.
- * @param {import('playwright-core').Page} page
+ * @param {import('@playwright/test').Page} page
  * @param {string} authority that of this machine's server
  * @param {string[]} foreignRequests gets the address of each request that left it
  * @param {string[]} consoleErrors gets each error except the workbench's own

@@ -11,7 +11,7 @@ const ROWS = '.quick-input-list .monaco-list-row';
 const VIEW_COMMANDS = viewCommands();
 
 export class Palette {
-  /** @param {import('playwright-core').Page} page */
+  /** @param {import('@playwright/test').Page} page */
   constructor(page) {
     this.page = page;
   }

@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
 import { named, namedProfile } from './snapshots.mjs';
 import { networkSockets } from './sockets.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const MARKUP = '<evil-tag><img src=x onerror="window.ran=1"><script>window.ran=1</script>';
 const LINK = '[quit](command:workbench.action.quit)';
@@ -35,7 +37,7 @@ function lookAtSockets() {
         if (![socket.local, socket.remote].includes(served())) foreign.push({ words, ...socket });
 }
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) => {
       writeFileSync(path.join(folder, SOURCE), 'run_everything()\nallocate_something()\n');
@@ -47,7 +49,7 @@ before(async () => {
   watching = setInterval(lookAtSockets, 500);
   view = await SnapshotView.opened(vscode, 'train.pickle');
 });
-after(() => {
+test.afterAll(() => {
   clearInterval(watching);
   return vscode?.close();
 });

@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'words.pb.gz';
 
@@ -15,7 +17,7 @@ let view;
 /** The figures of `memlens flame --json` for each function. */
 let reported;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
     prepare: (folder) => {
@@ -31,7 +33,7 @@ before(async () => {
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
   await drawn();
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
 

@@ -3,9 +3,11 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const SERVER = '-m memlens lsp';
 
@@ -13,13 +15,13 @@ let vscode;
 let view;
 let stood;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) => copyFileSync(path.join(folder, 'train.pickle'), path.join(folder, 'other.pickle')),
   });
   view = await SnapshotView.opened(vscode, 'train.pickle');
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const servers = () => vscode.processes(SERVER);
 const readers = () => vscode.processes('memlens ingest');

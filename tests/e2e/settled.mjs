@@ -6,7 +6,7 @@ const MAY_LAST = 'memlens/sql';
 
 /**
  * Waits until a view has the answers to all its requests, has done deferred work, and shows all of it.
- * @param {import('playwright-core').Frame} frame the inside of the webview
+ * @param {import('@playwright/test').Frame} frame the inside of the webview
  */
 export async function settledIn(frame) {
   // A change of the window's layout reaches the view with the frames of the window.

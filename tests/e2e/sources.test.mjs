@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
 import { kept } from './snapshots.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, exactBytes, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'paths.pickle';
 const STACKS = {
@@ -25,7 +27,7 @@ const size = (name) => (NAMES.length - NAMES.indexOf(name) + 2) << 20;
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     settings: { 'memlens.pathMappings': { '/opt/app/src': '${workspaceFolder}/checkout' } },
     prepare: (folder) => {
@@ -42,7 +44,7 @@ before(async () => {
   });
   view = await SnapshotView.opened(vscode, FILE);
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 /** Shows the stack of an allocation, and clicks a frame of it. */
 async function clickFrame(name, place) {

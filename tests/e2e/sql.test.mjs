@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
 import { kept } from './snapshots.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 const LARGEST = 'The largest allocations at the peak';
@@ -15,13 +17,13 @@ const HOSTILE = '<img src=x onerror="window.pwned=1">';
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) =>
       writeFileSync(path.join(folder, 'hostile.pickle'), kept([[[`${HOSTILE}.py`, 3, HOSTILE]]])),
   });
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 const area = () => view.locator('.sql .cm-content');
 const query = () =>

@@ -4,23 +4,25 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
+import { chromium } from '@playwright/test';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { ROOT } from './harness.mjs';
+import { test } from './test.mjs';
 import { TIMEOUT_MS } from './waiting.mjs';
 import { CHROMIUM_FLAGS } from './host.mjs';
 
+test.describe.configure({ mode: 'serial' });
+
 let start;
 let opened;
-before(async () => {
+test.beforeAll(async () => {
   start = spawn(process.execPath, [path.join(ROOT, 'scripts/start.mjs'), '--print-url'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(createInterface({ input: start.stdout }), 'line');
   opened = JSON.parse(line);
 });
-after(() => start?.kill('SIGKILL'));
+test.afterAll(() => start?.kill('SIGKILL'));
 
 test('the address is on the loopback interface and only answers with its token', async () => {
   const address = new URL(opened.url);
@@ -31,28 +33,24 @@ test('the address is on the loopback interface and only answers with its token',
   assert.equal((await fetch(address)).status, 403);
 });
 
-test(
-  'the workspace and the snapshot are open, and the picture is drawn',
-  { timeout: 3 * TIMEOUT_MS },
-  async () => {
-    const browser = await chromium.launch({
-      executablePath: await findChromium({ install: false }),
-      args: CHROMIUM_FLAGS,
-    });
-    try {
-      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-      await page.goto(opened.url);
-      await page.locator('.tab.active', { hasText: 'train.pickle' }).waitFor({ timeout: 2 * TIMEOUT_MS });
-      const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
-      await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
-      await page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'train.py' }).waitFor();
-    } finally {
-      await browser.close();
-    }
-  },
-);
+test('the workspace and the snapshot are open, and the picture is drawn', async () => {
+  const browser = await chromium.launch({
+    executablePath: await findChromium({ install: false }),
+    args: CHROMIUM_FLAGS,
+  });
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    await page.goto(opened.url);
+    await page.locator('.tab.active', { hasText: 'train.pickle' }).waitFor({ timeout: 2 * TIMEOUT_MS });
+    const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
+    await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
+    await page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'train.py' }).waitFor();
+  } finally {
+    await browser.close();
+  }
+});
 
-test('stopping it also ends its server', { timeout: TIMEOUT_MS }, async () => {
+test('stopping it also ends its server', async () => {
   start.kill('SIGINT');
   await once(start, 'exit');
   await assert.rejects(fetch(opened.url));

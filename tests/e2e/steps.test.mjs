@@ -3,24 +3,26 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
 import { annotated } from './snapshots.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FILE = 'train.pickle';
 
 let vscode;
 let view;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) => {
       writeFileSync(path.join(folder, 'annotated.pickle'), annotated());
     },
   });
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 test('the leak of the sample is the first line that grows, and a click opens it', async () => {
   const reported = await vscode.memlens('steps', FILE);

@@ -2,7 +2,7 @@
 import { TIMEOUT_MS } from './waiting.mjs';
 
 export class TextEditors {
-  /** @param {import('playwright-core').Page} page */
+  /** @param {import('@playwright/test').Page} page */
   constructor(page) {
     this.page = page;
   }

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openVSCode, ROOT } from './harness.mjs';
+import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
 const QUERY = 'SELECT count(*) AS n FROM allocations';
@@ -13,10 +15,10 @@ const QUERY = 'SELECT count(*) AS n FROM allocations';
 let vscode;
 let asked = 0;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({ extensions: ['chat'] });
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 /** Lets the chat call a tool; the returned function waits for what its model is told. */
 function begin(question) {

@@ -14,7 +14,7 @@ import { settledIn } from './settled.mjs';
 const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
 export class SnapshotView {
-  /** @param {import('playwright-core').Frame} frame the inside of the webview */
+  /** @param {import('@playwright/test').Frame} frame the inside of the webview */
   constructor(vscode, frame) {
     this.vscode = vscode;
     this.page = vscode.page;

@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
 import { ROOT, openVSCode } from './harness.mjs';
 import { writeLater } from './profiles.mjs';
 import { outOfMemory } from './snapshots.mjs';
+import { note, test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
+
+test.describe.configure({ mode: 'serial' });
 
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
 const MOST_CLICKS = 2;
@@ -24,7 +26,7 @@ const RECORDINGS = {
 
 let vscode;
 
-before(async () => {
+test.beforeAll(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
     prepare: (folder) => {
@@ -37,11 +39,11 @@ before(async () => {
     },
   });
 });
-after(() => vscode?.close());
+test.afterAll(() => vscode?.close());
 
 /** A test that opens a file and answers a question about it; `ask` gets a function that clicks and counts. */
 function walk(question, file, ask) {
-  test(question, async (t) => {
+  test(question, async () => {
     const began = performance.now();
     await vscode.openFile(file);
     const view = new SnapshotView(vscode, await vscode.webview());
@@ -56,7 +58,7 @@ function walk(question, file, ask) {
       clicks++;
       await locator.click();
     });
-    t.diagnostic(`${clicks} clicks, ${((performance.now() - began) / 1000).toFixed(1)} s with opening`);
+    note(`${clicks} clicks, ${((performance.now() - began) / 1000).toFixed(1)} s with opening`);
     assert.ok(clicks <= MOST_CLICKS, `${clicks} clicks`);
   });
 }

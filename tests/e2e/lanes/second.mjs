@@ -1,3 +1,0 @@
-import { lane } from '../lane.mjs';
-
-lane(1);

@@ -1,0 +1,27 @@
+// The end-to-end tests: `npm test -- --only e2e`. Browsers are never downloaded: host.mjs launches the system's.
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from '@playwright/test';
+
+const FOLDER = path.dirname(fileURLToPath(import.meta.url));
+const CACHE = path.join(FOLDER, '..', '..', '.cache', 'e2e');
+
+export default defineConfig({
+  testDir: FOLDER,
+  testMatch: '*.test.mjs',
+  outputDir: path.join(CACHE, 'failures'),
+  // Files are shared among the workers; the tests of a file continue one another.
+  workers: 2,
+  // A limit for tests that hang; what they wait for has limits of its own (waiting.mjs).
+  timeout: 240_000,
+  // A file that passes only then is counted as flaky, which fails in CI.
+  retries: 1,
+  failOnFlakyTests: Boolean(process.env.CI),
+  forbidOnly: Boolean(process.env.CI),
+  reporter: [['list'], ['json', { outputFile: path.join(CACHE, 'results.json') }]],
+  use: {
+    screenshot: 'only-on-failure',
+    // Its actions, and the console and requests of the window. Recording the DOM as well slows the workbench down.
+    trace: { mode: 'retain-on-failure', screenshots: false, snapshots: false, sources: true },
+  },
+});
