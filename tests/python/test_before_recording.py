@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.python.archived import source_lines
-from tests.python.conftest import ROOT, event, frame, real_programs
+from tests.python.conftest import event, frame, real_programs
+from tests.python.recordings import CUDA, SAMPLE, TORCH
 from tests.python.replays import torch as oracle
 
 from memlens import cli
@@ -56,7 +57,7 @@ def as_read(frames: tuple[tuple[str, int, str], ...]) -> tuple[tuple[str, int, s
 
 
 REAL_FILES = [
-    ROOT / "samples" / "train.pickle",
+    *TORCH,
     # the profiler's frames have their places in their names, which is tested elsewhere
     *(path for path in real_programs("*.pickle", "*.html") if not path.name.startswith("cpu_profile")),
 ]
@@ -120,7 +121,7 @@ def cut(path: Path, target: Path) -> tuple[Any, list[oracle.Alloc], int]:
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / "samples" / "train.pickle", *real_programs("charan*", "niu__*", "decomfl*")],
+    [SAMPLE, CUDA, *real_programs("charan*", "niu__*", "decomfl*")],
     ids=lambda path: path.stem[:40],
 )
 def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path: Path) -> None:

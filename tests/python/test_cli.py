@@ -15,6 +15,7 @@ import pytest
 from tests.bench.generate import generate
 from tests.python.command_line import memlens
 from tests.python.conftest import event, frame, real_files, real_profiles
+from tests.python.recordings import PPROF, TORCH
 from tests.python.replays import torch as oracle
 
 from memlens.model.frames import USER, source_frame
@@ -233,6 +234,8 @@ def test_stack_without_a_line_and_with_a_category(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
+        *TORCH,
+        *PPROF,
         *real_files("cpu_profile_mlp*", "flexgen*", "zijian*"),
         *real_profiles("pprof/go-heap.pb.gz", "public/parca/*"),
     ],

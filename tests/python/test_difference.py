@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
 from tests.python.made_stacks import side_of_stacks, stacks_of_nodes
+from tests.python.recordings import GO, GO_BEFORE
 from tests.python.test_flame import Boxes, check_picture, laid_out, nodes_of
 from tests.python.test_profile_model import archived, random_profile
 
@@ -183,9 +184,11 @@ def test_every_node_has_the_sums_of_both_sides_stacks(pair: Any, direction: Any,
 
 @pytest.mark.parametrize(
     "files",
-    [real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-heap-mid.pb.gz")]
-    if real_profiles("pprof/go-heap-mid.pb.gz")
-    else [],
+    [
+        each
+        for each in ([GO_BEFORE, GO], real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-heap-mid.pb.gz"))
+        if each
+    ],
     ids=lambda files: files[0].name,
 )
 def test_real_profiles_side_by_side(looked_at: Callable[[Path], Snapshot], files: list[Path]) -> None:

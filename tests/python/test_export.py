@@ -17,6 +17,7 @@ from tests.python.conftest import WithOracle, real_profiles
 from tests.python.made_stacks import stacks_of_nodes
 from tests.python.profile_reading import FIXTURES, load
 from tests.python.protobuf import fields, varints
+from tests.python.recordings import GO, GO_CPU
 from tests.python.replays import torch as oracle
 from tests.python.test_memray import PYTHON as MEMRAY
 from tests.python.test_memray import read_with
@@ -161,7 +162,9 @@ def test_exports_are_sums_over_allocations(with_oracle: WithOracle) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-cpu-labels.pb.gz"), ids=lambda p: p.name
+    "path",
+    [GO, GO_CPU, *real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-cpu-labels.pb.gz")],
+    ids=lambda p: p.name,
 )
 def test_profiles_are_exported_unchanged(path: Path, tmp_path: Path) -> None:
     """Every value of every stack."""
@@ -207,7 +210,8 @@ EVERY_FORMAT = [
         FIXTURES / name
         for name in (
             "go-heap.debug1.txt", "service.heaptrack.zst", "ledger.dhat.json", "massif.out.ledger",
-            "tracemalloc.pickle", "index.memray.bin",
+            "tracemalloc.pickle", "index.memray.bin", "orders-cpu.pb.gz", "orders.difference.pb.gz",
+            "service.jemalloc.heap",
         )
     ),
     *real_profiles(

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_files
+from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
 from tests.python.replays.torch import Alloc
 from tests.python.test_stacked_views import check, spans, unpack
@@ -391,7 +392,7 @@ def test_every_view_of_a_made_trace(
 
 @pytest.mark.parametrize(
     "path",
-    real_files("zijian*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*"),
+    [CUDA, *real_files("zijian*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*")],
     ids=lambda path: path.name,
 )
 def test_every_view_of_real_files(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:

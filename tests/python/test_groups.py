@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from tests.python.conftest import real_files
+from tests.python.recordings import EXPANDABLE
 from tests.python.replays import torch as oracle
 from tests.python.replays.torch import Alloc
 from tests.python.test_filters import made
@@ -150,7 +151,12 @@ def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot]) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    real_files("zijian*9e5*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*", "docubox*", "magma*"),
+    [
+        EXPANDABLE,
+        *real_files(
+            "zijian*9e5*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*", "docubox*", "magma*"
+        ),
+    ],
     ids=lambda path: path.name,
 )
 def test_real_files(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:

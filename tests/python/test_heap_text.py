@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
+from tests.python.recordings import GO as GO_PROTO
+from tests.python.recordings import GO_TEXT, JEMALLOC, TCMALLOC, TCMALLOC_BY_PPROF
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -18,21 +20,29 @@ from memlens.model.frames import LIBRARY, USER
 GO = FIXTURES / "go-heap.debug1.txt"
 
 
-def one(pattern: str) -> Path:
-    found = real_profiles(pattern)
-    if not found:
-        pytest.skip("the real files aren't here")
-    return found[0]
-
-
 def written(path: Path, text: str) -> Path:
     path.write_text(text, "utf-8")
     return path
 
 
-def test_gperftools_as_pprof_converts_it() -> None:
+def pairs(*patterns: str) -> list[tuple[Path, Path]]:
+    """The real files of two formats that are of the same heap, if there are any."""
+    found = [real_profiles(pattern) for pattern in patterns]
+    return [(found[0][0], found[1][0])] if all(found) else []
+
+
+def name_of(value: object) -> str:
+    return value.name if isinstance(value, Path) else str(value)
+
+
+@pytest.mark.parametrize(
+    ("heap", "converted"),
+    [(TCMALLOC, TCMALLOC_BY_PPROF), *pairs("gperftools/tree.hp.0008.heap", "gperftools/tree.0008.pb.gz")],
+    ids=name_of,
+)
+def test_gperftools_as_pprof_converts_it(heap: Path, converted: Path) -> None:
     """``go tool pprof -proto`` of the same file: every sample, its addresses and its values."""
-    text, proto = load(one("gperftools/tree.hp.0008.heap")), load(one("gperftools/tree.0008.pb.gz"))
+    text, proto = load(heap), load(converted)
     assert [kind.name for kind in text.value_types] == [kind.name for kind in proto.value_types]
     for (stack, values), (expected, expected_values) in zip(samples_of(text), samples_of(proto), strict=True):
         assert values == expected_values
@@ -43,54 +53,99 @@ def test_gperftools_as_pprof_converts_it() -> None:
         )
 
 
-def test_gperftools_truncates_its_files() -> None:
-    profile = load(one("gperftools/tree.hp.0008.heap"))
+def truncated(folder: Path) -> Path:
+    """Our recording as gperftools leaves it where its buffer is full: without the last rows."""
+    rows = TCMALLOC.read_text("utf-8").split("\n")
+    end = rows.index("")
+    return written(folder / "truncated.heap", "\n".join(rows[:5] + rows[end:]))
+
+
+@pytest.mark.parametrize(
+    ("path", "bytes_in_header", "words", "most"),
+    [
+        (None, 1_053_165, ("1.00 MiB in 2,088 allocations in total", ""), 300_000),
+        *(
+            (path, 151_755_900, ("145 MiB in 919,422 allocations in total", "1 MiB"), 10**6)
+            for path in real_profiles("gperftools/tree.hp.0008.heap")
+        ),
+    ],
+    ids=name_of,
+)
+def test_gperftools_truncates_its_files(
+    path: Path | None, bytes_in_header: int, words: tuple[str, ...], most: int, tmp_path: Path
+) -> None:
+    profile = load(path or truncated(tmp_path))
     message = next(notice.message for notice in profile.notices if notice.code == "rows-missing")
     assert "919,422 in total" not in message
-    assert "145 MiB in 919,422 allocations in total" in message
-    assert "1 MiB" in message
-    assert profile.settings["header_alloc_bytes"] == 151_755_900
-    assert value(profile, "alloc_space") < 10**6
+    assert all(each in message for each in words)
+    assert profile.settings["header_alloc_bytes"] == bytes_in_header
+    assert value(profile, "alloc_space") < most
 
 
-def test_go_text_equals_go_proto() -> None:
+@pytest.mark.parametrize(
+    ("heap", "other", "sources"),
+    [
+        (GO_TEXT, GO_PROTO, {"orders.go"}),
+        *(
+            (*each, {"main.go"})
+            for each in pairs("pprof/go-heap-mid.debug1.txt.zst", "pprof/go-heap-mid.pb.gz")
+        ),
+    ],
+    ids=name_of,
+)
+def test_go_text_equals_go_proto(heap: Path, other: Path, sources: set[str]) -> None:
     """The same heap in both of Go's formats: totals agree, and so do the stacks without hidden functions."""
-    text, proto = load(one("pprof/go-heap-mid.debug1.txt.zst")), load(one("pprof/go-heap-mid.pb.gz"))
+    text, proto = load(heap), load(other)
     for name in ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space"):
         assert math.isclose(value(text, name), value(proto, name), rel_tol=0.02), name
-    lines = {(frame.file, frame.line, frame.function) for frame in text.frames.frames if frame.kind == USER}
+    # the text also has stacks of which nothing is left
+    used = {frame for stack, values in samples_of(text) if any(values) for frame in stack}
+    lines = {(frame.file, frame.line, frame.function) for frame in used if frame.kind == USER}
     assert lines <= {(frame.file, frame.line, frame.function) for frame in proto.frames.frames}
-    assert {Path(file).name for file, _, _ in lines} == {"main.go"}
+    assert {Path(file).name for file, _, _ in lines} == sources
     assert any(frame.kind == LIBRARY for frame in text.frames.frames)
 
 
-@pytest.mark.parametrize("path", real_profiles("jemalloc/*.heap"), ids=lambda path: path.name)
-def test_settings_and_labels_of_jemalloc(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "program"),
+    [(JEMALLOC, "./service"), *((path, "/home/me/a3/src/tree") for path in real_profiles("jemalloc/*.heap"))],
+    ids=name_of,
+)
+def test_settings_and_labels_of_jemalloc(path: Path, program: str) -> None:
     """Everything but the figures, which are in ``test_replays.py``."""
     profile = load(path)
     assert len(profile.labels) == len(profile.stacks)
     assert profile.strings == {1: "thread", 2: "t0"}
-    tree = {frame.file for frame in profile.frames.frames if frame.function.startswith("tree at 0x5595d5f1")}
-    assert tree == {"/home/me/a3/src/tree"}
+    name = Path(program).name
+    found = {frame.file for frame in profile.frames.frames if frame.function.startswith(f"{name} at 0x55")}
+    assert found == {program}
     codes = {notice.code for notice in profile.notices}
     assert {"sampled", "no-symbols"} <= codes
     assert "rows-missing" not in codes
 
 
-def test_the_files_of_google_pprof() -> None:
-    bench = load(one("public/google-pprof/cppbench.heap"))
-    assert value(bench, "inuse_space") > 8_498_176
-    growth = load(one("public/google-pprof/cppbench.growth"))
-    assert [kind.name for kind in growth.value_types] == ["objects", "space"]
-    assert value(growth, "space") == 178_257_920
-    go = load(one("public/google-pprof/gobench.heap"))
-    assert [kind.name for kind in go.value_types] == [
-        "alloc_objects",
-        "alloc_space",
-        "inuse_objects",
-        "inuse_space",
-    ]
-    assert go.settings["sampling_rate_bytes"] == 524_288
+BOTH = ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "total", "rate"),
+    [
+        (TCMALLOC, BOTH, 4_200, None),
+        (GO, BOTH, None, 512),
+        *((path, BOTH, None, 524_288) for path in real_profiles("public/google-pprof/gobench.heap")),
+        *(
+            (path, ["objects", "space"], 178_257_920, None)
+            for path in real_profiles("public/google-pprof/cppbench.growth")
+        ),
+        *((path, BOTH[2:], None, 524_288) for path in real_profiles("public/google-pprof/cppbench.heap")),
+    ],
+    ids=name_of,
+)
+def test_values_and_rates(path: Path, values: list[str], total: int | None, rate: int | None) -> None:
+    profile = load(path)
+    assert [kind.name for kind in profile.value_types] == values
+    assert total is None or value(profile, values[-1]) == total
+    assert (profile.settings.get("sampling_rate_bytes") or None) == rate
 
 
 def test_named_frames_of_go() -> None:

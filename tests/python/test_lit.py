@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.python.conftest import real_files
+from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
 from tests.python.test_stacked_views import Geometry, unpack
 
@@ -98,7 +99,7 @@ def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot], filter_tex
 
 
 @pytest.mark.parametrize(
-    "path", real_files("zijian*9e5*", "magma*", "cpu_profile_mlp*"), ids=lambda path: path.name
+    "path", [CUDA, *real_files("zijian*9e5*", "magma*", "cpu_profile_mlp*")], ids=lambda path: path.name
 )
 def test_real_files(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
     looked = check_pictures(looked_at(path), oracle.load(path), "", random.Random(6))

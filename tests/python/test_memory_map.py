@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.python.conftest import real_files
 from tests.python.model_allocator import MIB, ModelAllocator
+from tests.python.recordings import CUDA, EXPANDABLE
 from tests.python.test_allocator import open_data, run
 from tests.python.test_stacked_views import Geometry, unpack
 
@@ -173,7 +174,7 @@ def boxes(snapshot: Snapshot, device: int, count: int) -> list[tuple[float, floa
 
 
 @pytest.mark.parametrize(
-    "path", real_files(*(f"{name}.pickle" for name in FILES)), ids=lambda path: path.stem
+    "path", [CUDA, EXPANDABLE, *real_files(*(f"{name}.pickle" for name in FILES))], ids=lambda path: path.stem
 )
 def test_maps_of_real_files_show_each_allocation_at_its_address(
     looked_at: Callable[[Path], Snapshot], path: Path

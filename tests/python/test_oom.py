@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.python.conftest import frame, real_programs
 from tests.python.limited_allocator import DeviceFullError, LimitedAllocator, asked_of_driver
 from tests.python.model_allocator import KIB, MIB
+from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 from tests.python.test_allocator import open_data
 from tests.python.test_reserved import known_sizes, parts, true_gap
@@ -434,7 +435,7 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
     return [answer.asked_by.text for answer in answers]
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem[:40])
+@pytest.mark.parametrize("path", [*TORCH, *real_programs("*.pickle")], ids=lambda path: path.stem[:40])
 def test_where_real_requests_came_from(
     path: Path, opened: Callable[[Path], Snapshot], tmp_path: Path
 ) -> None:
@@ -487,7 +488,7 @@ def test_a_request_without_python_names_operators(opened: Callable[[Path], Snaps
     ]
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem[:40])
+@pytest.mark.parametrize("path", [*TORCH, *real_programs("*.pickle")], ids=lambda path: path.stem[:40])
 def test_the_recorder_itself_is_never_named(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
     snapshot = looked_at(path)
     labels = set(snapshot.stacks.label.tolist())

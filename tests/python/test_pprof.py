@@ -11,6 +11,18 @@ import numpy as np
 import pytest
 from tests.python.conftest import real_profiles
 from tests.python.pprof_files import Builder, encode
+from tests.python.recordings import (
+    DHAT,
+    GO,
+    GO_TEXT,
+    HEAPTRACK,
+    JEMALLOC,
+    MASSIF,
+    MEMRAY,
+    TCMALLOC,
+    TRACEMALLOC,
+)
+from tests.python.recordings import PPROF as OWN_PPROF
 from tests.python.replays.pprof import Message, message_of
 
 from memlens.errors import MemlensError
@@ -22,24 +34,32 @@ from memlens.model.profile import Profile
 
 LEGACY = ("go.crc32.cpu", "gobench.cpu", "java.cpu", "cppbench.cpu")
 """Profiles in pprof's former binary format."""
-REAL = [
-    path
-    for where in ("pprof/*.pb.gz", "gperftools/*.pb.gz", "public/parca/*", "public/flameshow/*.out")
-    for path in real_profiles(where)
-] + [path for path in real_profiles("public/google-pprof/*.cpu") if path.name not in LEGACY]
-OTHERS = [
-    path
-    for where in (
-        "*/*.heap",
-        "massif/*",
-        "dhat/*",
-        "heaptrack/*",
-        "tracemalloc/*",
-        "memray/*.bin",
-        "public/*/*.heap",
-    )
-    for path in real_profiles(where)
-] + [path for path in real_profiles("public/google-pprof/*.cpu") if path.name in LEGACY]
+REAL = (
+    OWN_PPROF
+    + [
+        path
+        for where in ("pprof/*.pb.gz", "gperftools/*.pb.gz", "public/parca/*", "public/flameshow/*.out")
+        for path in real_profiles(where)
+    ]
+    + [path for path in real_profiles("public/google-pprof/*.cpu") if path.name not in LEGACY]
+)
+OTHERS = (
+    [GO_TEXT, TCMALLOC, JEMALLOC, MASSIF, DHAT, HEAPTRACK, TRACEMALLOC, MEMRAY]
+    + [
+        path
+        for where in (
+            "*/*.heap",
+            "massif/*",
+            "dhat/*",
+            "heaptrack/*",
+            "tracemalloc/*",
+            "memray/*.bin",
+            "public/*/*.heap",
+        )
+        for path in real_profiles(where)
+    ]
+    + [path for path in real_profiles("public/google-pprof/*.cpu") if path.name in LEGACY]
+)
 
 
 def profile_of(path: Path, tmp_path: Path) -> Profile:
@@ -206,12 +226,22 @@ def test_a_cpu_profile_keeps_its_runtime_frames(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", real_profiles("pprof/go-heap-mid.debug1.txt.zst"), ids=lambda path: path.name
+    ("text", "proto", "truncated"),
+    [
+        (GO_TEXT, GO, 0),
+        *(
+            (path, path.with_name("go-heap-mid.pb.gz"), 5_316)
+            for path in real_profiles("pprof/go-heap-mid.debug1.txt.zst")
+        ),
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else "",
 )
-def test_both_formats_of_a_heap_have_the_same_truncated_stacks(text: Path, tmp_path: Path) -> None:
+def test_both_formats_of_a_heap_have_the_same_truncated_stacks(
+    text: Path, proto: Path, truncated: int, tmp_path: Path
+) -> None:
     """The text has the addresses as Go recorded them, whose number Go limits."""
     found: list[Counter[tuple[str, ...]]] = []
-    for path in (text, text.with_name("go-heap-mid.pb.gz")):
+    for path in (text, proto):
         profile = profile_of(path, tmp_path)
         names = [frame.function for frame in profile.frames.frames]
         starts, ids = profile.frames.starts.tolist(), profile.frames.sequence.tolist()
@@ -222,7 +252,7 @@ def test_both_formats_of_a_heap_have_the_same_truncated_stacks(text: Path, tmp_p
         found.append(
             Counter(stack[: min(len(stack) - 1, 29)] for stack in stacks if stack and "cut off" in stack[-1])
         )
-    assert found[0].total() == found[1].total() == 5_316
+    assert found[0].total() == found[1].total() == truncated
     assert found[0] == found[1]
 
 

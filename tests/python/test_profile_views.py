@@ -13,6 +13,7 @@ from tests.fuzz.questions import ask_everything
 from tests.python import pprof_files
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES
+from tests.python.recordings import GO
 from tests.python.replays.pprof import message_of
 from tests.python.test_profile_model import archived, random_profile
 
@@ -460,7 +461,7 @@ def test_every_request_is_answered_or_refused_with_a_sentence(made: tuple[Profil
     assert ask_everything(snapshot, random.Random(1), rounds=6) > 20
 
 
-@pytest.mark.parametrize("path", real_profiles("pprof/go-heap.pb.gz"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [GO, *real_profiles("pprof/go-heap.pb.gz")], ids=lambda path: path.name)
 def test_the_command_line_prints_profiles(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

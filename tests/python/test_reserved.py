@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, real_programs
 from tests.python.model_allocator import ModelAllocator
+from tests.python.recordings import CUDA
 from tests.python.test_allocator import open_data, run
 
 from memlens.errors import MemlensError
@@ -153,7 +154,7 @@ def test_columns_hold_the_extremes_of_their_moments(opened: Callable[[Path], Sna
     check_columns(opened(sample), 0, random.Random(5))
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [CUDA, *real_programs("*.pickle")], ids=lambda path: path.stem)
 def test_real_files_add_up_at_every_moment(looked_at: Callable[[Path], Snapshot], path: Path) -> None:
     snapshot = looked_at(path)
     chance = random.Random(3)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_programs
+from tests.python.recordings import CUDA
 from tests.python.replays.torch import Alloc, allocations, load
 
 from memlens.errors import BadRequestError, MemlensError
@@ -154,7 +155,7 @@ def test_the_sample_there_and_back(sample: Path, tmp_path: Path, opened: Opened)
     check_round_trip(sample, tmp_path, opened, load(sample))
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [CUDA, *real_programs("*.pickle")], ids=lambda path: path.stem)
 def test_real_files_there_and_back(path: Path, tmp_path: Path, opened: Opened) -> None:
     if path.stat().st_size > 1_000_000:
         pytest.skip("the drawing of the test takes allocations times live ones")

@@ -16,6 +16,7 @@ import pytest
 from tests.python.archived import source_lines
 from tests.python.conftest import ROOT, event, frame, real_profiles, real_programs
 from tests.python.profile_reading import FIXTURES
+from tests.python.recordings import TORCH
 from tests.python.replays.torch import allocations, live_bytes, load
 
 from memlens import cli
@@ -167,7 +168,7 @@ def test_the_tables_agree_with_the_columns(
         assert all_rows(made, f"SELECT depth FROM stacks WHERE stack = {stack}") == [(len(frames),)]
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*TORCH, *real_programs("*.pickle")], ids=lambda path: path.stem)
 def test_real_files_have_the_same_peaks_in_sql(path: Path, session: Callable[[Path], SqlSession]) -> None:
     made = session(path)
     snapshot = load(path)

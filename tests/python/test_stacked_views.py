@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_programs
+from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
@@ -409,7 +410,7 @@ def test_the_sweep_drops_dead_allocations() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", real_programs("*training*.pickle", "nothanmin*", "cpu*"), ids=lambda path: path.name
+    "path", [*TORCH, *real_programs("*training*.pickle", "nothanmin*", "cpu*")], ids=lambda path: path.name
 )
 def test_pictures_of_real_files(path: Path, looked_at: Any) -> None:
     snapshot = looked_at(path)

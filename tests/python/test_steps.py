@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_files
+from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
 
 from memlens import cli
@@ -28,9 +29,12 @@ from memlens.views.trace.steps.layers import Forwards
 Opened = Callable[[Path], Snapshot]
 
 ORIGIN = 1_700_000_000_000_000
-ANNOTATED = real_files(
-    "niu__forward_and_backward*", "decomfl*", "nothanmin__memory_snapshot__*", "silmont*_bf16_*.pickle"
-)
+ANNOTATED = [
+    CUDA,
+    *real_files(
+        "niu__forward_and_backward*", "decomfl*", "nothanmin__memory_snapshot__*", "silmont*_bf16_*.pickle"
+    ),
+]  # fmt: skip
 
 
 def made(opened: Opened, tmp_path: Path, trace: list[Any], notes: list[Any]) -> Snapshot:
@@ -210,7 +214,7 @@ def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    real_files("niu__forward_and_backward*_100__*", "decomfl*", "cpu_profile_mlp*"),
+    [CUDA, *real_files("niu__forward_and_backward*_100__*", "decomfl*", "cpu_profile_mlp*")],
     ids=lambda p: p.name,
 )
 def test_steps_and_growth_of_real_files(opened: Opened, path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tests.python.archived import source_lines
 from tests.python.conftest import event, frame, real_files, real_programs
+from tests.python.recordings import SAMPLE, TORCH
 from tests.python.replays import torch as oracle
 
 from memlens import cli
@@ -518,7 +519,7 @@ def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
         snapshot.close()
 
 
-@pytest.mark.parametrize("path", real_files("cpu_profile_*.pickle"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [SAMPLE, *real_files("cpu_profile_*.pickle")], ids=lambda path: path.stem)
 def test_values_that_a_profiler_does_not_record_are_unknown(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -538,7 +539,7 @@ def test_values_that_a_profiler_does_not_record_are_unknown(
         assert set(row.values() if isinstance(row, dict) else row) == {None}
 
 
-@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.stem[:40])
+@pytest.mark.parametrize("path", [*TORCH, *real_programs("*.pickle")], ids=lambda path: path.stem[:40])
 def test_lines_of_the_interpreter_are_never_shown_first(path: Path, cache: Cache) -> None:
     snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     try:

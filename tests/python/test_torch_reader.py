@@ -19,6 +19,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import REAL, event, frame, real_files
+from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
@@ -353,7 +354,7 @@ def test_only_requested_frees(opened: Opened, tmp_path: Path) -> None:
 EXPECTED: dict[str, Any] = json.loads((REAL / "memory_viz_oracle.json").read_text()) if REAL.is_dir() else {}
 
 
-@pytest.mark.parametrize("path", real_files("*.pickle", "*.html"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*TORCH, *real_files("*.pickle", "*.html")], ids=lambda path: path.name)
 def test_real_file(path: Path, looked_at: Opened) -> None:
     snapshot = looked_at(path)
     assert all(device.allocations for device in snapshot.timeline.devices)

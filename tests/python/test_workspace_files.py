@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import recordings
 from tests.python.conftest import real_profiles
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view
@@ -78,7 +79,11 @@ def test_the_workspace_decides_about_files_without_a_folder_unless_the_setting_d
     assert Libraries(["malloc.c"]).with_own_files(["malloc.c"]).kind_of("malloc.c", "f", LIBRARY) == LIBRARY
 
 
-@pytest.mark.parametrize("path", real_profiles("massif/*", "dhat/*"), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [recordings.MASSIF, recordings.DHAT, *real_profiles("massif/*", "dhat/*")],
+    ids=lambda path: path.name,
+)
 def test_few_names_in_real_files_are_ambiguous(path: Path, cache: Cache) -> None:
     archive = ingest(path, cache, lambda *_: None)
     with closing(Snapshot.open(archive)) as snapshot:

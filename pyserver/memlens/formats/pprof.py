@@ -391,7 +391,7 @@ class _Reader:
                 "difference",
                 phrase(
                     "This is a difference of two profiles: samples of the base are negative, and are labelled "
-                    "pprof::base"
+                    "pprof::base."
                 ),
             )
         # a label without a key is meaningless
