@@ -28,7 +28,7 @@ from tests.python.test_pprof import build
 from tests.python.test_torch_reader import html, protocol_2, small
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
-REPEATED = ("orders", "service.tcmalloc")
+REPEATED = ("orders", "service.tcmalloc", "service.jemalloc")
 """Recordings of formats that another seed has."""
 CORPUS = Path(__file__).parent / "corpus"
 
