@@ -67,7 +67,7 @@ function assertExists(command: string): number {
     assert.ok(existsSync(path.join(ROOT, file)), `${command}: no ${file}`);
   for (const program of all(/\bnpx --no-install (\w+)/g))
     assert.ok(
-      [program, `@vscode/${program}`].some((name) => name in manifest.devDependencies),
+      [program, `@vscode/${program}`, `@${program}/test`].some((name) => name in manifest.devDependencies),
       command,
     );
   // what isn't in the lock must not run
