@@ -19,11 +19,13 @@ from memlens.errors import BadRequestError, FileError, MemlensError, Problem, re
 from memlens.fleet.missing import needed
 from memlens.formats.containers import ChangedFileError
 from memlens.kernels.base.checksum import Checksum
+from memlens.local_paths import below
 from memlens.store.files.cache import partial_folder
 from memlens.store.files.disk import room_in
 from memlens.store.files.processes import is_running
 from memlens.store.manifest import FILE_NAME as MANIFEST
 from memlens.texts import phrase
+from memlens.units import plain_name
 
 STORES = {
     "file": "file", "s3": "s3", "gs": "gs", "az": "az", "ssh": "ssh",
@@ -233,7 +235,9 @@ def fetch(
                 phrase("{source} can't be opened: {reason}", source=source, reason=reason(error))
             ) from error
         return source, checksum.hexdigest()
-    copy = folder / place.path.rpartition("/")[2]
+    copy = below(folder, [place.path.rpartition("/")[2]])
+    if copy is None:
+        raise FileError(phrase("{source} can't be the name of a file here", source=plain_name(place.path)))
     with (
         opened(place) as store,
         room_in(folder, phrase("a snapshot"), advice=phrase("Give the workers more disk space.")),

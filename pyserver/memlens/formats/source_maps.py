@@ -23,6 +23,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 from memlens.kernels.readers.source_map import segments
+from memlens.local_paths import below, file_below, is_local
 from memlens.model.served import served
 
 MOST_BYTES = 32 << 20
@@ -125,9 +126,10 @@ class SourceMaps:
         parts = [part for part in re.split(r"[\\/]" if windows else "/", script) if part not in ("", ".")]
         if not parts or ".." in parts:
             return []
-        own = [Path(script)] if Path(script).is_absolute() else []
+        own = [Path(script)] if is_local(Path(script), self._folders) else []
         ends = [parts[-count:] for count in range(min(len(parts), _MOST_PARTS), 0, -1)]
-        return own + [folder.joinpath(*end) for folder in self._folders for end in ends]
+        joined = (below(folder, end) for folder in self._folders for end in ends)
+        return own + [path for path in joined if path is not None]
 
 
 def _beside(path: Path, script: str) -> SourceMap | None:
@@ -142,9 +144,8 @@ def _beside(path: Path, script: str) -> SourceMap | None:
         except (binascii.Error, ValueError):
             return None
     name = unquote(url.decode("utf-8", "replace")) or path.name + ".map"
-    if _SCHEME.match(name) or Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
-        return None
-    data = _content(path.parent / name)
+    place = file_below(path.parent, name.removeprefix("./"))
+    data = None if place is None or _SCHEME.match(name) else _content(place)
     return None if data is None else _parsed(data, script)
 
 

@@ -5,9 +5,10 @@ names.
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal, NamedTuple
 
+from memlens.local_paths import below, is_local
 from memlens.sources.cells import cell_name
 from memlens.sources.finder import Finder
 from memlens.sources.paths import ForeignPath, best_matches, mapped, parse
@@ -115,11 +116,10 @@ def _as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
     if foreign.windows and os.name != "nt":
         return []
     if not foreign.anchor or foreign.served_here:
-        return [folder.joinpath(*foreign.parts) for folder in folders]
-    if foreign.remote:
-        return []  # looking at it would make Windows send the user's credentials to that machine
-    path = Path(foreign.anchor).joinpath(*foreign.parts)
-    return [path] if path.is_absolute() else []
+        return [path for folder in folders if (path := below(folder, foreign.parts)) is not None]
+    pure = PureWindowsPath if os.name == "nt" else PurePosixPath
+    path = pure(foreign.anchor, *foreign.parts)
+    return [Path(path)] if is_local(path, folders) else []
 
 
 def _match_all(unknown: Mapping[str, Searched], by_name: dict[str, list[str]]) -> dict[str, Binding]:

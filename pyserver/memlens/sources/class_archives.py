@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
+from memlens.local_paths import below, file_below
 from memlens.sources import class_files, zips
 from memlens.sources.archives import Archived, Holding
 from memlens.sources.declarations import TypeName
@@ -99,15 +100,16 @@ class _Folder(AbstractContextManager["_Folder"]):
         pass
 
     def paths(self, package: str | None) -> Iterator[str]:
-        folder = self._path.joinpath(*(package or "").split("/"))
-        if folder.is_dir():
+        folder = file_below(self._path, package) if package else self._path
+        if folder is not None and folder.is_dir():
             yield from (f"{package}/{file.name}" for file in sorted(folder.glob("*.class")))
 
     def read(self, path: str, most: int) -> bytes:
         parts = path.split("/")
-        if not all(map(_PLAIN.fullmatch, [*parts[:-1], parts[-1].removesuffix(".class")])):
+        place = below(self._path, parts)
+        if place is None or not all(map(_PLAIN.fullmatch, [*parts[:-1], parts[-1].removesuffix(".class")])):
             raise KeyError(path)
-        with self._path.joinpath(*parts).open("rb") as file:
+        with place.open("rb") as file:
             return file.read(most)
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
+from memlens import local_paths
 from memlens.errors import MemlensError
 from memlens.sources import zips
 from memlens.sources.archives import DAMAGED, version_key
@@ -229,11 +230,17 @@ def _run(
     with tempfile.TemporaryDirectory(prefix="memlens-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         source = folder / "source"
-        package = folder.joinpath("classes", *classes.name.split("/")[:-1])
-        package.mkdir(parents=True)
+        *package, _ = classes.name.split("/")
+        places = {
+            local_paths.below(folder, ["classes", *package, file]): data
+            for file, data in classes.files.items()
+        }
         source.mkdir()
-        for file, data in classes.files.items():
-            (package / file).write_bytes(data)
+        for place, data in places.items():
+            if place is None:
+                return "", ""
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
         # FernFlower makes nothing of a class that a folder of libraries has as well
         library = program.library(archive) if archive.is_file() and archive.name != IMAGE else []
         command = [str(java), *_JAVA_OPTIONS, "-cp", str(jar), program.main, *library,

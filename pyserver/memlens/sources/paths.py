@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
 from memlens.errors import BadRequestError
+from memlens.local_paths import below
 from memlens.model.served import served
 from memlens.texts import phrase
 from memlens.units import plain_name
@@ -45,11 +46,6 @@ class ForeignPath(NamedTuple):
     def key(self) -> tuple[str, ...]:
         """The components to compare: in lower case for Windows, which ignores case."""
         return _fold(self.parts, self.windows)
-
-    @property
-    def remote(self) -> bool:
-        """Whether it is on a share of another machine, such as ``//host/share``."""
-        return self.anchor.startswith(("\\\\", "//"))
 
     @property
     def library(self) -> bool:
@@ -146,7 +142,9 @@ def mapped(foreign: ForeignPath, mappings: Mapping[str, Path]) -> list[Path]:
     for prefix, folder in mappings.items():
         rest = _below(foreign, prefix)
         if rest is not None:
-            found.append((len(rest), folder.joinpath(*rest)))
+            joined = below(folder, rest)
+            if joined is not None:
+                found.append((len(rest), joined))
     return [path for _, path in sorted(found, key=lambda item: item[0])]
 
 

@@ -15,6 +15,7 @@ from memlens.errors import BadRequestError, CancelledError
 from memlens.fleet.database import reading
 from memlens.fleet.place import fetch, place_of, url_of
 from memlens.fleet.questions.heat_map import HeatMap, heat_map
+from memlens.local_paths import below, is_local
 from memlens.server.fleet_lines import FleetLines
 from memlens.server.handlers.workspace import refresh_lenses
 from memlens.server.protocol.base import Done
@@ -30,6 +31,7 @@ from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.wire import answer
 from memlens.store.files.disk import make_folder
 from memlens.texts import phrase
+from memlens.units import plain_name
 
 
 def register(server: LanguageServer, lines: FleetLines) -> None:
@@ -95,7 +97,9 @@ def _file_and_identity(path: Path, snapshot: int) -> tuple[FleetFileResult, str]
     name, size_bytes, identity, named = row
     place = place_of(named)
     location = url_of(place, name)
-    found = place.is_local and Path(location).is_file()
+    # whoever sent the database may have written any place into it
+    beside = path.absolute().parent.parent
+    found = place.is_local and is_local(Path(location), [beside]) and Path(location).is_file()
     return FleetFileResult(location, name, not place.is_local, size_bytes, found), identity
 
 
@@ -106,7 +110,9 @@ def _fetched(params: FleetFetchParams, report: Callable[[float], None]) -> Fleet
         return FleetFetchResult(file.location, known=True)
     content = hashlib.blake2b(f"{file.location}\n{identity}".encode(), digest_size=16).hexdigest()
     folder = Path(params.folder) / content
-    copy = folder / file.name.rpartition("/")[2]
+    copy = below(folder, [file.name.rpartition("/")[2]])
+    if copy is None:
+        raise BadRequestError(phrase("{name} can't be the name of a file here", name=plain_name(file.name)))
     if copy.is_file():
         return FleetFetchResult(str(copy), known=True)
     make_folder(folder)

@@ -1,0 +1,65 @@
+r"""Which local paths a name from a file may become: the one decision before any is looked at, opened or written.
+
+A name is a stranger's. Windows joins ``\\host\share`` to any folder as itself and asks that host with the user's
+password; ``\\.\pipe\x`` is a pipe, ``a:b`` another drive or a stream, ``NUL.txt`` a device. So the components are
+checked, and then the joined path. Pure: nothing here accesses a disk, and each system's rules can be tested on any.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path, PurePath, PureWindowsPath
+from typing import TypeVar
+
+P = TypeVar("P", bound=PurePath)
+
+_DRIVE = re.compile(r"[A-Za-z]:")
+_DEVICE = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\..*)?", re.IGNORECASE
+)
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*\\/]')
+"""What no name of a file on Windows has."""
+AUTOMOUNTED = ("net", "Network")
+"""Folders of the root whose entries are other machines, mounted when they are looked at."""
+
+
+def is_name(part: str, *, windows: bool) -> bool:
+    """Whether a component is the name of a file or a folder, and nothing else, on Windows or elsewhere."""
+    if part in ("", ".", "..") or "\0" in part or "/" in part:
+        return False
+    if not windows:
+        return True
+    return not (_NOT_IN_NAMES.search(part) or _DEVICE.fullmatch(part) or part[-1] in ". ")
+
+
+def below(folder: P, parts: Iterable[str]) -> P | None:
+    """Join components of a name to a folder that the user chose. None unless that is a path below the folder."""
+    names = tuple(parts)
+    windows = isinstance(folder, PureWindowsPath)
+    if not names or not all(is_name(name, windows=windows) for name in names):
+        return None
+    joined = folder.joinpath(*names)
+    return joined if joined.parts == (*folder.parts, *names) and joined.drive == folder.drive else None
+
+
+def is_local(path: PurePath, folders: Iterable[PurePath] = ()) -> bool:
+    """Whether an absolute path from a file may be looked at as it stands: it is on a disk of this machine.
+
+    What lies below one of the user's own ``folders`` may be looked at wherever that is.
+    """
+    names = path.parts[1:]
+    windows = isinstance(path, PureWindowsPath)
+    if not path.is_absolute() or not names or not all(is_name(name, windows=windows) for name in names):
+        return False
+    if any(path.is_relative_to(folder) for folder in folders):
+        return True
+    return _DRIVE.fullmatch(path.drive) is not None if windows else _is_on_disk(path)
+
+
+def _is_on_disk(path: PurePath) -> bool:
+    # POSIX leaves the meaning of two slashes at the beginning open; Cygwin's is a share
+    return path.anchor == "/" and path.parts[1] not in AUTOMOUNTED
+
+
+def file_below(folder: Path, name: str) -> Path | None:
+    """The path of a file whose name or relative path, with ``/`` between, comes from a file."""
+    return below(folder, name.split("/"))
