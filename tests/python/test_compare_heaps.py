@@ -10,6 +10,7 @@ from tests.python.conftest import real_heaps
 from tests.python.graphs import random_graph
 from tests.python.heap_archives import Opened
 from tests.python.heap_files import HeapFile, heap_of
+from tests.python.recordings import LEAK
 from tests.python.test_findings_of_heaps import java_heap
 
 from memlens.cli import main
@@ -121,10 +122,29 @@ def test_a_series_says_what_grows_throughout(open_dump: Opened) -> None:
     assert answer.types[-1].type == "(synthetic)"
 
 
-def test_a_real_leak_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = sorted(real_heaps("v8/leak_*"), reverse=True)
-    if len(paths) != 2:
-        pytest.skip("the real heap dumps are not here")
+LEAKS = [
+    # files, sessions before and after, what holds them, and how many objects are new
+    (paths, *expected)
+    for paths, *expected in (
+        (LEAK, 2_000, 4_000, "SessionStore", 4_000),
+        (sorted(real_heaps("v8/leak_*"), reverse=True), 5_000, 10_000, "RequestContext", 50_000),
+    )
+    if paths
+]
+
+
+@pytest.mark.parametrize(
+    ("paths", "before", "after", "holding", "new"), LEAKS, ids=["own", "real"][: len(LEAKS)]
+)
+def test_a_leak_on_the_command_line(
+    paths: list[Path],
+    before: int,
+    after: int,
+    holding: str,
+    new: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     files, cache = [*map(str, paths)], ["--cache-dir", str(tmp_path / "cache")]
 
     def asked(*options: str) -> Any:
@@ -134,12 +154,12 @@ def test_a_real_leak_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     answer = asked(*files)
     assert answer["matched"] == "id"
     rows = {row["type"]: row for row in answer["types"]}
-    assert (rows["Session"]["new"], rows["Session"]["gone"]) == (5_000, 0)
+    assert (rows["Session"]["new"], rows["Session"]["gone"]) == (after - before, 0)
     holder = answer["holders"][0]
-    assert holder["new_objects"] > 50_000
-    assert "RequestContext" in [path["path"][-1] for path in answer["paths"]]
+    assert holder["new_objects"] > new
+    assert holding in {each for path in answer["paths"] for each in path["path"]}
     row = next(each for each in asked(*files, files[1])["types"] if each["type"] == "Session")
-    assert row["counts"] == [5_000, 10_000, 10_000]
+    assert row["counts"] == [before, after, after]
     assert main(["compare", *files, *cache]) == 0
     assert "new: " in capsys.readouterr().out
 

@@ -10,6 +10,7 @@ import pytest
 from tests.python.conftest import real_heaps
 from tests.python.heap_files import small_heap
 from tests.python.lsp_client import LspClient, RpcError
+from tests.python.recordings import LEAK
 
 from memlens.cli import main
 from memlens.views.sql.compared import MOST_COMPARED, Pages, QuerySide, answer_page, compare_queries
@@ -125,14 +126,14 @@ def test_pages_are_in_the_order_of_sqlite() -> None:
         answer_page(compared, 0, 4, SqlSort(1, descending=False), 0.0)
 
 
-LEAK = real_heaps("v8/leak_base*", "v8/leak_after*")
+LEAKS = [pair for pair in (LEAK, real_heaps("v8/leak_base*", "v8/leak_after*")[::-1]) if pair]
 
 
-@pytest.mark.skipif(len(LEAK) != 2, reason="the real dumps aren't here")
+@pytest.mark.parametrize("pair", LEAKS, ids=["own", "real"][: len(LEAKS)])
 def test_types_are_compared_as_by_the_comparison_itself(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    pair: list[Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    options = [*map(str, sorted(LEAK, reverse=True)), "--cache-dir", str(tmp_path), "--json", "--top", "20"]
+    options = [*map(str, pair), "--cache-dir", str(tmp_path), "--json", "--top", "20"]
     assert main(["compare", *options]) == 0
     types = {row["type"]: row for row in json.loads(capsys.readouterr().out)["types"]}
     query = "SELECT type, sum(count) AS n, sum(retained_bytes) AS retained_bytes FROM types GROUP BY 1"

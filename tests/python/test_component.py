@@ -10,6 +10,7 @@ import pytest
 from tests.python.conftest import real_heaps
 from tests.python.graphs import random_graph
 from tests.python.heap_files import heap_of
+from tests.python.recordings import LEAK, RAN_OUT
 
 from memlens.cli import main
 from memlens.errors import BadRequestError
@@ -72,7 +73,7 @@ def test_the_filter_has_what_only_some_objects_keep_alive(
         fitting(snapshot, 'retained-by:"bogus:1"', None, None)
 
 
-@pytest.mark.parametrize("path", REAL, ids=str)
+@pytest.mark.parametrize("path", [RAN_OUT, *LEAK[1:], *REAL], ids=lambda path: path.name)
 def test_sets_of_real_dumps_are_what_is_retained(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
     snapshot, rng = looked_at(path), np.random.default_rng(3)
     for count in (1, 10, 1_000):
@@ -86,7 +87,7 @@ def test_sets_of_real_dumps_are_what_is_retained(path: Path, looked_at: Callable
         assert int(snapshot.objects.shallow[has].sum()) == known.retained_bytes
 
 
-@pytest.mark.parametrize("path", REAL, ids=str)
+@pytest.mark.parametrize("path", [RAN_OUT, *REAL], ids=lambda path: path.name)
 def test_the_whole_is_a_component_with_the_findings_of_the_dump(
     path: Path, looked_at: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +103,7 @@ def test_the_whole_is_a_component_with_the_findings_of_the_dump(
     assert {each.rule: each.figure.amount for each in found.findings} == every
 
 
-@pytest.mark.parametrize("path", REAL, ids=str)
+@pytest.mark.parametrize("path", [*LEAK[1:], *REAL], ids=lambda path: path.name)
 def test_duplicates_are_counted_within_the_component(
     path: Path, looked_at: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.python.conftest import real_heaps
 from tests.python.heap_files import small_heap
+from tests.python.recordings import JAVA, LEAK
 
 from memlens.errors import BadRequestError, CancelledError
 from memlens.kernels.base.work import Work
@@ -24,7 +25,9 @@ SLOW = r"(a|a|aa)+$"
 LONG = "a" * 40 + "b"
 
 
-@pytest.fixture(params=["small", *real_heaps("v8/small_node24*", "hprof/mat_oracle_jdk8*")], ids=str)
+@pytest.fixture(
+    params=["small", JAVA, *LEAK[:1], *real_heaps("v8/small_node24*", "hprof/mat_oracle_jdk8*")], ids=str
+)
 def dump(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot], tmp_path: Path) -> Snapshot:
     if request.param != "small":
         return looked_at(request.param)

@@ -9,6 +9,7 @@ import pytest
 from tests.python.conftest import real_heaps
 from tests.python.gcdump_files import Node, gcdump
 from tests.python.heap_archives import Opened, archived
+from tests.python.recordings import DOTNET
 from tests.python.said import assert_words_are_templates
 
 from memlens.store.snapshot import Snapshot
@@ -245,7 +246,7 @@ def test_what_text_boxes_can_undo(open_dump: Opened) -> None:
     assert said(open_dump(small.written(), "small.gcdump")) == {}
 
 
-@pytest.mark.parametrize("path", real_heaps("gcdump/*"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [DOTNET, *real_heaps("gcdump/*")], ids=lambda path: path.name)
 def test_nothing_is_said_of_real_programs_that_do_not_leak(tmp_path: Path, path: Path) -> None:
     """One of them is a program of WPF, with bindings, names, resources and brushes in use."""
     with closing(archived(path, tmp_path)) as snapshot:

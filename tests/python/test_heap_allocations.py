@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.python.conftest import real_heaps
 from tests.python.heap_files import small_heap
+from tests.python.recordings import TRACKED
 
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
@@ -33,7 +34,7 @@ FILTERS: list[tuple[str, Fits]] = [
     ("stack:0x2-0x3 -type:Array", lambda s, i: stack(s, i) in (2, 3) and not FILTERS[1][1](s, i)),
 ]
 
-ALLOCATED = real_heaps("v8/alloctrack*")
+ALLOCATED = TRACKED + real_heaps("v8/alloctrack*")
 
 
 def in_lines(place: str) -> bool:

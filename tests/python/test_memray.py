@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.python.conftest import ROOT, real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
+from tests.python.recordings import MEMRAY
 from tests.python.server_harness import wait_until
 
 from memlens.cli import main
@@ -46,6 +47,16 @@ PYTHON = Path(os.environ.get("MEMLENS_TEST_MEMRAY") or ROOT / ".cache" / "memray
 needs_memray = pytest.mark.skipif(
     not PYTHON.exists(), reason=f"no memray: {PYTHON} isn't there, see the head of this file"
 )
+CAPTURES = [MEMRAY, *real_profiles("memray/*.bin")]
+
+
+def python_at(version: int) -> Path:
+    """The Python with the memray of a file format, if it is installed."""
+    return PYTHON if version == 13 else ROOT / ".cache" / f"memray-{version}" / "bin" / "python"
+
+
+INSTALLED = [13, *(version for version in (12, 11, 10, 9) if python_at(version).exists())]
+"""The file formats whose memray is there; that of the newest is checked for by ``needs_memray``."""
 SCRIPT = """
 import memray, sys
 scope = {"__name__": "index"}
@@ -230,7 +241,7 @@ def test_a_reader_that_dies_is_reported(tmp_path: Path) -> None:
             read_with(path, program, tmp_path)
 
 
-@pytest.mark.parametrize("path", real_profiles("memray/*.bin"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_headers_in_lz4_frames(path: Path) -> None:
     found = re.match(r"v1\.(\d+)", path.name)
     with open_source(path, path.parent, lambda *_: None) as source:
@@ -442,7 +453,7 @@ def replayed(path: Path, python: Path, *options: str) -> dict[str, Any]:
 
 @needs_memray
 @pytest.mark.parametrize("most_whole", [20_000_000, 10])
-@pytest.mark.parametrize("version", [13, 12, 11, 10, 9])
+@pytest.mark.parametrize("version", INSTALLED)
 def test_reusing_an_address_ends_the_previous_allocation(
     version: int, most_whole: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -542,11 +553,7 @@ def labels_of(profile: Profile, sample: int) -> set[str]:
 @needs_memray
 @pytest.mark.parametrize(
     "path",
-    [
-        path
-        for path in real_profiles("memray/*.bin")
-        if path.stat().st_size < 400_000 and "aggr" not in path.name
-    ],
+    [path for path in CAPTURES if path.stat().st_size < 400_000 and "aggr" not in path.name],
     ids=lambda path: path.name,
 )
 def test_temporary_allocations(path: Path, tmp_path: Path) -> None:
@@ -655,7 +662,7 @@ def test_pools_are_marked(
 
 
 @needs_memray
-@pytest.mark.parametrize("path", real_profiles("memray/*.bin"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_captures_whose_objects_were_not_recorded_are_reported(path: Path, tmp_path: Path) -> None:
     """As in memray's own report, by its metadata; only mapped memory is marked."""
     if path.stat().st_size > 400_000 and "native" in path.name:
@@ -681,7 +688,7 @@ def test_captures_whose_objects_were_not_recorded_are_reported(path: Path, tmp_p
 
 FILES = [
     path
-    for path in real_profiles("memray/*.bin")
+    for path in CAPTURES
     if not path.name.startswith("v1.") and "native" not in path.name and "pymalloc" not in path.name
 ]
 
@@ -764,7 +771,7 @@ def python_for(path: Path) -> Path:
 
 def python_of(version: int) -> Path:
     """The Python with the memray of a file format; the test is skipped where there is none."""
-    python = PYTHON if version == 13 else ROOT / ".cache" / f"memray-{version}" / "bin" / "python"
+    python = python_at(version)
     if not python.exists():
         pytest.skip(f"no memray for file format {version}: {python} isn't there")
     return python
@@ -785,11 +792,7 @@ json.dump({"rows": rows, "memory": memory}, sys.stdout)
 """
 
 Places = Counter[tuple[tuple[tuple[str, str, int], ...], str]]
-FULL = [
-    path
-    for path in real_profiles("memray/*.bin")
-    if path.stat().st_size < 400_000 and "aggr" not in path.name
-]
+FULL = [path for path in CAPTURES if path.stat().st_size < 400_000 and "aggr" not in path.name]
 
 
 def temporal(path: Path, python: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tests.python.graphs import attached, random_graph, rooted
 from tests.python.heap_archives import archived
 from tests.python.heap_files import heap_of
 from tests.python.hprof_files import BYTE, OBJECT, Dump
+from tests.python.recordings import DOTNET, JAVA, LEAK
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.store.models import graph_of
@@ -230,7 +231,12 @@ def test_how_many_objects_each_retains(seed: int, opened: Open, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "path",
-    real_heaps("hprof/mat_oracle_jdk8*", "v8/small_node20*", "gcdump/perfview_test1*"),
+    [
+        JAVA,
+        DOTNET,
+        *LEAK[:1],
+        *real_heaps("hprof/mat_oracle_jdk8*", "v8/small_node20*", "gcdump/perfview_test1*"),
+    ],
     ids=lambda path: path.name,
 )
 def test_columns_of_real_dumps_agree(path: Path, opened: Open) -> None:

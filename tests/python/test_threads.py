@@ -20,6 +20,7 @@ from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import INT, OBJECT, Dump
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.pyheap_files import TYPES, Thing, Thread, pyheap
+from tests.python.recordings import JAVA, RAN_OUT
 from tests.python.test_findings_of_heaps import check_figures
 
 from memlens.errors import BadRequestError
@@ -46,7 +47,7 @@ pytest_plugins = ("tests.python.heap_fixtures", "tests.python.server_fixtures")
 
 PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "RanOut.java"
 # without the largest, in which traversals in plain Python take long
-REAL = [path for path in real_heaps("hprof/mat_*") if "jdk11" not in path.name]
+REAL = [RAN_OUT, JAVA] + [path for path in real_heaps("hprof/mat_*") if "jdk11" not in path.name]
 
 
 def small_graph(snapshot: Snapshot) -> SmallGraph:
