@@ -54,6 +54,7 @@ def run(allocator: ModelAllocator, chance: random.Random, steps: int) -> None:
             allocator.empty_cache()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from([0, 0, 1, 7, 60]))
 def test_every_state_is_the_one_that_the_allocator_had(

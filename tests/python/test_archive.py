@@ -210,6 +210,7 @@ def test_damage_within_a_file(name: str, cache: Cache, sample: Path) -> None:
             snapshot.verify()
 
 
+@pytest.mark.slow
 def test_several_processes_ingest_the_same_file(sample: Path, tmp_path: Path) -> None:
     """All processes that ingest the same file at the same time succeed, and leave one archive."""
     command = [sys.executable, "-m", "memlens", "ingest", str(sample), "--cache-dir", str(tmp_path / "cache")]

@@ -193,6 +193,7 @@ def type_of(server: LspClient, snapshot: str, name: str) -> Any:
     return server.request("memlens/librarySource", {"snapshot": snapshot, "type": name})
 
 
+@pytest.mark.slow
 def test_the_server_asks_once_which_version_is_meant(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
 ) -> None:

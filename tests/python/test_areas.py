@@ -175,6 +175,7 @@ TRACES = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(TRACES, st.data())
 def test_any_viewport(

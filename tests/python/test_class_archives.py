@@ -131,6 +131,7 @@ def test_classes_of_a_jdk_are_in_its_module_image(
             classes_of(path, "java.base/java/util/HashMap.class")
 
 
+@pytest.mark.slow
 def test_the_image_of_this_machines_jdk() -> None:
     modules = [
         path for home in java_homes({"PATH": "/usr/bin"}) if (path := home / "lib" / "modules").is_file()

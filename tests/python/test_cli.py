@@ -323,6 +323,7 @@ def test_wrong_arguments(arguments: list[str]) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_sigterm(tmp_path: Path) -> None:
     """SIGTERM in the middle of the work leaves no partial files."""
     generate(tmp_path / "large.pickle", 200_000)

@@ -90,6 +90,7 @@ def test_a_pipe_is_called_by_what_it_is(pipe: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [["info", str(SAMPLE)], ["--version"]])
 def test_an_output_that_is_full_or_closed(arguments: list[str]) -> None:

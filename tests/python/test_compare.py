@@ -314,6 +314,7 @@ def rows_of_code(code: Code, root: str = "/home/ann/project/", shift: int = 0) -
     ]
 
 
+@pytest.mark.slow
 @given(codes, st.integers(-5, 400).filter(bool), st.randoms())
 @settings(max_examples=100, deadline=None)
 def test_lines_that_all_moved_by_the_same_number_pair(code: Code, shift: int, chance: random.Random) -> None:
@@ -331,6 +332,7 @@ def test_lines_that_all_moved_by_the_same_number_pair(code: Code, shift: int, ch
         assert pair.how == ("moved" if shift else "same")
 
 
+@pytest.mark.slow
 @given(codes, st.sampled_from(["/data/jobs/run-7/", "C:\\work\\", "", "/home/ann/project/src/"]))
 @settings(max_examples=100, deadline=None)
 def test_a_renamed_root_folder_changes_nothing(code: Code, root: str) -> None:
@@ -349,6 +351,7 @@ def test_a_renamed_root_folder_changes_nothing(code: Code, root: str) -> None:
         )
 
 
+@pytest.mark.slow
 @given(codes, codes)
 @settings(max_examples=100, deadline=None)
 def test_every_line_is_in_one_pair_and_order_is_kept(one: Code, two: Code) -> None:

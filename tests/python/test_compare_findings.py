@@ -150,6 +150,7 @@ def test_java_objects_are_found_again_at_other_addresses(open_dump: Opened) -> N
     }
 
 
+@pytest.mark.slow
 def test_what_is_too_little_for_a_finding_of_one_dump_is_compared_as_well(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -201,6 +202,7 @@ def test_what_a_program_did_not_do_before_is_new(open_dump: Opened) -> None:
     assert Counter(row.change for row in compared(after, before).rows) == {"gone": len(rows) - 1, "shrunk": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
 def test_a_program_that_leaks_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "leak.js").write_text(LEAK)

@@ -156,6 +156,7 @@ def test_types_are_compared_as_by_the_comparison_itself(
     assert shared > 10
 
 
+@pytest.mark.slow
 def test_the_server_answers_pages_of_both(tmp_path: Path) -> None:
     paths = []
     for number in (1, 2):

@@ -27,6 +27,7 @@ from memlens.views.graph.rows import references_of_all, type_names
 REAL = real_heaps("hprof/mat_openjdk*", "hprof/javac_60files*", "v8/leak_base*")
 
 
+@pytest.mark.slow
 def test_the_set_is_what_no_root_reaches_without_the_objects(
     tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:

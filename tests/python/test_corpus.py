@@ -27,11 +27,13 @@ from memlens.server.protocol import VIEW_REQUESTS
 MEMBERS = sorted(path for path in CORPUS.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_a_member_of_the_corpus_is_answered_or_refused(member: Path) -> None:
     assert TARGETS[member.parent.name](member.read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_members_with_permuted_parts_are_answered_or_refused(target: str) -> None:
     properties.check(target, 40)
@@ -44,6 +46,7 @@ def test_seeds_are_current() -> None:
     assert not stale, "write them again: python -m tests.fuzz.seeds"
 
 
+@pytest.mark.slow
 def test_the_corpus_holds_files_that_open_and_files_that_do_not() -> None:
     words = {member.name: read(member.read_bytes()) for member in MEMBERS if member.parent.name == "file"}
     opened = {name for name, word in words.items() if word == "opened"}
@@ -101,6 +104,7 @@ DUMPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*(name for name in DUMPS if name != "small.heapsnapshot"), "native.hprof", "images.hprof"]
 )
@@ -145,6 +149,7 @@ def test_two_heap_dumps_spliced(tmp_path: Path) -> None:
     assert 50 < refused < 180
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_crash_or_a_hang_is_a_failure_of_that_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(data: bytes, *_: object) -> str:

@@ -109,6 +109,7 @@ def test_the_checksum_is_xxh64_however_the_bytes_are_divided() -> None:
             assert checksum.hexdigest() == digest
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
     chance = random.Random(2)
     files = checked_files(made)
@@ -144,6 +145,7 @@ def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
     assert {path.name for path in made.iterdir()} == known
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_the_manifest_is_found(made: Path) -> None:
     chance = random.Random(3)
     whole = (made / FILE_NAME).read_bytes()
@@ -180,6 +182,7 @@ def test_verification_can_be_stopped_and_ignores_a_replaced_archive(made: Path) 
             snapshot.verify()
 
 
+@pytest.mark.slow
 def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
     package = Path(memlens.__file__).parent
     raising = set()
@@ -259,6 +262,7 @@ def contents(archive: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in archive.iterdir() if path.name != FIRST_FLAME.name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_file_is_read_again_when_its_archive_is_damaged(model: str, cache: Cache, run: Run) -> None:
     async def use(views: Views) -> None:
@@ -319,6 +323,7 @@ def test_a_snapshot_that_can_not_be_read_again_stays_open(cache: Cache, tmp_path
     run(use)
 
 
+@pytest.mark.slow
 def test_a_query_finds_the_archive_damaged(monkeypatch: pytest.MonkeyPatch, cache: Cache, run: Run) -> None:
     async def use(views: Views) -> None:
         monkeypatch.setattr(opened_module, "VERIFY_AFTER_S", 1_000.0)
@@ -427,6 +432,7 @@ def test_a_bug_in_a_view_fails_only_its_request(caplog: pytest.LogCaptureFixture
     run(use)
 
 
+@pytest.mark.slow
 def test_the_server_finds_damage_in_the_background_and_reports_it(
     server: LspClient, tmp_path: Path, cache_folder: Path
 ) -> None:

@@ -234,6 +234,7 @@ def test_a_decompiler_ends_when_it_is_cancelled_or_takes_too_long(
     assert "it took more than" in refusal(classes, tools)
 
 
+@pytest.mark.slow
 @posix
 def test_the_server_shows_a_class_that_only_a_jar_has(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path

@@ -98,6 +98,7 @@ POINT = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(
     st.lists(POINT, max_size=12), st.sampled_from([None, 1, (",", ":")]), st.randoms(use_true_random=False)
 )
@@ -172,6 +173,7 @@ def test_deeply_nested_json_is_rejected(tmp_path: Path) -> None:
         load(path)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_reported(tmp_path: Path) -> None:
     errors, intact = damage(WHOLE, tmp_path / "damaged.json", 400, 5)
     assert errors > 200

@@ -174,6 +174,7 @@ def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
         assert (before, after) == tuple(int(tree.inclusive[row, nodes].sum()) for row in (2, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
 @pytest.mark.parametrize("merge", ["function", "line"])
 def test_every_node_has_the_sums_of_both_sides_stacks(pair: Any, direction: Any, merge: Any) -> None:
@@ -256,6 +257,7 @@ def test_details_have_lines_and_stacks_of_the_view_s_snapshot(pair: Any) -> None
                 assert reported.lines[0].file in files
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.integers(0, 2**40)), max_size=40),

@@ -24,6 +24,7 @@ PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "sessions.py"
 DUMPS = [*PROGRAM.parents[1].glob("*.zst"), *PROGRAM.parents[1].glob("*.gcdump")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_print_what_the_docs_show(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

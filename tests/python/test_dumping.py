@@ -122,6 +122,7 @@ def refused(*arguments: object) -> str:
     return memlens("dump", *arguments, status=1).stderr
 
 
+@pytest.mark.slow
 @needs_node
 def test_a_dump_of_node(tmp_path: Path, node: Start) -> None:
     process, out = node(), tmp_path / "service.heapsnapshot"
@@ -157,6 +158,7 @@ def busy(tmp_path: Path, start: Start) -> "subprocess.Popen[str]":
     return start("node", f"--inspect-port={free_port()}", tmp_path / "orders.js")
 
 
+@pytest.mark.slow
 @needs_node
 def test_allocations_are_recorded_over_time(tmp_path: Path, busy: "subprocess.Popen[str]") -> None:
     out = tmp_path / "orders.heaptimeline"
@@ -181,6 +183,7 @@ def test_allocations_are_recorded_over_time(tmp_path: Path, busy: "subprocess.Po
     assert busy.poll() is None
 
 
+@pytest.mark.slow
 @needs_node
 def test_a_recording_ends_at_an_interrupt_or_is_given_up(
     tmp_path: Path, busy: "subprocess.Popen[str]"
@@ -203,6 +206,7 @@ def test_a_recording_ends_at_an_interrupt_or_is_given_up(
     is_closed_again(busy, 60)
 
 
+@pytest.mark.slow
 @needs_node
 def test_allocations_are_sampled(tmp_path: Path, busy: "subprocess.Popen[str]") -> None:
     out = tmp_path / "orders.heapprofile"
@@ -216,6 +220,7 @@ def test_allocations_are_sampled(tmp_path: Path, busy: "subprocess.Popen[str]") 
     assert refused.stdout == ""
 
 
+@pytest.mark.slow
 @needs_node
 def test_a_series_of_dumps(tmp_path: Path, busy: "subprocess.Popen[str]") -> None:
     out = tmp_path / "orders.heapsnapshot"
@@ -232,6 +237,7 @@ def test_a_series_of_dumps(tmp_path: Path, busy: "subprocess.Popen[str]") -> Non
     assert 500 < first < second
 
 
+@pytest.mark.slow
 @needs_node
 def test_an_inspector_that_does_not_answer_is_closed_later(tmp_path: Path, start: Start) -> None:
     """It was opened for the dump, and whoever reaches it can make the program run anything."""
@@ -247,6 +253,7 @@ def test_an_inspector_that_does_not_answer_is_closed_later(tmp_path: Path, start
     is_closed_again(process, 30)
 
 
+@pytest.mark.slow
 @needs_node
 def test_an_inspector_that_was_open_stays_open(tmp_path: Path, node: Start) -> None:
     process = node("--inspect")
@@ -261,6 +268,7 @@ def test_an_inspector_that_was_open_stays_open(tmp_path: Path, node: Start) -> N
         assert listens(process) == before
 
 
+@pytest.mark.slow
 @needs_node
 def test_another_process_at_the_port_is_never_dumped(tmp_path: Path, start: Start, node: Start) -> None:
     other = node("--inspect")
@@ -272,6 +280,7 @@ def test_another_process_at_the_port_is_never_dumped(tmp_path: Path, start: Star
     assert process.poll() is None
 
 
+@pytest.mark.slow
 @needs_node
 def test_a_dump_that_is_given_up_leaves_nothing(tmp_path: Path, node: Start) -> None:
     process, out = node(sessions=400_000), tmp_path / "out" / "service.heapsnapshot"
@@ -312,6 +321,7 @@ def test_a_process_that_a_signal_would_end_gets_none(tmp_path: Path, node: Start
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 @needs_java
 def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
     process, out = start("java", "-Xmx64m", "-cp", java, "Service"), tmp_path / "service.hprof"

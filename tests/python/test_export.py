@@ -223,6 +223,7 @@ EVERY_FORMAT = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EVERY_FORMAT, ids=lambda p: p.name)
 def test_every_sample_is_written_with_its_values_and_labels(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -293,6 +294,7 @@ texts = st.text(max_size=6)
 frames = st.tuples(texts, st.integers(-1, 2**31 - 1), texts, st.sampled_from([0, 1, 2]))
 
 
+@pytest.mark.slow
 @given(
     st.lists(frames, min_size=1, max_size=8, unique_by=lambda row: row[:3]),
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 7), st.integers(0, 2**61)), max_size=30),
@@ -347,6 +349,7 @@ def test_missing_folder_is_reported(sample: Path, tmp_path: Path) -> None:
         assert f"out can't be written: there is no folder {tmp_path / 'nowhere'}" in done.stderr
 
 
+@pytest.mark.slow
 def test_command_line(sample: Path, tmp_path: Path) -> None:
     found = oracle.allocations(oracle.load(sample), 0)
     moments = max(moment for each in found for moment in (each.start, each.end or 0))

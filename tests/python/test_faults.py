@@ -55,6 +55,7 @@ def viewport(snapshot: str, device: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not POSIX, reason="a mapped file can't be made shorter there")
 def test_an_archive_that_is_truncated_while_it_is_shown_fails_one_request(
     server: LspClient, tmp_path: Path, cache_folder: Path
@@ -170,6 +171,7 @@ def not_writable(folder: Path, how: str) -> Iterator[None]:
         subprocess.run(undo, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["its rights", "a file", "a disk"])
 def test_a_cache_that_can_not_be_written_is_reported(
     server: LspClient, tmp_path: Path, cache_folder: Path, how: str

@@ -367,6 +367,7 @@ def check_sums(
     assert reported.largest_bytes == max(every[n].size for n in numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["size>1KiB", "model.py", "life<2ms", "-size<100KiB", "function:nowhere", "is:live"]
 )
@@ -374,6 +375,7 @@ def test_every_view_is_filtered(text: str, opened: Callable[[Path], Snapshot], s
     check_views(opened(sample), oracle.load(sample), text, random.Random(2))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(["size>600", "forward", "pool:private", "stream:7", "is:before", "life>30ev"]),

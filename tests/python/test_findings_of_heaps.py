@@ -836,6 +836,7 @@ def test_texts_that_are_not_known_to_the_end_are_probably_copies(open_dump: Open
         assert "Of 199 of them only a part of the text is known; that and their size are equal." in found.text
 
 
+@pytest.mark.slow
 def test_long_strings_of_python_that_end_otherwise_are_no_copies(tmp_path: Path) -> None:
     program = (
         "import sys, memlens.dump\n"
@@ -900,6 +901,7 @@ PYTHON_HOLDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", PYTHON_HOLDERS)
 def test_what_holds_objects_of_python_is_said_by_name(tmp_path: Path, call: str) -> None:
     """A class's attribute, a module's, one of what a module names, a cache, and a function's variable."""
@@ -921,6 +923,7 @@ def test_what_holds_objects_of_python_is_said_by_name(tmp_path: Path, call: str)
     assert (line is not None) == (call == "collect()")
 
 
+@pytest.mark.slow
 def test_thread_locals_of_python(tmp_path: Path) -> None:
     program = (
         "import sys, threading, memlens.dump\n"

@@ -267,6 +267,7 @@ def put(snapshot: Snapshot, columns: Columns, packages: list[str]) -> None:
     flame.FIRST_FLAME._replace(make=make).write(snapshot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_tree_is_rebuilt(name: str, opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
     snapshot = opened(with_nothing(tmp_path / "a.pickle"))
@@ -295,6 +296,7 @@ def test_trees_with_other_packages_are_not_used(opened: Callable[[Path], Snapsho
             assert not is_read(first_of(other))
 
 
+@pytest.mark.slow
 def test_trees_with_flipped_bits_or_truncated_still_answer(
     opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +382,7 @@ def test_the_file_appears_complete_and_counts_for_the_cache(
     assert not archive.exists()
 
 
+@pytest.mark.slow
 def test_a_server_stores_it_and_the_next_one_answers_the_same(
     workspace: Path, cache_folder: Path, tmp_path: Path
 ) -> None:

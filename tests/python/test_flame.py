@@ -174,6 +174,7 @@ def test_children_are_sorted_by_the_requested_value(opened: Callable[[Path], Sna
         assert starts == sorted(starts)
 
 
+@pytest.mark.slow
 def test_focus_keeps_callees_or_callers_and_hide_leaves_a_frame_out(
     opened: Callable[[Path], Snapshot], sample: Path
 ) -> None:
@@ -204,6 +205,7 @@ def test_focus_keeps_callees_or_callers_and_hide_leaves_a_frame_out(
             assert sums_in(tree_of(snapshot, of, "bytes", options))[0] == dict(expected)
 
 
+@pytest.mark.slow
 def test_functions_searches_and_details_count_each_allocation_once(
     opened: Callable[[Path], Snapshot], tmp_path: Path, sample: Path
 ) -> None:
@@ -313,6 +315,7 @@ def run(*arguments: object) -> str:
     return memlens("flame", *arguments).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -495,6 +498,7 @@ def test_a_real_tree_at_zooms_into_every_box(opened: Callable[[Path], Snapshot],
             check_picture(tree, begin / tree.total, min(end / tree.total, 1), 777, 0, 50)
 
 
+@pytest.mark.slow
 def test_thousands_of_thin_boxes_are_merged() -> None:
     shape = [(0, 10**8, 1)] + [(1, 1, 1)] * 30_000
     tree = made_tree(shape)

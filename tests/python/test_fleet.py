@@ -95,6 +95,7 @@ def by_name(lines: list[dict[str, Any]], kind: str = "file") -> dict[str, dict[s
     return {line["name"]: line for line in lines if line["type"] == kind}
 
 
+@pytest.mark.slow
 def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> None:
     out, archives = tmp_path / "out", tmp_path / "archives"
     # these can't be assigned to a worker
@@ -187,6 +188,7 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
     assert memlens("fleet", "peaks", out).stdout.startswith("6 snapshots")
 
 
+@pytest.mark.slow
 def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     """A worker dies half-way, and another reads its file; a file that kills all workers gets a row that names them."""
     killed: dict[str, list[str]] = {"rank0.pickle": [], "rank2.pickle": []}
@@ -248,6 +250,7 @@ def rewriting(write: Callable[[], object]) -> Iterator[None]:
         writer.join()
 
 
+@pytest.mark.slow
 def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -> None:
     """One file is truncated, one is rewritten while it is read, and credentials appear nowhere."""
     whole = sample.read_bytes()
@@ -316,6 +319,7 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
     """For the editor: progress, a copy that is kept, and nothing after a cancellation."""
     body = os.urandom(40 << 20)
@@ -358,6 +362,7 @@ def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
         assert [path.name for path in (tmp_path / "copies").rglob("*") if path.is_file()] == ["rank0"]
 
 
+@pytest.mark.slow
 def test_a_terminal(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     """While files are read one line is updated; only a line for each problem remains."""
     ours, theirs = pty.openpty()
@@ -384,6 +389,7 @@ def test_a_terminal(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     assert left[-1] == ""
 
 
+@pytest.mark.slow
 def test_a_local_file_that_is_written(cluster: Cluster, tmp_path: Path, sample: Path) -> None:
     whole, path = sample.read_bytes(), tmp_path / "job" / "rank0.pickle"
     path.parent.mkdir()
@@ -435,6 +441,7 @@ def two_hosts() -> Iterator[tuple[str, str]]:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
+@pytest.mark.slow
 def test_two_hosts(job: Path, tmp_path: Path) -> None:
     """The scheduler and a worker on one host, a worker on another, started as users start them; then one is killed."""
     with two_hosts() as (here, there):
@@ -529,6 +536,7 @@ def test_invalid_places_and_options_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_single_file_starts_nothing(sample: Path, tmp_path: Path) -> None:
     """Neither the engine nor the stores nor Parquet is imported for a single file, nor for questions."""
     script = (

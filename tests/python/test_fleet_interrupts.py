@@ -123,6 +123,7 @@ def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[st
     return finished + [line["name"] for line in lines_read if line["type"] == "file"], errors
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
 @pytest.mark.usefixtures("_from_a_terminal")
 def test_interrupted(job: Path, tmp_path: Path) -> None:

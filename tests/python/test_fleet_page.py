@@ -134,6 +134,7 @@ def test_a_job_leaves_a_snapshot_of_each_rank(place: Path) -> None:
             begun.unlink()
 
 
+@pytest.mark.slow
 def test_the_reading_job_leads_to_the_line(place: Path) -> None:
     (place / "recorded").rename(place / "job17")
     for rank in range(RANKS):

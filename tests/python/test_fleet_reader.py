@@ -64,6 +64,7 @@ def test_a_worker_s_memory_settings_do_not_apply_to_its_reader(
     assert b"MALLOC_TRIM" not in Path(f"/proc/{process}/environ").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_reader", [False, True])
 def test_a_death_half_way(reader: Reader, tmp_path: Path, sample: Path, *, of_reader: bool) -> None:
     """The child dies, or the reader with its child: both become a sentence, and the next file is read."""

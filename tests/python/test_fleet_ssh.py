@@ -17,6 +17,7 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
 
 
+@pytest.mark.slow
 def test_a_folder_of_a_host(tmp_path: Path) -> None:
     """Files are read from it and archives written to it, only if the host's key is known."""
     from tests.python.ssh_server import ssh_server

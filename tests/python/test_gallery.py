@@ -101,6 +101,7 @@ def _expected(made: list[_Made], shallow: dict[int, int]) -> list[tuple[int, int
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_equal_images_are_grouped_as_by_brute_force(seed: int, opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "made.hprof"

@@ -124,6 +124,7 @@ def test_dominators_of_more_referrers_than_are_read_at_once(contested: int) -> N
     assert most > 3 * 1024
 
 
+@pytest.mark.slow
 @by_each_search
 def test_dominators_of_more_objects_than_are_read_at_once(contested: int) -> None:
     compared = 0
@@ -176,6 +177,7 @@ def test_unreachable_objects_have_dominators_without_changing_the_others(contest
     assert looked_at > 500
 
 
+@pytest.mark.slow
 @by_each_search
 def test_attached_parts_are_held_by_the_root(contested: int) -> None:
     moved = 0
@@ -788,6 +790,7 @@ def test_a_compact_tree_below_an_object(tmp_path: Path) -> None:
         assert (rows["type"][group] == types).all()
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
     """In mapped files, as when memory is insufficient."""
     count = 10_000_000

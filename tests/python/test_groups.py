@@ -142,6 +142,7 @@ def test_a_generated_trace(tmp_path: Path, opened: Callable[[Path], Snapshot]) -
             check_tree(snapshot, raw, of, chance)
 
 
+@pytest.mark.slow
 def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot]) -> None:
     chance = random.Random(2)
     snapshot, raw = opened(sample), oracle.load(sample)

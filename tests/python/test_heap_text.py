@@ -197,6 +197,7 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(ROWS, st.sampled_from(["heapprofile", "heap_v2/4096", "heap/8192", "heap_v2/1"]), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_any_rows(tmp_path_factory: pytest.TempPathFactory, rows: list[Any], kind: str, wide: bool) -> None:

@@ -234,6 +234,7 @@ def test_filters_match_objects_by_their_terms(
     assert sum(row.count for row in by_kind.rows) == len(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["retained", "shallow"])
 @pytest.mark.parametrize("text", ["", "retained>64", "type:Plain"])
 def test_the_first_rows_of_a_long_list_are_those_of_the_sorted_one(
@@ -424,6 +425,7 @@ CHROME = DATA / "heap" / "v8" / "cdmcp_heap-1.heapsnapshot.zst"
 GROUPED_DUMPS = [SESSIONS, DOTNET, *LEAK[:1], *(each for each in (JAVA, CHROME) if each.is_file())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [pytest.param(each, id=each.name) for each in GROUPED_DUMPS])
 @pytest.mark.parametrize("by", ["type", "package", "module"])
 @pytest.mark.parametrize("tree_of", ["dominators", "paths"])
@@ -813,6 +815,7 @@ def test_packages_of_a_real_dump_retain_no_more_than_the_heap(path: Path, opened
     assert followed(snapshot).any()
 
 
+@pytest.mark.slow
 def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, tmp_path: Path) -> None:
     path = tmp_path / "small.heapsnapshot"
     path.write_bytes(small_heap().data())

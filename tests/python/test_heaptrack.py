@@ -602,6 +602,7 @@ def test_truncated_recording_is_read_up_to_its_end(tmp_path: Path) -> None:
         assert ("truncated" in notices(profile)) == bool(number % 2 or text[place - 1] != "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["zst", "gz"])
 def test_a_compressed_file_cut_off_or_changed_anywhere(suffix: str, tmp_path: Path) -> None:
     text = made(9, 20_000, 40).encode()
@@ -628,6 +629,7 @@ def test_a_compressed_file_cut_off_or_changed_anywhere(suffix: str, tmp_path: Pa
     )
 
 
+@pytest.mark.slow
 def test_file_that_unpacks_to_too_much_is_rejected(tmp_path: Path) -> None:
     """Streams may unpack to 20,000 times their size; a repeated byte compresses to a 32,768th."""
     empty = zstandard.compress(b"\n" * (1 << 27))

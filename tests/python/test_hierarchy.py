@@ -235,6 +235,7 @@ def test_what_holds_an_object_besides_types_of_several_patterns(opened: Opened, 
                 asked(f"SELECT {wrong}")
 
 
+@pytest.mark.slow
 def test_a_pattern_that_takes_too_long_ends_the_query(tmp_path: Path) -> None:
     dump = Dump()
     kind = dump.klass(0x1000, "app/" + "a" * 4_000 + "!")

@@ -74,6 +74,7 @@ def test_many_lists_of_the_same_images(tmp_path: Path) -> None:
     assert read(tmp_path / "made.hprof", dump.end()).images["elements"].tolist() != [NONE]
 
 
+@pytest.mark.slow
 def test_a_chain_of_classes(tmp_path: Path) -> None:
     dump = ImageDump()
     above = dump.bitmap_class

@@ -118,6 +118,7 @@ def shown(arguments: list[str]) -> str:
     return printed + errors.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NASTY)
 def test_names_are_only_text_on_a_terminal(kind: str, tmp_path: Path) -> None:
     snapshot = renamed(small(), NASTY[kind])
@@ -130,6 +131,7 @@ def test_names_are_only_text_on_a_terminal(kind: str, tmp_path: Path) -> None:
     check(file, COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NASTY)
 @pytest.mark.parametrize("form", PROFILES)
 def test_names_of_profiles_are_only_text_on_a_terminal(form: str, kind: str, tmp_path: Path) -> None:

@@ -317,6 +317,7 @@ def test_an_interrupted_dump_of_an_old_virtual_machine(tmp_path: Path) -> None:
     assert graph.notices[0].code == "cut-file"
 
 
+@pytest.mark.slow
 def test_truncated_dumps_have_everything_before_the_end(tmp_path: Path) -> None:
     data = small().end()
     whole = load(made(tmp_path, data))

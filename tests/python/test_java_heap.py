@@ -63,6 +63,7 @@ def by_pprof(path: Path, value_name: str) -> tuple[Counter[str], Counter[str]]:
     return +flat, cumulative
 
 
+@pytest.mark.slow
 @needs_go
 @pytest.mark.parametrize("column", [0, 1])
 def test_figures_agree_with_pprof(tmp_path: Path, column: int) -> None:

@@ -88,6 +88,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         yield Ran(snapshot, said, numbers)
 
 
+@pytest.mark.slow
 def test_collections_contain_what_java_says(ran: Ran) -> None:
     known = ran.map_of("COLLECTIONS")
     assert known.keys() == ran.said.keys()
@@ -181,6 +182,7 @@ def test_sql_reads_fields_collections_and_arrays(ran: Ran) -> None:
         assert asked(below) == of_references
 
 
+@pytest.mark.slow
 def test_elements_of_arrays_are_those_that_java_says(ran: Ran, tmp_path: Path) -> None:
     known = ran.map_of("NUMBERS")
     assert known.keys() == ran.numbers.keys()
@@ -274,6 +276,7 @@ def _check_elements(
 REAL = real_heaps("hprof/mat_*", "hprof/javac_60files*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [None, *REAL], ids=lambda path: path.name[:40] if path else "made")
 def test_the_table_of_collections_has_all_whose_contents_are_known(
     path: Path | None, request: pytest.FixtureRequest, tmp_path: Path
@@ -352,6 +355,7 @@ def test_strings_of_java_6_that_have_a_part_of_their_array(path: Path, tmp_path:
         assert all(counted == said for counted, said in found)
 
 
+@pytest.mark.slow
 def test_examples_of_sql_answer_their_questions(ran: Ran) -> None:
     with closing(SqlSession(Snapshot.open(ran.snapshot.archive))) as session:
         found = {each.title: list(session.stream(each.query)[1]) for each in examples(ran.snapshot.info)}

@@ -40,6 +40,7 @@ def test_thousands_of_viewports_do_not_accumulate_resources(
     assert max(each.descriptors for each in held) - min(each.descriptors for each in held) <= 1
 
 
+@pytest.mark.slow
 def test_closing_releases_maps_and_descriptors_without_the_garbage_collector(
     workspace: Path, tmp_path: Path, cache_folder: Path, sample: Path
 ) -> None:

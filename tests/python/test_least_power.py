@@ -66,6 +66,7 @@ def test_the_watcher_sees_a_connection(tmp_path: Path, watched: dict[str, str]) 
     assert "socket.__new__" in (tmp_path / "log").read_text()
 
 
+@pytest.mark.slow
 def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
     tmp_path: Path, watched: dict[str, str], workspace: Path, cache_folder: Path
 ) -> None:

@@ -118,6 +118,7 @@ def test_distances_and_what_is_freed_without_references() -> None:
     assert farther > 100
 
 
+@pytest.mark.slow
 def test_what_a_cut_frees_besides() -> None:
     freed_some = 0
     for seed in SEEDS:

@@ -93,6 +93,7 @@ def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: rando
     return looked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filter_text", ["", "size>2KiB"])
 def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot], filter_text: str) -> None:
     assert check_pictures(opened(sample), oracle.load(sample), filter_text, random.Random(5)) > 0

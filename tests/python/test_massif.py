@@ -298,6 +298,7 @@ def test_tree_that_is_too_deep_is_rejected(tmp_path: Path) -> None:
         load(path)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_reported(tmp_path: Path) -> None:
     errors, intact = damage(FIXTURE.read_bytes(), tmp_path / "massif.out.1", 400, 6)
     assert errors > 150

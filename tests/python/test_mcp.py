@@ -70,6 +70,7 @@ def assert_has(found: Any, expected: Any, where: str = "") -> None:
 # ---- the protocol ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
 def test_a_session_begins_with_a_version_that_both_know(client: McpClient, version: str) -> None:
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -227,6 +228,7 @@ def test_the_end_of_input_ends_the_server_and_what_it_does(tmp_path: Path) -> No
 # ---- answers ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", [TRACE, PROFILE, "app.heapsnapshot", "app.hprof", RUBY])
 def test_a_summary_says_what_info_and_findings_say(client: McpClient, folder: Path, file: str) -> None:
     found = client.call("memlens_summary", path=file, values=True)
@@ -409,6 +411,7 @@ def test_packages_kinds_and_lines_of_a_heap_dump(client: McpClient, folder: Path
     assert "allocation stacks" in client.failure("memlens_top", path="app.heapsnapshot", by="function")
 
 
+@pytest.mark.slow
 def test_comparisons_are_those_of_memlens_compare(client: McpClient, folder: Path) -> None:
     before, after = folder / "before.heapsnapshot", folder / "app.heapsnapshot"
     expected = printed(folder, "compare", before, after, "--top", 20)
@@ -450,6 +453,7 @@ def test_comparisons_are_those_of_memlens_compare(client: McpClient, folder: Pat
         assert "heap dump" in client.failure("memlens_compare", before=TRACE, after=TRACE, by=rows)
 
 
+@pytest.mark.slow
 def test_sql_describes_its_tables_and_answers(client: McpClient, folder: Path) -> None:
     for file in (TRACE, PROFILE, "app.heapsnapshot"):
         tables = client.call("memlens_sql", path=file)
@@ -655,6 +659,7 @@ def test_wrong_arguments_are_explained_to_the_model(
     assert client.request("ping")["result"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", [TRACE, PROFILE, "app.heapsnapshot", "app.hprof"])
 def test_a_damaged_file_is_an_error_and_not_a_crash(client: McpClient, folder: Path, file: str) -> None:
     whole = (folder / file).read_bytes()
@@ -706,6 +711,7 @@ def test_the_questions_of_the_page_are_answered(client: McpClient, name: str, ar
     assert client.call(name, **asked)
 
 
+@pytest.mark.slow
 def test_what_the_page_says_is_so(client: McpClient, folder: Path) -> None:
     assert {name for name, _ in QUESTIONS} == set(TOOLS)
     # the table of tools names each, with commands that there are

@@ -180,6 +180,7 @@ def test_how_the_interpreter_is_started(tmp_path: Path, monkeypatch: pytest.Monk
     assert {each.name for each in tmp_path.iterdir()} == {path.name, "python", "scratch", "report.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts aren't programs there")
 @pytest.mark.parametrize("silent", [True, False])
 def test_an_interpreter_that_does_not_end_is_ended(
@@ -275,6 +276,7 @@ def test_lz4_as_specified() -> None:
     assert lz4_head(stored, 100) == b"hello"
 
 
+@pytest.mark.slow
 def test_damaged_headers_are_reported(tmp_path: Path) -> None:
     for seed, data in enumerate((header(), lz4_by_literals(header()))):
         _, whole = damage(data, tmp_path / "x.bin", 40, seed)
@@ -326,6 +328,7 @@ def test_a_capture_of_another_version_is_reported(tmp_path: Path) -> None:
         read_with(path, PYTHON, tmp_path)
 
 
+@pytest.mark.slow
 @needs_memray
 def test_damaged_captures_are_reported_or_read(tmp_path: Path) -> None:
     whole = recorded(tmp_path).read_bytes()
@@ -451,6 +454,7 @@ def replayed(path: Path, python: Path, *options: str) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.slow
 @needs_memray
 @pytest.mark.parametrize("most_whole", [20_000_000, 10])
 @pytest.mark.parametrize("version", INSTALLED)

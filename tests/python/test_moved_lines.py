@@ -77,6 +77,7 @@ def test_decorators_belong_to_their_function() -> None:
     assert functions.definition("forward", 5) == 6
 
 
+@pytest.mark.slow
 def test_scopes_of_this_project_agree_with_pythons_compiler() -> None:
     """Code objects have the exact lines of functions."""
     folder = Path(__file__).parents[2] / "pyserver" / "memlens"

@@ -114,6 +114,7 @@ def test_cuts_of_one_reference_and_of_several(seed: int, opened: Opened, tmp_pat
         assert freed.native == (heap.outside(heap.lost(sources, targets)) or 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_links_of_paths_and_what_is_left_out(seed: int, opened: Opened, tmp_path: Path) -> None:
     heap = _Heap(seed, opened, tmp_path / "made.hprof")

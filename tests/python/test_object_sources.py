@@ -18,6 +18,7 @@ def source(server: LspClient, snapshot: str, **what: int) -> Any:
     return server.request("memlens/objectSource", {"snapshot": snapshot, **what})
 
 
+@pytest.mark.slow
 def test_the_line_that_allocated_an_object(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     (workspace / "app").mkdir()
     program = workspace / "app" / "cache.rb"
@@ -91,6 +92,7 @@ LOOKED_FOR = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_file_that_was_searched_for_is_named_in_every_language(
     server: LspClient, tmp_path: Path, workspace: Path
 ) -> None:

@@ -93,6 +93,7 @@ def by_hand(file: Path) -> list[tuple[int, tuple[str, str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_what_was_allocated_between_two_dumps_and_is_still_there(
     leak: Leak, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,6 +220,7 @@ def test_files_of_a_filter() -> None:
     assert files_in("type:X in") == files_in("bogus:1 in:a") == files_in('in:"a') == []
 
 
+@pytest.mark.slow
 def test_views_ask_about_what_is_open(leak: Leak, tmp_path: Path) -> None:
     with LspClient() as client:
         client.start(leak.folder, {"cache_directory": str(tmp_path / "cache")})
@@ -233,6 +235,7 @@ def test_views_ask_about_what_is_open(leak: Leak, tmp_path: Path) -> None:
         assert {name: counts[name] for name in CLASSES if name in counts} == {"Leaked": 250, "Inner": 250}
 
 
+@pytest.mark.slow
 def test_models_ask_about_any_file(leak: Leak) -> None:
     with McpClient(leak.folder) as client:
         found = client.call("memlens_top", path="3.heapsnapshot", by="type", filter=BETWEEN, limit=20)

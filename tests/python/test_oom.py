@@ -129,6 +129,7 @@ def allocations(allocator: LimitedAllocator) -> list[dict[str, int]]:
     return [{"number": number, "line": entry["frames"][0]["line"]} for number, entry in enumerate(made)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(60, 400))
 def test_an_event_is_explained_by_the_allocator_s_state(

@@ -222,6 +222,7 @@ def test_the_command_line(sample: Path, tmp_path: Path) -> None:
     assert kinds("--libraries", "model.py", "--libraries=!model.py") == [{"kind": KIND_NAMES[USER]}]
 
 
+@pytest.mark.slow
 def test_the_server_follows_its_setting(server: LspClient, tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle", 400)
     query = "SELECT DISTINCT kind FROM frames WHERE file LIKE '%train.py'"
@@ -254,6 +255,7 @@ def relabelled(server: LspClient, snapshot: str) -> str:
     return now
 
 
+@pytest.mark.slow
 def test_every_answer_about_open_snapshots_follows_the_setting(
     server: LspClient, workspace: Path, tmp_path: Path
 ) -> None:

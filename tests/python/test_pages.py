@@ -240,6 +240,7 @@ def places_of(dump: Path, name: str) -> set[tuple[str, int]]:
     return {(frame.file, frame.line) for frame in frames}
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_dump_of_a_page(tmp_path: Path, browser: Browser) -> None:
     out = tmp_path / "carts.heapsnapshot"
@@ -274,6 +275,7 @@ def test_a_dump_of_a_worker(tmp_path: Path, browser: Browser) -> None:
     assert counted(out, "Cart") == 0
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_allocations_of_a_page(tmp_path: Path, browser: Browser) -> None:
     over_time, sampled = tmp_path / "carts.heaptimeline", tmp_path / "carts.heapprofile"
@@ -350,6 +352,7 @@ def test_a_recording_of_a_page_that_is_given_up(tmp_path: Path, browser: Browser
     until(lambda: kept() > before)
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize("end", ["Page.close", "Page.crash"])
 def test_a_page_that_goes_away_while_it_is_recorded(tmp_path: Path, browser: Browser, end: str) -> None:
@@ -359,6 +362,7 @@ def test_a_page_that_goes_away_while_it_is_recorded(tmp_path: Path, browser: Bro
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_page_that_moves_to_another_process_while_it_is_recorded(tmp_path: Path, browser: Browser) -> None:
     """V8 begins again there, and so do the numbers of the intervals."""
@@ -556,6 +560,7 @@ def test_answers_that_no_browser_sends(
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_recordings_that_no_browser_sends(tmp_path: Path, fake: Fake) -> None:
     """Intervals without end would make a list without end."""
     out, name = tmp_path / "x.heaptimeline", f"127.0.0.1:{fake.port}"
@@ -659,6 +664,7 @@ def test_variables_that_no_closure_reads(tmp_path: Path, browser: Browser) -> No
     assert 2 * 20_000 * (4 + 12) <= first["figure"]["amount"] <= 2 * 20_000 * (8 + 40)
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_memory_by_frame(tmp_path: Path, browser: Browser, opened: Callable[[Path], Snapshot]) -> None:
     out = tmp_path / "frames.heapsnapshot"

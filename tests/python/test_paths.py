@@ -168,6 +168,7 @@ def test_the_best_matches_are_found(foreign: list[str], name: str, candidates: l
         assert all(count < parsed.needed_components for count in shared.values())
 
 
+@pytest.mark.slow
 @given(text=st.text(max_size=60))
 def test_any_text_is_accepted(text: str) -> None:
     foreign = parse(text)

@@ -292,6 +292,7 @@ def test_traces_without_a_heap_say_what_to_do(tmp_path: Path) -> None:
         read(tmp_path, [graph_packet()])
 
 
+@pytest.mark.slow
 def test_damage_is_an_error_or_has_a_notice(tmp_path: Path) -> None:
     rng = random.Random(1)
     packets = [processes(app=7), *packets_of(random_graph(3), 4), compressed(packets_of(random_graph(5), 6))]
@@ -309,6 +310,7 @@ def test_damage_is_an_error_or_has_a_notice(tmp_path: Path) -> None:
     assert [notice.code for notice in graph.notices] == ["broken-packets"]
 
 
+@pytest.mark.slow
 def test_packets_that_become_huge_are_refused(tmp_path: Path) -> None:
     bomb = compressed([{"profile": [{}], "timestamp": 1}, *([processes(app=1)] * 200_000)])
     with pytest.raises(DamagedSnapshotError, match="compressed packets"):

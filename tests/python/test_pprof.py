@@ -342,6 +342,7 @@ def test_inconsistent_profiles_are_rejected(
         made(encode(builder.message), tmp_path)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_rejected(tmp_path: Path) -> None:
     whole = build().bytes()
     chance = random.Random(7)

@@ -130,6 +130,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
     return Ran(tmp_path_factory.mktemp("heap"), request.param)
 
 
+@pytest.mark.slow
 def test_every_object_that_the_collector_knows(ran: Ran) -> None:
     """With its size, its type and what it refers to."""
     sizes, names = ran.graph.objects.shallow.tolist(), type_names(ran.graph)
@@ -257,6 +258,7 @@ def test_no_code_of_the_program_runs(ran: Ran) -> None:
     assert {"a", "key"} <= set(ran.references(ran.said["ids"]["sneaky"]))
 
 
+@pytest.mark.slow
 def test_texts_can_be_left_out(ran: Ran, tmp_path: Path) -> None:
     assert b"secretretret" in ran.dump.read_bytes()
     bare = Ran(tmp_path, ran.python, "bare")
@@ -266,6 +268,7 @@ def test_texts_can_be_left_out(ran: Ran, tmp_path: Path) -> None:
     assert Counter(type_names(bare.graph))["__main__.Session"] == 50
 
 
+@pytest.mark.slow
 def test_stacks_of_tracemalloc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program, out = tmp_path / "traced.py", tmp_path / "traced.heap"
     program.write_text(

@@ -121,6 +121,7 @@ def test_no_method_of_any_class_runs_and_no_variable_lives_longer(tmp_path: Path
     assert graph.notices == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 def test_only_the_owner_may_read_a_dump(tmp_path: Path) -> None:
     other, out = tmp_path / "other", tmp_path / "x.heap"

@@ -187,6 +187,7 @@ def asked(server: LspClient, tmp_path: Path) -> Asked:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_server_asks_a_query_before_what_needs_it(server: LspClient, asked: Asked) -> None:
     graph = rooted(random_graph(2, 30))
     text = query("SELECT object FROM objects WHERE object % 3 = 1")
@@ -219,6 +220,7 @@ def test_the_server_asks_a_query_before_what_needs_it(server: LspClient, asked: 
         assert message in problem["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endless", ENDLESS)
 def test_other_questions_are_answered_while_a_query_runs(
     server: LspClient, asked: Asked, endless: str
@@ -247,6 +249,7 @@ def test_other_questions_are_answered_while_a_query_runs(
     )["rows"] == [[1]]
 
 
+@pytest.mark.slow
 def test_the_query_of_a_filter_ends_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "dump.heapsnapshot"
     path.write_bytes(heap_of(random_graph(2, 30)).data())

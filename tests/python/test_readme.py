@@ -29,6 +29,7 @@ LINES = dict.fromkeys(re.findall(r"^memlens .*$", TEXT, re.MULTILINE))
 COMMANDS = [shlex.split(line)[1:] for line in LINES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

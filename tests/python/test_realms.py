@@ -123,6 +123,7 @@ def agrees(snapshot: Snapshot, dump: dict[str, Any]) -> None:
     assert overview(snapshot).realms == rows
 
 
+@pytest.mark.slow
 def test_realms_of_small_heaps(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
     path, several = tmp_path / "page.heapsnapshot", 0
     for seed in range(30):

@@ -295,6 +295,7 @@ def test_real_dumps_are_equal_but_for_their_contents(path: Path, tmp_path: Path)
         assert not len(after.arrays)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PLANTED)
 def test_a_dump_is_written_up_to_where_it_breaks(case: str, tmp_path: Path) -> None:
     name, make, unnamed = PLANTED[case]
@@ -317,6 +318,7 @@ def test_a_dump_is_written_up_to_where_it_breaks(case: str, tmp_path: Path) -> N
     assert True in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*PLANTED, "V8", "Python"])
 def test_what_is_written_of_a_damaged_dump_can_be_read(case: str, tmp_path: Path) -> None:
     """Or the file is refused."""
@@ -363,6 +365,7 @@ def test_a_heap_that_breaks_within_the_file(tmp_path: Path) -> None:
     assert_same_graph(load(path), load(written(tmp_path, "again.hprof", again)))
 
 
+@pytest.mark.slow
 def test_records_larger_than_the_buffer(tmp_path: Path) -> None:
     dump = Dump()
     klass = dump.klass(0x100, "Wide", 0, [(f"f{n}", LONG if n % 2 else OBJECT) for n in range(60_000)])

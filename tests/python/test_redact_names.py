@@ -97,6 +97,7 @@ def test_no_name_of_the_programs_own_is_left(
     assert_same_graph(before, load(again))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [*(FIXTURES / f"{name}.hprof.zst" for name in ("sessions", "ran_out")), *real_heaps("hprof/mat_*.zst")],

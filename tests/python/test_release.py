@@ -63,6 +63,7 @@ def test_this_repository_has_one_version() -> None:
     assert release(ROOT, "--check").endswith(" is consistent\n")
 
 
+@pytest.mark.slow
 def test_a_ready_release_is_tagged(repository: Path) -> None:
     assert "v1.10.0 is consistent" in release(repository, "--tag", "v1.10.0")
     assert "made the tag v1.10.0" in release(repository)
@@ -70,6 +71,7 @@ def test_a_ready_release_is_tagged(repository: Path) -> None:
     assert "The tag v1.10.0 is there already." in release(repository, code=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "refused"),
     [
@@ -90,6 +92,7 @@ def test_files_with_different_versions_are_refused(
     assert refused in release(repository, "--check", code=1)
 
 
+@pytest.mark.slow
 def test_a_release_is_dated_committed_and_newer_than_the_others(repository: Path) -> None:
     assert "The tag is v1.11.0; that of version 1.10.0 is v1.10.0." in release(
         repository, "--tag", "v1.11.0", code=1

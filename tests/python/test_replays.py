@@ -68,6 +68,7 @@ def test_all_traces_are_replayed() -> None:
     assert real | set(recordings.TORCH) == set(TORCH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TORCH, ids=names)
 def test_snapshots_of_pytorch(path: Path, looked_at: Opened, commands: Callable[[Path], Commands]) -> None:
     replay = torch.Replay(torch.load(path))
@@ -342,6 +343,7 @@ def test_all_profiles_are_replayed() -> None:
     assert {path.name for path in real} >= LARGE or not DATA.is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "path"), PROFILES)
 def test_profiles(
     kind: str,

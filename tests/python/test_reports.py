@@ -123,6 +123,7 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
         assert "0.0%" not in page.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NASTY)
 def test_names_are_only_text_in_reports(kind: str, opened: Opened, tmp_path: Path) -> None:
     file = tmp_path / "names.pickle"

@@ -63,6 +63,7 @@ def true_gap(state: list[tuple[Any, ...]], reported: dict[int, int], lost: int =
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 140))
 # a block's free is pending at the end, and no free was completed before
@@ -90,6 +91,7 @@ def test_the_gap_agrees_with_the_allocator_at_every_moment(
     snapshot.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 80))
 def test_a_trace_that_lost_its_start_still_adds_up(

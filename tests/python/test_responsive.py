@@ -15,6 +15,7 @@ SLOW_SQL = (
 )
 
 
+@pytest.mark.slow
 def test_viewports_of_a_burst_are_cancelled_or_answered_and_the_last_one_is_right(
     server: LspClient, sample: Path
 ) -> None:
@@ -49,6 +50,7 @@ def test_viewports_of_a_burst_are_cancelled_or_answered_and_the_last_one_is_righ
     assert given_up > 100, "all of them were computed"
 
 
+@pytest.mark.slow
 def test_a_slow_query_does_not_block_others_and_ends_when_it_is_cancelled(
     server: LspClient, sample: Path, workspace: Path
 ) -> None:

@@ -80,6 +80,7 @@ MADE: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_a_size_is_what_the_interpreter_frees(name: str) -> None:
     tracemalloc.start()
@@ -270,6 +271,7 @@ def test_a_snapshot_gives_the_same_answers_with_hardly_any_cache(
         assert answers(poor, 7, check=check) == expected
 
 
+@pytest.mark.slow
 def test_a_snapshot_s_cache_is_measured_exactly(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     ask_everything(snapshot, random.Random(1))
@@ -318,6 +320,7 @@ def test_a_function_caches_only_short_texts() -> None:
     assert asked_for[4:] == ["b", "c", "a"]
 
 
+@pytest.mark.slow
 def test_found_files_take_a_limited_amount_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     async def paths(names: list[str], _ending: str) -> list[str]:
         return [f"/{'x' * 4_000}{number}/{name}" for name in names for number in range(10)]

@@ -244,6 +244,7 @@ def test_dumps_cut_off_anywhere(tmp_path: Path) -> None:
     assert (counts[0], counts[-1]) == (1, 6)
 
 
+@pytest.mark.slow
 def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
     draw = random.Random(15)
     outcomes = [outcome(tmp_path / "damaged.json", damaged(small(), draw)) for _ in range(400)]

@@ -20,6 +20,7 @@ from memlens.server.requirements import PACKAGES
 pytest_plugins = ("tests.python.server_fixtures",)
 
 
+@pytest.mark.slow
 def test_it_announces_its_capabilities_and_does_not_sync_documents(
     workspace: Path, cache_folder: Path
 ) -> None:
@@ -48,6 +49,7 @@ def test_the_extension_can_check_the_package_s_requirements() -> None:
         assert (found.returncode == 0) == (not missing)
 
 
+@pytest.mark.slow
 def test_open_reports_progress_and_every_request_is_answered(server: LspClient, tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle", 4_000)
     opened = open_view(server, path)
@@ -111,6 +113,7 @@ def test_an_archived_snapshot_opens_without_a_child(
     assert not [name for name, _ in server.notifications if name == "memlens/progress"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["column", "string_utf8", "manifest.json", "garbage"])
 def test_a_damaged_archive_is_rebuilt(
     server: LspClient, tmp_path: Path, cache_folder: Path, damage: str
@@ -132,6 +135,7 @@ def test_a_damaged_archive_is_rebuilt(
     assert server.request("memlens/stack", {"snapshot": opened["snapshot"], "allocation": 0})["frames"]
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_another_snapshot(server: LspClient, tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle", 400)
     old = open_view(server, path, "v1")
@@ -169,6 +173,7 @@ def test_wrong_parameters_are_refused(server: LspClient, method: str, params: An
     assert complaint in caught.value.message
 
 
+@pytest.mark.slow
 def test_opening_fails_with_a_problem(server: LspClient, tmp_path: Path) -> None:
     missing = problem_of(server, "memlens/open", {"path": str(tmp_path / "none.pickle"), "view": "v"})
     assert missing["code"] == "file"
@@ -205,6 +210,7 @@ def test_requests_about_missing_things_fail_with_a_problem(server: LspClient, tm
     server.request("memlens/close", {"snapshot": name, "view": "v1"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "method", "params", "sentence"),
     [
@@ -246,6 +252,7 @@ def test_every_named_request_is_one_of_a_view() -> None:
     assert protocol.QUESTION_NAMES.keys() <= protocol.VIEW_REQUESTS.keys()
 
 
+@pytest.mark.slow
 def test_invalid_settings_are_ignored(workspace: Path) -> None:
     with LspClient() as client:
         client.start(workspace, {"hover": "perhaps", "path_mappings": [1]})

@@ -67,6 +67,7 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
     assert list(cache_folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path) -> None:
     out = tmp_path / "shared.hprof"
     out.write_bytes(b"what the user agreed to replace")
@@ -85,6 +86,7 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
     assert "shop.Sessions -> p1.C1:" in mapping.read_text()
 
 
+@pytest.mark.slow
 def test_a_process_that_can_not_be_dumped_is_a_problem(server: LspClient, tmp_path: Path) -> None:
     listed = [row["pid"] for row in server.request("memlens/processes", {})["processes"]]
     assert server.pid not in listed

@@ -32,6 +32,7 @@ def table(**more: Any) -> dict[str, Any]:
     return {"of": PEAK, "other_of": PEAK, "other_first": False, "by": "line", "measure": "own", **more}
 
 
+@pytest.mark.slow
 def test_lines_of_two_snapshots_side_by_side(server: LspClient, pair: dict[str, Any]) -> None:
     answer = server.request("memlens/compare", {**pair, **table()})
     kept, last = answer["rows"]
@@ -58,6 +59,7 @@ def test_lines_of_two_snapshots_side_by_side(server: LspClient, pair: dict[str, 
     )
 
 
+@pytest.mark.slow
 def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
     functions = server.request("memlens/compare", {**pair, **table(by="function", measure="inclusive")})
     reported = {
@@ -101,6 +103,7 @@ def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
         assert code in ("bad-request", "closed")
 
 
+@pytest.mark.slow
 def test_curves_and_moments_on_one_axis(server: LspClient, pair: dict[str, Any]) -> None:
     asked = {**pair, "device": 0, "other_device": 0, "alignment": {"axis": "event"}}
     curves = server.request("memlens/compareCurves", {**asked, "columns": 801})
@@ -134,6 +137,7 @@ def test_curves_and_moments_on_one_axis(server: LspClient, pair: dict[str, Any])
         assert problem_of(server, "memlens/compareCurves", {**asked, **wrong})["code"] == "bad-request"
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_compared_with_itself(server: LspClient, pair: dict[str, Any]) -> None:
     itself = {"snapshot": pair["snapshot"], "other": pair["snapshot"]}
     answer = server.request(
@@ -142,6 +146,7 @@ def test_a_snapshot_is_compared_with_itself(server: LspClient, pair: dict[str, A
     assert [row["difference_bytes"] for row in answer["rows"]] == [-1024, 0]
 
 
+@pytest.mark.slow
 def test_closing_one_while_comparing(server: LspClient, pair: dict[str, Any]) -> None:
     """Pending requests are answered or say that it is closed; the other snapshot keeps answering."""
     moments = [{"device": 0, "from_moment": number} for number in range(30)]
@@ -164,6 +169,7 @@ def test_closing_one_while_comparing(server: LspClient, pair: dict[str, Any]) ->
     server.wait_for("memlens/snapshotsChanged", lambda p: p == {"open": 1})
 
 
+@pytest.mark.slow
 def test_cancelled_and_invalid_requests(server: LspClient, pair: dict[str, Any]) -> None:
     pending = [
         server.send("memlens/compare", {**pair, **table(by=by)})
@@ -182,6 +188,7 @@ def test_cancelled_and_invalid_requests(server: LspClient, pair: dict[str, Any])
     assert problem_of(server, "memlens/compare", {**pair, **table(), "other": "gone"})["code"] == "closed"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for maps in /proc")
 def test_nothing_is_kept_after_a_comparison(
     server: LspClient, pair: dict[str, Any], cache_folder: Path
@@ -196,6 +203,7 @@ def test_nothing_is_kept_after_a_comparison(
     assert str(cache_folder) not in maps
 
 
+@pytest.mark.slow
 def test_two_heap_dumps_and_a_series(server: LspClient, tmp_path: Path) -> None:
     names = []
     for number, count in enumerate((5, 9, 30)):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.python import ruby_files
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import find_source, open_view, problem_of, snapshot_of, write_snapshot
@@ -62,6 +63,7 @@ def kept_snapshot(path: Path, stacks: dict[tuple[tuple[str, int, str], ...], int
     return path
 
 
+@pytest.mark.slow
 def test_heat_equals_a_plain_sum(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     source = workspace / "code" / "train.py"
     native = ("??", 0, "at::_ops::mm::call(at::Tensor)")
@@ -106,6 +108,7 @@ def test_heat_equals_a_plain_sum(server: LspClient, tmp_path: Path, workspace: P
         assert what in problem["message"]
 
 
+@pytest.mark.slow
 def test_heat_of_several_snapshots_is_separate(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     source = workspace / "code" / "train.py"
     open_view(server, write_snapshot(tmp_path / "a.pickle", 400))
@@ -118,6 +121,7 @@ def test_heat_of_several_snapshots_is_separate(server: LspClient, tmp_path: Path
     assert [file["title"] for file in heat_of(server, source)] == ["a.pickle"]
 
 
+@pytest.mark.slow
 def test_lines_are_followed_while_a_file_is_edited(
     server: LspClient, tmp_path: Path, workspace: Path
 ) -> None:
@@ -326,6 +330,7 @@ def test_the_settings_that_lsp4ij_pushes_after_the_start_show_figures_and_none_t
         assert client.end() == 0
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_a_setting_names_shows_in_hovers(
     workspace: Path, cache_folder: Path, tmp_path: Path
 ) -> None:

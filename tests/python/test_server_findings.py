@@ -63,6 +63,7 @@ def made(cache_folder: Path) -> list[str]:
     return sorted(path.name for path in cache_folder.rglob("*") if path.name.startswith(names))
 
 
+@pytest.mark.slow
 def test_findings_are_looked_for_after_the_archive_is_open(
     server: LspClient, cache_folder: Path, large: Path
 ) -> None:
@@ -100,6 +101,7 @@ def test_findings_are_looked_for_after_the_archive_is_open(
     assert examining(server) == []
 
 
+@pytest.mark.slow
 def test_a_search_for_findings_is_cancelled_killed_closed_and_made_up_for(
     server: LspClient, cache_folder: Path, large: Path
 ) -> None:

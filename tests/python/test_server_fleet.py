@@ -33,6 +33,7 @@ def summaries(folder: Path, place: str) -> Path:
     return folder / "memlens-fleet.db"
 
 
+@pytest.mark.slow
 def test_the_heat_map_and_the_file_of_a_rank(server: LspClient, tmp_path: Path) -> None:
     job = tmp_path / "job"
     job.mkdir()

@@ -50,6 +50,7 @@ def test_a_translation_is_filled_with_values_that_are_translated_too(monkeypatch
     assert language.spoken(phrase("{n} objects", n=3)) == "3 objects"
 
 
+@pytest.mark.slow
 def test_errors_are_in_the_language_of_the_editor(foreign: LspClient, tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
     cut = tmp_path / "cut.pickle"
@@ -72,6 +73,7 @@ def test_errors_are_in_the_language_of_the_editor(foreign: LspClient, tmp_path: 
         assert not english(problem["advice"], *names, r"memlens\.[\w.]+"), problem
 
 
+@pytest.mark.slow
 def test_hovers_and_code_lenses_are_in_the_language_of_the_editor(
     foreign: LspClient, workspace: Path, tmp_path: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_hovers_and_code_lenses_are_in_the_language_of_the_editor(
         assert not english(lens["command"]["title"], *names), lens
 
 
+@pytest.mark.slow
 def test_what_was_searched_for_source_is_in_the_language_of_the_editor(
     foreign: LspClient, workspace: Path, tmp_path: Path
 ) -> None:

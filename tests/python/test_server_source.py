@@ -26,6 +26,7 @@ HEAPS = Path(__file__).parents[1] / "fixtures" / "heap"
 FILE = "/elsewhere/project/code/train.py"
 
 
+@pytest.mark.slow
 def test_hover_shows_what_a_line_allocated(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     source = workspace / "code" / "train.py"
     assert server.hover(source, 11) is None, "nothing is open yet"
@@ -60,6 +61,7 @@ def test_hover_shows_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
     assert "pickle**" in text.replace("b\\.pickle", "")
 
 
+@pytest.mark.slow
 def test_hover_agrees_with_the_command_line(own_server: LspClient, tmp_path: Path) -> None:
     sample = Path(shutil.copy(SAMPLES / "train.pickle", tmp_path))
     for source in SAMPLES.glob("*.py"):
@@ -203,6 +205,7 @@ def test_a_line_has_targets_to_show(server: LspClient, tmp_path: Path, workspace
         assert "internal" not in str(caught.value.data)
 
 
+@pytest.mark.slow
 def test_source_is_found_in_the_documented_order(
     own_server: LspClient, workspace: Path, cache_folder: Path
 ) -> None:
@@ -263,6 +266,7 @@ def test_the_user_is_asked_once_about_a_tie(server: LspClient, tmp_path: Path, w
         server.request("memlens/remember", {"file": foreign, "path": str(workspace / "none.py")})
 
 
+@pytest.mark.slow
 def test_the_client_is_asked_for_files_if_it_supports_that(workspace: Path, cache_folder: Path) -> None:
     asked: list[list[str]] = []
 
@@ -278,6 +282,7 @@ def test_the_client_is_asked_for_files_if_it_supports_that(workspace: Path, cach
         assert asked == [["train.py"]]
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_many_files_does_not_delay_others(
     workspace: Path, cache_folder: Path, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def names(files: list[Path]) -> list[str]:
     return [path.name for path in files]
 
 
+@pytest.mark.slow
 def test_the_first_query_makes_the_tables(server: LspClient, tmp_path: Path, cache_folder: Path) -> None:
     snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle", 4000))["snapshot"]
     state = server.request("memlens/sqlState", {"snapshot": snapshot})
@@ -74,6 +75,7 @@ def test_the_first_query_makes_the_tables(server: LspClient, tmp_path: Path, cac
         assert problem_of(server, method, asked("other", "SELECT 1"))["code"] == "closed"
 
 
+@pytest.mark.slow
 def test_cancel_ends_a_query_at_once_and_hovers_answer_meanwhile(
     server: LspClient, tmp_path: Path, workspace: Path
 ) -> None:

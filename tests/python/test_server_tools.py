@@ -25,6 +25,7 @@ def params(name: str, **arguments: Any) -> dict[str, str]:
     return {"name": name, "arguments": json.dumps(arguments)}
 
 
+@pytest.mark.slow
 def test_an_open_snapshot_answers_and_another_file_is_closed_again(server: LspClient, tmp_path: Path) -> None:
     path, other = write_snapshot(tmp_path / "a.pickle"), write_snapshot(tmp_path / "b.pickle", 800)
     opened = open_view(server, path)
@@ -78,6 +79,7 @@ async def called(session: Session, name: str, **arguments: Any) -> Answer:
     return await session.call(name, arguments, lambda _stage, _fraction: None)
 
 
+@pytest.mark.slow
 def test_the_last_files_stay_open(tmp_path: Path) -> None:
     paths = [write_snapshot(tmp_path / f"{name}.pickle") for name in "abc"]
 

@@ -143,6 +143,7 @@ def test_two_servers_with_four_windows_each_share_a_cache_that_is_too_small(
             server.end()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="a folder that is in use can't be removed everywhere")
 def test_an_archive_that_is_removed_while_it_is_shown_gives_correct_answers_or_errors(
     server: LspClient, tmp_path: Path, cache_folder: Path

@@ -74,6 +74,7 @@ def _id(item: int) -> int:
     return 0x1000 + 0x20 * item
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_what_soft_references_hold(seed: int, open_dump: Opened) -> None:
     heap = Heap(seed)

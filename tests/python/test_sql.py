@@ -350,6 +350,7 @@ SELECT group_concat(file || function, '') FROM frames, events
 """.strip().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ATTEMPTS)
 def test_a_query_can_only_read(query: str, sample: Path, session: Callable[[Path], SqlSession]) -> None:
     made = session(sample)

@@ -169,6 +169,7 @@ def stretches(count: int, columns: dict[str, Column], rows: int = 1_000) -> Iter
         yield Rows(part.stop - part.start, chosen, start - 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "longest"),
     [(0, 10), (1, 10), (2, 800), (5, 800), (6, 800), (60, 10), (1_000, 800), (20_000, 800), (100_000, 4)],

@@ -152,6 +152,7 @@ def plain(name: str) -> str:
     return "".join(each for each in name if not each.isdigit() and each not in "*)")
 
 
+@pytest.mark.slow
 def test_two_runs_of_a_program(dumps: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     before, _, after, _ = dumps
     folder = before.parent

@@ -163,6 +163,7 @@ def random_python(seed: int, threads_count: int) -> bytes:
     return pyheap(things, threads=made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_sizes_of_threads_whose_variables_are_roots(seed: int, open_dump: Opened) -> None:
     # in more than one walk through the graph
@@ -213,6 +214,7 @@ def random_java(seed: int) -> bytes:
     return dump.end()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_sizes_of_threads_whose_objects_hold_their_variables(seed: int, open_dump: Opened) -> None:
     check_sizes(open_dump(random_java(seed), f"{seed}.hprof"))
@@ -327,6 +329,7 @@ def test_one_that_ran_out_in_code_of_others_alone(open_dump: Opened) -> None:
     assert row.failed_at.function == "java.util.Arrays.copyOf"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("javac") and shutil.which("java")), reason="needs a JDK")
 def test_a_program_that_runs_out_of_memory(tmp_path: Path) -> None:
     subprocess.run(["javac", "-d", tmp_path, PROGRAM], check=True)
@@ -536,6 +539,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "the dump has no threads" in memlens("threads", other, *kept).stdout
 
 
+@pytest.mark.slow
 def test_the_server_answers(server: LspClient, tmp_path: Path) -> None:
     path = tmp_path / "leak.hprof"
     path.write_bytes(java_that_ran_out())

@@ -300,6 +300,7 @@ def others_meant(data: Data) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", ["pickle", "json"])
 @pytest.mark.parametrize(("record", "field"), FIELDS)
 def test_an_odd_value_does_not_affect_other_records(
@@ -484,6 +485,7 @@ def test_python_without_a_line_is_not_called_native(
     assert "1 of 2 allocations has only C++ frames: " in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ODD if name != "absent"])
 def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
     """All fields of one record of each kind at once, through the archive and every command."""

@@ -402,6 +402,7 @@ STATES = st.sampled_from(["active_allocated", "inactive", *oracle.PENDING])
 BLOCKS = st.lists(st.tuples(STATES, st.integers(1, 9)), max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(EVENTS, BLOCKS, st.booleans())
 def test_matching_against_the_oracle(
@@ -681,6 +682,7 @@ def test_truncated_anywhere(tmp_path: Path, cache: Cache) -> None:
         assert attempt(path, cache) in ("damaged", "not-a-snapshot")
 
 
+@pytest.mark.slow
 def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
     """Damaged files: each is an error or is shown, in bounded memory, and none ends the process."""
     rng = random.Random(7)
@@ -700,6 +702,7 @@ def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
     assert memory_bytes() - before < 100 * 2**20
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(opcode.code for opcode in pickletools.opcodes)), max_size=40),

@@ -64,6 +64,7 @@ def test_totals_agree_with_tracemalloc(path: Path, group: str, depth: int | None
     assert totals(load(path), depth) == expected
 
 
+@pytest.mark.slow
 @given(TRACES, st.integers(2, 5), st.integers(0, 2))
 @settings(max_examples=150, deadline=None)
 def test_snapshots_of_all_versions_of_python(

@@ -396,6 +396,7 @@ def test_files_truncated_at_200_places(tmp_path: Path) -> None:
             loaded(data[:end], tmp_path)
 
 
+@pytest.mark.slow
 def test_files_with_bits_flipped_at_800_places(
     tmp_path: Path, cache_free_write: Callable[[Graph], None]
 ) -> None:
@@ -429,6 +430,7 @@ def cache_free_write(tmp_path: Path) -> Callable[[Graph], None]:
     return write
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_million_objects(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
     count = 300_000
     heap = HeapFile()
@@ -449,6 +451,7 @@ def test_a_chain_of_a_million_objects(tmp_path: Path, opened: Callable[[Path], S
     assert group_nodes(snapshot, np.array([0]))[0].total_bytes == 8 * count
 
 
+@pytest.mark.slow
 def test_answers_agree_with_brute_force(
     tmp_path: Path, opened: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:

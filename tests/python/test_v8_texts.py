@@ -132,6 +132,7 @@ def test_cycles_missing_parts_and_parts_that_are_no_strings_have_no_text(tmp_pat
     assert name_of(graph, full) == "x" * 5_000
 
 
+@pytest.mark.slow
 def test_hostile_depth_is_neither_slow_nor_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     depth = 100_000
     ropes = Ropes()

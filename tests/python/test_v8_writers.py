@@ -123,6 +123,7 @@ def test_damaged_parts_end_in_sentences(
         load(header)
 
 
+@pytest.mark.slow
 def test_parts_cut_off_or_with_bits_turned_over(tmp_path: Path) -> None:
     header, draw = streamed(tmp_path), random.Random(15)
     parts = {name: header.with_name(f"big.{name}").read_bytes() for name in ("nodes", "edges", "strings")}

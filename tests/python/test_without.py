@@ -77,6 +77,7 @@ def _choices(graph: SmallGraph, snapshot: Snapshot, rng: random.Random) -> Itera
             yield tuple(rng.sample(every, count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_paths_avoid_what_is_left_out(seed: int, opened: Opened, tmp_path: Path) -> None:
     graph, snapshot = _heap(seed, opened, tmp_path)
@@ -250,6 +251,7 @@ def test_a_question_that_was_stopped_has_no_answer(small: Snapshot) -> None:
             paths(small, 3, 1, (), (chosen,))
 
 
+@pytest.mark.slow
 def test_the_command_and_the_server_say_the_same(
     server: LspClient, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,6 +110,7 @@ def own_bytes(server: LspClient, path: Path, view: str = "v1") -> dict[str, int]
     return {f"{file}:{line}": int(held) for file, line, held in rows if held}
 
 
+@pytest.mark.slow
 def test_the_workspace_decides_whose_a_file_is(server: LspClient, workspace: Path, profile: Path) -> None:
     assert own_bytes(server, profile) == {"main.c:5": 4000, "main.c:6": 2000, "main.c:7": 1000}
     own = workspace / "code" / "malloc.c"
@@ -128,6 +129,7 @@ def test_the_workspace_decides_whose_a_file_is(server: LspClient, workspace: Pat
     assert "Live at the peak: **3.91 KiB (4,000 bytes)**\n" in text
 
 
+@pytest.mark.slow
 def test_a_workspace_that_never_answers_does_not_prevent_opening(
     workspace: Path, cache_folder: Path, profile: Path
 ) -> None:
