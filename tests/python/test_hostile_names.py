@@ -5,12 +5,13 @@ import io
 import json
 import pickle
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from msgspec import structs
+from tests.python.command_line import memlens
 from tests.python.hostile_files import PROFILES
 from tests.python.profile_reading import load
 from tests.python.test_torch_reader import small
@@ -25,6 +26,7 @@ NASTY = {
     "lines": "one\ntwo\rthree\x85four\u2028five\tsix",
     "zero": "nul\0name\ud800half",
     "markup": "<img src=x onerror=alert(1)>[a](command:x)`$(touch x)`",
+    "syntax": "{project} {{x}} {0} {} %s %(a)s %n \\1 \\g<0> $& ' \" ; -- /* */ ) * [a",
     "long": "y" * 1_000_000,
 }
 LONGEST_LINE = 200_000
@@ -197,3 +199,46 @@ def test_texts_of_a_megabyte_are_cut_by_the_readers(form: str, tmp_path: Path) -
     if form == "pprof":
         message = next(notice.message for notice in profile.notices if notice.code == "no-symbols")
         assert message.endswith("without the symbols of its binaries."), "the sentence is complete"
+
+
+def growing(file: str) -> bytes:
+    """A trace of three marked steps, in which two lines of a file keep more after each."""
+    frames = [{"filename": file, "line": line, "name": file} for line in (2, 1)]
+    start = 1_700_000_000_000_000
+    trace = [
+        {"action": "alloc", "addr": (0x7F0 << 32) + (number << 28), "size": (8 + number % 4) << 20, "stream": 0,
+         "frames": frames, "time_us": start + 1000 * number}
+        for number in range(60)
+    ]  # fmt: skip
+    notes = [
+        {"stage": stage, "name": f"ProfilerStep#{step}", "device": 0, "time_us": start + step * 20_000 + after}
+        for step in range(3) for stage, after in (("START", 0), ("END", 19_500))
+    ]  # fmt: skip
+    return pickle.dumps({"segments": [], "device_traces": [trace], "external_annotations": notes}, 4)
+
+
+@pytest.mark.parametrize(
+    "name", ["{project}", "{{cookiecutter.name}}", "{", "}", "{}", "{0}", "%s", "it's", NASTY["syntax"]]
+)
+def test_every_figure_of_a_finding_is_what_its_query_answers(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "growing.pickle"
+    path.write_bytes(growing(f"/srv/{name}/train.py"))
+    found = json.loads(memlens("findings", path, "--json").stdout)
+    assert "grows_by_step" in [finding["rule"] for finding in found["findings"]]
+    asked = [(figure["amount"], figure["sql"]) for figure in figures(found) if figure["sql"]]
+    assert len(asked) > 5
+    for amount, query in asked:
+        (row,) = json.loads(memlens("sql", path, query, "--json").stdout)
+        assert list(row.values()) == [amount], query
+
+
+def figures(data: Any) -> Iterator[dict[str, Any]]:
+    """Every figure in an answer."""
+    if isinstance(data, dict):
+        if data.keys() >= {"amount", "sql"}:
+            yield data
+        for value in data.values():
+            yield from figures(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from figures(value)

@@ -52,10 +52,11 @@ def growing_lines(case: TraceCase) -> Iterator[Ranked]:
 def _finding(case: TraceCase, found: GrowthAnswer, row: GrowthRow, frame: Frame, *, inferred: bool) -> Ranked:
     first, last = found.moments[0], found.moments[-1]
     place = f"file = {text_in_sql(frame.file)} AND line = {frame.line}"
-    live = f"(SELECT coalesce(sum(size_bytes), 0) FROM live_at({case.number}, {{}}) WHERE {place})"
-    figure = Figure(
-        row.grown_bytes, "bytes", "grown", f"SELECT {live.format(last)} - {live.format(first)} AS grown_bytes"
+    before, after = (
+        f"(SELECT coalesce(sum(size_bytes), 0) FROM live_at({case.number}, {moment}) WHERE {place})"
+        for moment in (first, last)
     )
+    figure = Figure(row.grown_bytes, "bytes", "grown", f"SELECT {after} - {before} AS grown_bytes")
     filter_text = str(Term("by", ":", (f"={frame.file}:{frame.line}",)))
     evidence = Evidence("steps", case.at(last, filter_text), "line")
     link = line_link(case.snapshot, frame)
