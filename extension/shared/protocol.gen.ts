@@ -3369,6 +3369,27 @@ export interface ToolResult {
   is_error: boolean;
 }
 
+/**
+ * Asks what a call would touch, to ask the user before. `folders` are those of the workspace, `open` the files
+ * that its views show.
+ */
+export interface ToolTouchesParams {
+  name: string;
+  arguments: string;
+  folders: string[];
+  open: string[];
+}
+
+/**
+ * The files that are neither open nor in the workspace, links followed; SQL, also of filters; whether contents are
+ * asked for. None of the files was looked for.
+ */
+export interface ToolTouchesResult {
+  outside: string[];
+  queries: string[];
+  contents: boolean;
+}
+
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
 export interface Totals {
   total_bytes: number;
@@ -3599,6 +3620,7 @@ export interface Requests {
   'memlens/record': { params: RecordParams; result: DumpResult };
   'memlens/stopRecording': { params: StopRecordingParams; result: StopRecordingResult };
   'memlens/tool': { params: ToolParams; result: ToolResult };
+  'memlens/toolTouches': { params: ToolTouchesParams; result: ToolTouchesResult };
 }
 
 /** The server asks, the client answers. */

@@ -5,6 +5,7 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import { isFile, isWithinAny, placesOf } from './base/files';
 import { plain } from './base/window';
+import type { Requests } from '../shared/protocol.gen';
 import type { SnapshotEditorProvider } from './editor/provider';
 import type { Server } from './server/client';
 import { CANCELLED, problemOf } from './server/problem';
@@ -25,8 +26,6 @@ interface Input {
   readonly paths?: unknown;
   readonly before?: unknown;
   readonly after?: unknown;
-  readonly query?: unknown;
-  readonly values?: unknown;
 }
 
 const FILES = ['path', 'before', 'after'] as const;
@@ -62,11 +61,18 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     private readonly editors: Pick<SnapshotEditorProvider, 'views'>,
   ) {}
 
-  prepareInvocation({
-    input,
-  }: vscode.LanguageModelToolInvocationPrepareOptions<Input>): vscode.PreparedToolInvocation {
+  /** Asks the user by what the server says that the call would touch; that looks for no file outside. */
+  async prepareInvocation(
+    { input }: vscode.LanguageModelToolInvocationPrepareOptions<Input>,
+    token: vscode.CancellationToken,
+  ): Promise<vscode.PreparedToolInvocation> {
     const file = plain(path.basename(this.#chosen(input) ?? ''));
     const invocationMessage = vscode.l10n.t('Asking Memlens about {0}', file);
+    const { outside, queries, contents } = await this.#request('memlens/toolTouches', token, {
+      ...this.#call(await this.#asked(input)),
+      folders: folders(),
+      open: this.editors.views.map(({ uri }) => uri.fsPath),
+    });
     // What VS Code asks by itself says neither that contents are sent, nor what a query is.
     let title: string | undefined;
     const message = new vscode.MarkdownString();
@@ -74,24 +80,17 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
       message.appendMarkdown(`${text}\n\n`);
       if (code !== undefined) message.appendCodeblock(code);
     };
-    const others = this.#outside(input);
-    if (others.length > 0) {
-      title = vscode.l10n.t('Read {0}?', plain(path.basename(others[0] ?? '')));
-      say(vscode.l10n.t('It is not in this workspace:'), others.join('\n'));
+    if (outside.length > 0) {
+      title = vscode.l10n.t('Read {0}?', plain(path.basename(outside[0] ?? '')));
+      say(vscode.l10n.t('It is not in this workspace:'), outside.join('\n'));
     }
-    // The server also takes what models write in place of true.
-    if (input.values !== undefined && input.values !== null && input.values !== false) {
+    if (contents) {
       title = vscode.l10n.t('Send the contents of objects in {0}?', file);
       say(vscode.l10n.t('Texts of strings and values of fields will be sent to the language model.'));
     }
-    if (typeof input.query === 'string' && input.query !== '') {
+    for (const query of queries) {
       title = vscode.l10n.t('Query {0}?', file);
-      say(
-        vscode.l10n.t(
-          'The rows of this query will be sent to the language model. They may contain texts of the program.',
-        ),
-        input.query,
-      );
+      say(vscode.l10n.t('What this query finds will be sent to the language model.'), query);
     }
     return {
       invocationMessage,
@@ -103,6 +102,15 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     { input }: vscode.LanguageModelToolInvocationOptions<Input>,
     token: vscode.CancellationToken,
   ): Promise<vscode.LanguageModelToolResult> {
+    const call = this.#call(await this.#asked(input));
+    const { text, is_error } = await this.#request('memlens/tool', token, call);
+    // An error is thrown, so that the model is told that there is no answer.
+    if (is_error) throw new Error(text);
+    return new vscode.LanguageModelToolResult([new vscode.LanguageModelTextPart(text)]);
+  }
+
+  /** The input with the whole paths of its files. */
+  async #asked(input: Input): Promise<Readonly<Record<string, unknown>>> {
     const asked: Record<string, unknown> = { ...input };
     if (this.file !== null) asked[this.file] = this.#chosen(input);
     for (const key of FILES) {
@@ -113,10 +121,11 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
       const files = input.paths.filter((file) => typeof file === 'string').map(localPath);
       asked['paths'] = await Promise.all(files.map(inWorkspace));
     }
-    const { text, is_error } = await this.#request(asked, token);
-    // An error is thrown, so that the model is told that there is no answer.
-    if (is_error) throw new Error(text);
-    return new vscode.LanguageModelToolResult([new vscode.LanguageModelTextPart(text)]);
+    return asked;
+  }
+
+  #call(asked: Readonly<Record<string, unknown>>): { readonly name: string; readonly arguments: string } {
+    return { name: this.name, arguments: JSON.stringify(asked) };
   }
 
   /** The file that the input names, else the snapshot that was looked at last. */
@@ -125,26 +134,23 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     return typeof file === 'string' && file !== '' ? localPath(file) : this.editors.views[0]?.uri.fsPath;
   }
 
-  /** The files that are neither open nor in the workspace. None is looked for before the user has confirmed it. */
-  #outside(input: Input): string[] {
-    const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
-    const open = this.editors.views.map(({ uri }) => uri.fsPath);
-    return named(input).filter((file) => !open.includes(file) && !isWithinAny(folders, file));
-  }
-
-  async #request(
-    asked: Readonly<Record<string, unknown>>,
+  async #request<M extends 'memlens/tool' | 'memlens/toolTouches'>(
+    method: M,
     token: vscode.CancellationToken,
-  ): Promise<{ readonly text: string; readonly is_error: boolean }> {
+    params: Requests[M]['params'],
+  ): Promise<Requests[M]['result']> {
     try {
-      const params = { name: this.name, arguments: JSON.stringify(asked) };
-      return await this.server.request('memlens/tool', params, token);
+      return await this.server.request(method, params, token);
     } catch (error) {
       const { code, message, advice } = problemOf(error);
       if (code === CANCELLED) throw new vscode.CancellationError();
       throw new Error(`${message}. ${advice}`, { cause: error });
     }
   }
+}
+
+function folders(): string[] {
+  return (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
 }
 
 /** All files that an input names. */
@@ -160,10 +166,11 @@ function localPath(file: string): string {
   return file.startsWith('file://') ? vscode.Uri.parse(file).fsPath : file;
 }
 
-/** A relative path is one of the workspace's: of the first folder that has such a file. */
+/** A relative path is one of the workspace's: of the first folder that has such a file. No other is looked for. */
 async function inWorkspace(file: string): Promise<string> {
-  const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
-  const places = placesOf(file, folders);
-  for (const each of places) if (await isFile(each)) return each;
+  const all = folders();
+  const places = placesOf(file, all);
+  if (path.isAbsolute(file)) return file;
+  for (const each of places) if (isWithinAny(all, each) && (await isFile(each))) return each;
   return places[0] ?? file;
 }

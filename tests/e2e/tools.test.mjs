@@ -98,6 +98,20 @@ test('a query is asked about with its text, and can be cancelled', async () => {
   assert.match((await endless()).error, /Cancel/);
 });
 
+test('what a filter does is asked about, too', async () => {
+  const elsewhere = path.join(ROOT, 'samples', 'words.pb.gz');
+  for (const [filter, title] of [
+    [`query:"${QUERY}"`, 'Query train.pickle?'],
+    [`in:"${elsewhere}"`, 'Read words.pb.gz?'],
+  ]) {
+    const dialog = vscode.page.locator('.monaco-dialog-box', { hasText: title });
+    const answer = begin({ tool: 'memlens_top', input: { filter } });
+    await dialog.waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    assert.match((await answer()).error, /Cancel/);
+  }
+});
+
 test('what objects contain is sent only after a question of its own', async () => {
   const dialog = vscode.page.locator('.monaco-dialog-box', {
     hasText: 'Send the contents of objects in train.pickle?',

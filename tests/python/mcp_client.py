@@ -9,14 +9,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.python.conftest import ROOT
+
 META = "io.modelcontextprotocol/"
 MODERN: dict[str, Any] = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
 
 
 class McpClient:
-    """The server as a child process. Use it in a ``with`` statement."""
+    """The server as a child process. Use it in a ``with`` statement.
+
+    Without ``options`` it may read the folder and the project, and send contents.
+    """
 
     def __init__(self, folder: Path, *options: str) -> None:
+        options = options or ("--root", str(folder), "--root", str(ROOT), "--values")
         self._numbers = itertools.count(1)
         self.notifications: list[dict[str, Any]] = []
         self._process = subprocess.Popen(

@@ -10,13 +10,13 @@ import subprocess
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
-from tests.python.conftest import ROOT, real_heaps, real_profiles
+from tests.python.conftest import DATA, ROOT, real_heaps, real_profiles
 from tests.python.heap_files import HeapFile
 from tests.python.replays import pprof
 from tests.python.replays import torch as replay
@@ -40,8 +40,10 @@ Figures = dict[Any, int]
 class Official:
     """The official client, which starts the server by itself."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        server = [sys.executable, "-m", "memlens", "mcp", "--cache-dir", str(folder / "cache")]
+    def __init__(self, folder: Path, *options: str, allowed: Sequence[Path] | None = None) -> None:
+        """The server may read ``allowed``, and if that is None the folder and all files of tests."""
+        roots = [f"--root={each}" for each in ((folder, ROOT, DATA) if allowed is None else allowed)]
+        server = [sys.executable, "-m", "memlens", "mcp", "--cache-dir", str(folder / "cache"), *roots]
         self.process = subprocess.Popen(
             [PYTHON, ROOT / "tests" / "python" / "mcp_official.py", *options, "--", *server],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, text=True,
@@ -54,13 +56,22 @@ class Official:
         assert line, "the client has ended"
         return json.loads(line)
 
-    def call(self, name: str, **arguments: Any) -> Any:
+    def _asked(self, name: str, arguments: dict[str, Any]) -> Any:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"name": name, "arguments": arguments}) + "\n")
         self.process.stdin.flush()
-        answer = self._read()
+        return self._read()
+
+    def call(self, name: str, **arguments: Any) -> Any:
+        answer = self._asked(name, arguments)
         assert not answer["is_error"], answer["text"]
         return json.loads(answer["text"])
+
+    def failure(self, name: str, **arguments: Any) -> str:
+        answer = self._asked(name, arguments)
+        assert answer["is_error"], answer["text"]
+        text: str = answer["text"]
+        return text
 
     def close(self) -> None:
         self.process.communicate(timeout=60)

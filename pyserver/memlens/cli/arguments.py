@@ -71,6 +71,15 @@ def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     _cache(command("diagnostics", "Print what a bug report needs to say about this installation."))
     command("lsp", "Run the language server on stdin and stdout.")
     mcp = command("mcp", "Answer language models: run an MCP server on stdin and stdout.")
+    mcp.add_argument(
+        "--root", type=Path, action="append", metavar="DIR",
+        help="read only files in this folder; may be repeated. If left out, those in the client's own roots, else in "
+        "the folder that it starts the server in",
+    )  # fmt: skip
+    mcp.add_argument(
+        "--values", action="store_true",
+        help="allow a model to ask for what objects contain: the text of strings, and the values of fields",
+    )  # fmt: skip
     _libraries_and_cache(mcp)
     return root if commands.choices else _parser(first, alone=False)
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,6 +25,9 @@ from memlens.server.sessions.children import ProgressListener, abandon_all
 from memlens.server.sessions.opened import end_verifying
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
+from memlens.server.tools.folders import Folders
+from memlens.server.tools.permissions import OfFolders, started_in
+from memlens.server.tools.roots import Roots
 from memlens.server.tools.session import Session
 from memlens.server.tools.table import INSTRUCTIONS, TOOLS
 from memlens.server.versions import own_version
@@ -76,7 +79,9 @@ class _Request(NamedTuple):
 class McpServer:
     """Answers messages. For the event loop's thread only; ``write`` sends a message."""
 
-    def __init__(self, session: Session, write: Callable[[Any], None]) -> None:
+    def __init__(self, session: Session, write: Callable[[Any], None], asked: Roots | None = None) -> None:
+        """``asked`` takes the client's roots, if these are to say what may be read."""
+        self._roots = asked
         self._session = session
         self._write = write
         self._tasks: set[asyncio.Task[None]] = set()
@@ -123,6 +128,8 @@ class McpServer:
         try:
             asked = _request(message)
             if asked is None:
+                if self._roots is not None:
+                    self._roots.answered(message)
                 return None
             if "id" not in message:
                 self._notified(asked)
@@ -153,6 +160,11 @@ class McpServer:
 
     def _notified(self, asked: _Request) -> None:
         number: Any = asked.params.get("requestId")
+        if self._roots is not None and asked.method in (
+            "notifications/initialized",
+            "notifications/roots/list_changed",
+        ):
+            self._roots.ask(self._write)
         if asked.method == "notifications/cancelled" and _is_id(number) and number in self._running:
             self._running[number].cancel()
 
@@ -160,6 +172,8 @@ class McpServer:
         match asked.method:
             case "initialize":
                 wanted = asked.params.get("protocolVersion")
+                if self._roots is not None:
+                    self._roots.begin(asked.params.get("capabilities"))
                 return {
                     "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
                     "capabilities": {"tools": {}},
@@ -186,6 +200,13 @@ class McpServer:
         name = asked.params.get("name")
         if not isinstance(name, str) or name not in TOOLS:
             raise McpError(_INVALID_PARAMS, f"Unknown tool: {name}")
+        if self._roots is not None:
+            if asked.is_modern:
+                needed = self._roots.of_call(asked.meta, asked.params.get("inputResponses"))
+                if needed is not None:
+                    return needed
+            else:
+                await self._roots.known()
         answer = await self._session.call(name, asked.params.get("arguments"), self._progress(asked))
         # as text alone: with structuredContent beside it, some clients would show a model all of it twice
         return {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
@@ -271,8 +292,19 @@ def definitions() -> list[dict[str, Any]]:
     ]
 
 
-def main(libraries: Iterable[str], cache_folder: Path | None, cache_limit: int | None) -> int:
-    """Serve MCP on stdin and stdout until stdin ends. Logs go to stderr."""
+def main(
+    libraries: Iterable[str],
+    cache_folder: Path | None,
+    cache_limit: int | None,
+    roots: Sequence[Path] = (),
+    *,
+    values: bool = False,
+) -> int:
+    """Serve MCP on stdin and stdout until stdin ends. Logs go to stderr.
+
+    Only files in ``roots`` are read, else in the client's own, else in the working folder. ``values`` allows to send
+    what objects contain.
+    """
     # nothing else ends the thread that reads stdin
     stdout = begin_serving("SIGINT")
     settings = Settings(
@@ -281,7 +313,9 @@ def main(libraries: Iterable[str], cache_folder: Path | None, cache_limit: int |
         cache_limit_bytes=cache_limit or Settings().cache_limit_bytes,
     )
     try:
-        asyncio.run(_serve(settings, sys.stdin.buffer, stdout))
+        permissions = OfFolders(Folders(list(map(str, roots))) if roots else started_in(), values=values)
+        asked = None if roots else Roots(permissions)
+        asyncio.run(_serve(settings, sys.stdin.buffer, stdout, permissions, asked))
     except BrokenPipeError:
         logger.info("the client is gone")
     finally:
@@ -290,7 +324,9 @@ def main(libraries: Iterable[str], cache_folder: Path | None, cache_limit: int |
     return 0
 
 
-async def _serve(settings: Settings, stdin: BinaryIO, stdout: BinaryIO) -> None:
+async def _serve(
+    settings: Settings, stdin: BinaryIO, stdout: BinaryIO, permissions: OfFolders, asked: Roots | None
+) -> None:
     configuration, finder = Configuration(), Finder()
     configuration.replace(settings)
     gone = asyncio.Event()
@@ -302,7 +338,7 @@ async def _serve(settings: Settings, stdin: BinaryIO, stdout: BinaryIO) -> None:
         except OSError:
             gone.set()
 
-    server = McpServer(Session(Registry(configuration, finder), MOST_KEPT), write)
+    server = McpServer(Session(Registry(configuration, finder), MOST_KEPT, permissions), write, asked)
     limits.freeze_objects_later()
     ended = asyncio.ensure_future(gone.wait())
     try:

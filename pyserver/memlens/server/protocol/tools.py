@@ -22,4 +22,28 @@ class ToolResult(Struct, frozen=True):
     is_error: bool
 
 
-REQUESTS: Requests = {"memlens/tool": (ToolParams, ToolResult)}
+class ToolTouchesParams(Struct, frozen=True):
+    """Asks what a call would touch, to ask the user before. ``folders`` are those of the workspace, ``open`` the files
+    that its views show.
+    """
+
+    name: str
+    arguments: str
+    folders: list[str]
+    open: list[str]
+
+
+class ToolTouchesResult(Struct, frozen=True):
+    """The files that are neither open nor in the workspace, links followed; SQL, also of filters; whether contents are
+    asked for. None of the files was looked for.
+    """
+
+    outside: list[str]
+    queries: list[str]
+    contents: bool
+
+
+REQUESTS: Requests = {
+    "memlens/tool": (ToolParams, ToolResult),
+    "memlens/toolTouches": (ToolTouchesParams, ToolTouchesResult),
+}

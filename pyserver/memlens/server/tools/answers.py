@@ -19,7 +19,7 @@ from memlens.server.tools.parameters import (
 )
 from memlens.server.tools.reading import readable
 from memlens.server.tools.summaries import summary_of, waste_of
-from memlens.store.models import graph_of
+from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
@@ -27,6 +27,7 @@ from memlens.views.filtering import complete_filters
 from memlens.views.graph.merged_paths import largest_branches
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths as paths_to
+from memlens.views.graph.plain_names import WITHOUT_CONTENTS
 from memlens.views.graph.thread_stacks import thread_with_stack
 from memlens.views.lines.stack import stack as stack_of
 from memlens.views.lines.stack import stack_frames, totals
@@ -149,8 +150,10 @@ async def sql(opened: OpenSnapshot, arguments: SqlArguments) -> Any:
             ],
             "examples": [f"-- {example.title}\n{example.query}" for example in found.examples],
         }
-    answer = await opened.sql.ask(arguments.query, 0, arguments.limit, None, most_s=SQL_SECONDS)
-    return readable(answer)
+    hides = heap_dump_of(opened.info) is not None and not arguments.values
+    query = WITHOUT_CONTENTS + arguments.query if hides else arguments.query
+    answer = readable(await opened.sql.ask(query, 0, arguments.limit, None, most_s=SQL_SECONDS))
+    return {**answer, "contents": "NULL: what objects contain is left out"} if hides else answer
 
 
 async def calls(opened: OpenSnapshot, arguments: CallsArguments) -> Any:

@@ -22,7 +22,7 @@ from memlens.server.sessions.registry import Registry
 from memlens.server.tools.moments import refuse_moments, set_of, when
 from memlens.server.tools.parameters import CompareArguments, OfSet, SeriesArguments, attribution_of, given
 from memlens.server.tools.reading import readable
-from memlens.server.tools.summaries import figure_of, finding_of
+from memlens.server.tools.summaries import figure_of, finding_of, said
 from memlens.server.tools.tops import in_unit, valued
 from memlens.store.models import devices_of, has_stacks, heap_dump_of, profile_of
 from memlens.store.snapshot import Snapshot
@@ -80,14 +80,14 @@ class SeveralFiles:
                 limit=arguments.limit,
             )
         )
-        said = {"attribution": attribution_of(any_code=arguments.any_code)}
+        head = {"attribution": attribution_of(any_code=arguments.any_code)}
         moments = {
             f"{side}_at": each.when["at"]
             for side, each in zip(("before", "after"), chosen, strict=True)
             if "at" in each.when
         }
         value = chosen[0].value
-        return said | moments | (readable(answer) if value is None else in_unit(answer, value))
+        return head | moments | (readable(answer) if value is None else in_unit(answer, value))
 
     async def series(self, opened: Sequence[OpenSnapshot], arguments: SeriesArguments) -> Any:
         """What grew from the first of several files to the last."""
@@ -127,12 +127,12 @@ class SeveralFiles:
 
         found_rows = await asyncio.to_thread(answer)
         moments = [each.when.get("at") for each in chosen]
-        said = {
+        head = {
             "by": by, "files": files, "attribution": attribution,
             **({"at": moments} if any(moments) else {}),
         }  # fmt: skip
         value = chosen[0].value
-        return said | (readable(found_rows) if value is None else in_unit(found_rows, value))
+        return head | (readable(found_rows) if value is None else in_unit(found_rows, value))
 
     async def _heap_findings(
         self, before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments
@@ -140,7 +140,12 @@ class SeveralFiles:
         answer = await self._heaps.findings(
             CompareHeapFindingsParams(snapshot=before.name, other=after.name, other_first=False)
         )
-        rows = [row for row in answer.rows if row.has(arguments.search)]
+        # as sent: a search isn't to find out what is left out
+        rows = [
+            row
+            for row in answer.rows
+            if _has(f"{row.title} {said([row.shown.sentence], values=arguments.values)}", arguments.search)
+        ]
         found = [
             await _compared(before if row.after is None else after, row, values=arguments.values)
             for row in rows[: arguments.limit]
@@ -180,6 +185,10 @@ class SeveralFiles:
             "paths_left_out": max(0, len(totals_of.paths) - most),
         }
         return readable(found, values=arguments.values)
+
+
+def _has(text: str, search: str) -> bool:
+    return all(word in text.lower() for word in search.lower().split())
 
 
 async def _chosen(opened: Sequence[OpenSnapshot], asked: OfSet, ats: Sequence[str | None]) -> list[_Chosen]:

@@ -367,4 +367,11 @@ class SqlArguments(Asked, frozen=True, kw_only=True):
             "and example queries: ask for these first.",
         ),
     ] = ""
+    values: Annotated[
+        bool,
+        Meta(
+            description="Heap dumps: also read what objects contain. Without it the columns of names and texts are "
+            "NULL. Ask for it only if types, sizes and references don't answer the question: they may be private."
+        ),
+    ] = False
     limit: Annotated[int, Meta(ge=1, le=500, description="The maximum number of rows.")] = 50

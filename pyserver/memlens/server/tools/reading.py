@@ -13,6 +13,7 @@ from memlens.json_text import escaped, in_english
 from memlens.texts import Text
 from memlens.units import format_bytes, shortened
 from memlens.views.graph.objects import FieldRow
+from memlens.views.graph.plain_names import PLAIN_TYPES
 from memlens.views.graph.rows import ObjectRow
 
 MOST_CHARACTERS = 24_000
@@ -24,15 +25,6 @@ _LENGTHS = (500, 200, 100, 50, 30, 20, 10, 5, 3, 1)
 
 _NULLS = frozenset(("distance", "end_moment"))
 """Where null says something: that no root reaches an object, that an allocation was never freed."""
-
-_NAMED = frozenset(
-    (
-        "(compiled code)", "Function", "(shape)", "(system)",
-        "java.lang.Class", "Class", "Module",
-        "type", "module", "function", "builtin_function_or_method", "method", "code",
-    )
-)  # fmt: skip
-"""Types whose objects have names of the program's own; those of others are what strings and numbers contain."""
 
 
 class Longer(str):
@@ -58,7 +50,7 @@ def _spoken(value: Any) -> Any:
 def _without_values(value: Any) -> Any:
     match value:
         # of most kinds of objects the name is that of the type
-        case ObjectRow() if value.name != value.type and value.type not in _NAMED:
+        case ObjectRow() if value.name != value.type and value.type not in PLAIN_TYPES:
             return replace(value, name="")
         case FieldRow():
             return replace(value, value="")

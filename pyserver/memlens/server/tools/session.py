@@ -1,14 +1,13 @@
 """Calls of tools: arguments are checked, files opened for as long as they are needed, errors become sentences."""
 
 import logging
-import os
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import structs
 
 from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.project import bug_advice
@@ -17,12 +16,14 @@ from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.tools import answers
 from memlens.server.tools.comparing import SeveralFiles
-from memlens.server.tools.parameters import CompareArguments, SeriesArguments, given
+from memlens.server.tools.parameters import CallsArguments, CompareArguments, SeriesArguments, given
+from memlens.server.tools.permissions import Permissions
 from memlens.server.tools.reading import written
 from memlens.server.tools.table import TOOLS
+from memlens.server.tools.touching import local
 from memlens.store.models import LackingError
 from memlens.texts import as_text, phrase
-from memlens.views.graph.filters import files_in
+from memlens.views.graph.filters import files_in, without_contents
 from memlens.views.graph.same_objects import file_named
 
 logger = logging.getLogger(__name__)
@@ -49,11 +50,15 @@ class Answer(NamedTuple):
 class Session:
     """The tools on a registry's snapshots. For the event loop's thread only.
 
-    ``most_kept`` files stay open after a call, the last ones that were asked about, for a server that has no views.
+    ``permissions`` say what may be read, all if None. ``most_kept`` files stay open after a call, the last ones that
+    were asked about, for a server that has no views.
     """
 
-    def __init__(self, registry: Registry, most_kept: int = 0) -> None:
+    def __init__(
+        self, registry: Registry, most_kept: int = 0, permissions: Permissions | None = None
+    ) -> None:
         self._registry = registry
+        self._permissions = permissions or Permissions()
         self._most_kept = most_kept
         self._kept: dict[str, tuple[str, str]] = {}
         """Names and views of the snapshots that stay open, by path; the last one asked about last."""
@@ -62,7 +67,7 @@ class Session:
     async def call(self, name: str, arguments: Any, on_progress: ProgressListener) -> Answer:
         """Answer a tool of :data:`TOOLS`. Cancelling this ends the work."""
         try:
-            asked = _checked(name, arguments)
+            asked = checked(name, arguments)
             return Answer(written(await self._answered(name, asked, on_progress)), is_error=False)
         except LackingError as error:
             return _failed(error.to(as_text(name)).problem())
@@ -85,8 +90,8 @@ class Session:
 
             async def opened(path: str) -> OpenSnapshot:
                 view = f"tool {uuid.uuid4().hex}"
-                # neither looks at the file
-                whole = os.path.abspath(_local(path))  # noqa: ASYNC240, PTH100
+                whole = self._permissions.whole(local(path))
+                self._permissions.check_file(whole)
                 found = await self._registry.open(whole, view, on_progress)
                 stack.push_async_callback(self._put_back, found, view)
                 return found
@@ -102,20 +107,21 @@ class Session:
                     for value in files_in(text):
                         await opened(str(file_named(value, own.file)))
 
+            self._permissions.check(asked)
             if isinstance(asked, CompareArguments):
                 before = await opened(asked.before)
                 after = await opened(_named(given(asked.after), "after"))
                 for each in (before, after):
                     await named_in_filters(each, asked)
-                return await self._several.compare(before, after, asked)
+                return await self._several.compare(before, after, _seen(asked, before))
             if isinstance(asked, SeriesArguments):
                 every = [await opened(_named(path, "paths")) for path in asked.paths]
                 for each in every:
                     await named_in_filters(each, asked)
-                return await self._several.series(every, asked)
+                return await self._several.series(every, _seen(asked, every[0]))
             own = await opened(_named(given(asked.path), "path"))
             await named_in_filters(own, asked)
-            return await _OF_A_FILE[name](own, asked)
+            return await _OF_A_FILE[name](own, _seen(asked, own))
 
     async def _put_back(self, opened: OpenSnapshot, view: str) -> None:
         """Close a file after a call, or keep it open in place of the one that wasn't asked about for longest."""
@@ -128,6 +134,19 @@ class Session:
             await self._registry.close(*each)
 
 
+def _seen(asked: Any, opened: OpenSnapshot) -> Any:
+    """The arguments for a file: unless contents are asked for, filters in which these match nothing."""
+    if opened.info.model != "graph" or getattr(asked, "values", False):
+        return asked
+    texts = {name: getattr(asked, name, None) for name in ("filter", "of")}
+    plain = {
+        name: without_contents(text)
+        for name, text in texts.items()
+        if text and not (name == "of" and isinstance(asked, CallsArguments))
+    }
+    return structs.replace(asked, **plain)
+
+
 def _named(path: str | None, argument: str) -> str:
     if not path:
         raise BadRequestError(
@@ -136,17 +155,7 @@ def _named(path: str | None, argument: str) -> str:
     return path
 
 
-def _local(path: str) -> str:
-    """A path on this machine, of which some models write the URI."""
-    if not path.startswith("file://"):
-        return os.path.expanduser(path)  # noqa: PTH111
-    # imported here, because few ask so, and the import takes longer than all others of this module
-    from urllib.request import url2pathname
-
-    return url2pathname(urlsplit(path).path)
-
-
-def _checked(name: str, arguments: Any) -> Any:
+def checked(name: str, arguments: Any) -> Any:
     """The arguments as the tool's struct. Raises :class:`BadRequestError` for those that don't fit its schema."""
     if isinstance(arguments, dict):
         # models write null for what they leave out, and ids as numbers

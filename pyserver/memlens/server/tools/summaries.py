@@ -28,12 +28,12 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
     """What a first question needs. Raises :class:`BadRequestError` for a device that there isn't."""
     if device is not None:
         timeline_of(snapshot.info, "devices")
-    said, every = headline(snapshot, device), findings(snapshot, device, MOST_FINDINGS).findings
+    top, every = headline(snapshot, device), findings(snapshot, device, MOST_FINDINGS).findings
     found: dict[str, Any] = {
-        "headline": _said(said.sentences, values=values),
+        "headline": said(top.sentences, values=values),
         "findings": [finding_of(snapshot, each, values=values) for each in every[:_MOST_SHOWN]],
         "more_findings": max(0, len(every) - _MOST_SHOWN),
-        "not_in_the_file": [Longer(notice.message) for notice in said.warnings],
+        "not_in_the_file": [Longer(notice.message) for notice in top.warnings],
         "file": {key: value for key, value in in_english(snapshot.info).items() if key != "warnings"},
     }
     if any(each.ooms for each in devices_of(snapshot.info)):
@@ -74,7 +74,7 @@ def finding_of(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) ->
     found: dict[str, Any] = {
         "rule": finding.rule,
         "title": finding.title,
-        "text": _said([finding.sentence], values=values),
+        "text": said([finding.sentence], values=values),
         "figure": figure_of(finding.figure),
         "inferred": finding.inferred,
     }
@@ -88,7 +88,8 @@ def finding_of(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) ->
     return found
 
 
-def _said(sentences: list[TextPart], *, values: bool) -> Longer:
+def said(sentences: list[TextPart], *, values: bool) -> Longer:
+    """Sentences as a model reads them."""
     return Longer(" ".join((each if values else _unquoted(each)).text for each in sentences))
 
 

@@ -10,6 +10,7 @@ r"""The filter over a heap dump: which objects fit a text of terms.
 ``kind:``                 what its type is: ``kind:array``, in V8 also ``kind:closure`` and others
 ``string:"…"``            its name is a string's text that has this in it
 ``name:``                 its own name, whatever it is
+``plain-name:``           the same, if it isn't what the object contains; ``plain-word:`` likewise for a word
 ``field:``                it has a field or a reference of that name
 ``held-by:``              an object of such a type dominates it, immediately or further up
 ``retained-by:``          only objects of such types keep it alive, or it is one; also of an id or of another filter,
@@ -43,6 +44,7 @@ round and quoted as in :mod:`memlens.views.selection.filters`.
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +63,7 @@ from memlens.views.graph.modules import heaps, in_heap, of_modules
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
+from memlens.views.graph.plain_names import plain_term, plainly_named
 from memlens.views.graph.reach import softly_reachable
 from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
@@ -82,12 +85,24 @@ from memlens.views.selection.texts import Pattern, either_fits, fitting, pattern
 Mask = npt.NDArray[np.bool_]
 
 _TYPES = ("type", "package", "module", "kind", "extends")
-_WITH_EXPRESSIONS = ("type", "package", "module", "extends", "held-by", "string", "name", "field")
+_WITH_EXPRESSIONS = (
+    "type",
+    "package",
+    "module",
+    "extends",
+    "held-by",
+    "string",
+    "name",
+    "plain-name",
+    "field",
+)
 """Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = (
     "string",
     "name",
+    "plain-name",
+    "plain-word",
     "field",
     "held-by",
     "retained-by",
@@ -174,15 +189,40 @@ def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
     return terms
 
 
+def without_contents(text: str) -> str:
+    """A filter that has the same terms, but in which what objects contain matches nothing.
+
+    Raises :class:`BadRequestError` for one that is wrong, or that is about contents alone.
+    """
+    terms = [plain_term(_meant(term)) for term in terms_of(text, FIELDS, _WITH_EXPRESSIONS)]
+    return " ".join(
+        str(
+            replace(term, values=tuple(without_contents(_keepers(value)) for value in term.values))
+            if term.field == "retained-by"
+            else term
+        )
+        for term in terms
+    )
+
+
+def queries_in(text: str) -> list[str]:
+    """The queries that the terms ``query:`` of a filter have, as :func:`files_in` finds files."""
+    return _values_in(text, "query")
+
+
 def files_in(text: str) -> list[str]:
     """The files that the terms ``in:`` of a filter name, also those of filters within it. Of a wrong filter, none."""
+    return _values_in(text, "in")
+
+
+def _values_in(text: str, field: str) -> list[str]:
     try:
         terms = terms_of(text, FIELDS, _WITH_EXPRESSIONS)
     except BadRequestError:
         return []
-    named = [value for term in terms if term.field == "in" for value in term.values]
+    named = [value for term in terms if term.field == field for value in term.values]
     kept = [value for term in terms if term.field == "retained-by" for value in term.values]
-    return named + [file for value in kept for file in files_in(_keepers(value))]
+    return named + [each for value in kept for each in _values_in(_keepers(value), field)]
 
 
 def _meant(term: Term) -> Term:
@@ -305,9 +345,16 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             found = of_each(objects.type, _string_types(snapshot))
             found &= _named(snapshot, objects.name, term)
             return found
-    # a word may also be of the type
+    return _by_name(snapshot, term)
+
+
+def _by_name(snapshot: Snapshot, term: Term) -> Mask:
+    """The objects of such a name; a word may also be of the type."""
+    objects = snapshot.objects
     found = _named(snapshot, objects.name, term)
-    if term.field != "name":
+    if term.field in ("plain-name", "plain-word"):
+        found = plainly_named(snapshot, found)
+    if term.field not in ("name", "plain-name"):
         found |= of_each(objects.type, _of_types(snapshot, term))
     return found
 

@@ -35,6 +35,8 @@ _FRAME = PARTS.index("frame")
 
 _HELD = np.dtype([("thread", "<u4"), ("part", "<u4"), ("depth", "<u4"), ("object", "<u4"), ("row", "<u4")])
 """An object that a thread holds: an index of PARTS, the depth of the frame or NONE, and the place in the part."""
+_WORDS = ("", "plain-word")
+"""Terms that may be of a thread or a function as well."""
 
 
 class ThreadRow(Struct, frozen=True):
@@ -315,9 +317,9 @@ def _fitting(snapshot: Snapshot, terms: Sequence[Term], rows: Numbers) -> Mask:
     frames = table(snapshot).frame_rows(rows[framed])
     for term in terms:
         found = np.zeros(len(rows), np.bool_)
-        if term.field in ("thread", ""):
+        if term.field in ("thread", *_WORDS):
             found |= threads_named(snapshot, term)[rows["thread"]]
-        if term.field in ("function", ""):
+        if term.field in ("function", *_WORDS):
             found[framed] |= frames_named(snapshot, term)[frames]
         if term.field not in ("thread", "function"):
             chosen = filters.chosen(snapshot, str(replace(term, negated=False)))
@@ -334,11 +336,11 @@ def fitting_frames(snapshot: Snapshot, filter_text: str) -> Mask:
     fits = np.ones(len(known.frames), np.bool_)
     for term in filters.checked_terms(snapshot, filter_text):
         found = np.zeros(len(fits), np.bool_)
-        if term.field in ("thread", ""):
+        if term.field in ("thread", *_WORDS):
             found |= threads_named(snapshot, term)[thread_of]
-        if term.field in ("function", ""):
+        if term.field in ("function", *_WORDS):
             found |= frames_named(snapshot, term)
-        fits &= found != term.negated if term.field in ("thread", "function", "") else False
+        fits &= found != term.negated if term.field in ("thread", "function", *_WORDS) else False
     return fits
 
 

@@ -38,7 +38,10 @@ from memlens.store.tables.graph import packages_and_modules
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
 from memlens.units import format_bytes, shortened
+from memlens.views.graph.plain_names import WITHOUT_CONTENTS
 from memlens.views.selection.expressions import regexp
+from memlens.views.sql.contents import FUNCTIONS as OF_CONTENTS
+from memlens.views.sql.contents import check_joins, has_contents, is_without_contents
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 from memlens.views.sql.object_sets import ObjectSets
@@ -79,6 +82,7 @@ _FUNCTIONS = """
 FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES, *SCALARS))
 """The functions that a query may call. None of them reads files, loads code or changes the connection."""
 
+_HEAP_FUNCTIONS = frozenset(HEAP_FUNCTIONS)
 _OF_COLUMNS = frozenset(("package_of_type", "module_of_type"))
 """What computes columns."""
 
@@ -100,7 +104,7 @@ _LIMITS = {
 }
 
 # a comment isn't another statement
-_NOTHING = re.compile(r"(\s|;|--[^\n]*(\n|\Z)|/\*.*?(\*/|\Z))*", re.DOTALL)
+_NOTHING = re.compile(r"(\s|;|--[^\n]*(\n|\Z)|/\*(?:[^*]|\*(?!/))*+(\*/|\Z))*")
 
 
 class SqlSort(Struct, frozen=True):
@@ -153,6 +157,7 @@ class SqlSession:
         """The parts of the tables that it has."""
         self._refused = ""
         self._named: set[str] = set()
+        self._hides = False
         self._hungry = False
         self._stop = threading.Event()
         self._kept: tuple[str, SqlSort | None, int, Running] | None = None
@@ -300,7 +305,9 @@ class SqlSession:
         statement, description, is_explain = first_statement(self._connection, query)
         rest = query[len(statement) :]
         if not _NOTHING.fullmatch(rest):
-            raise SqlError(phrase("One statement at a time"), offset=len(query) - len(rest.lstrip()))
+            raise SqlError(
+                phrase("One statement at a time"), offset=_place(query, len(query) - len(rest.lstrip()))
+            )
         if sort is not None:
             if not 0 <= sort.column < len(description) or is_explain:
                 raise SqlError(phrase("The result can't be sorted by that column"))
@@ -317,7 +324,11 @@ class SqlSession:
                 return apsw.SQLITE_OK
             case apsw.SQLITE_READ if one is not None and self._may_read(one.lower(), two):
                 self._named.add(one.lower())
-                return apsw.SQLITE_OK
+                hides = self._hides and has_contents(one.lower(), (two or "").lower(), _HEAP_FUNCTIONS)
+                return apsw.SQLITE_IGNORE if hides else apsw.SQLITE_OK
+            case apsw.SQLITE_FUNCTION if self._hides and two is not None and two.lower() in OF_CONTENTS:
+                self._refused = f"{two} answers with what objects contain, which needs `values: true`"
+                return apsw.SQLITE_DENY
             case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS | _OF_COLUMNS:
                 return apsw.SQLITE_OK
             case apsw.SQLITE_PRAGMA if one is not None and one.lower() in _PRAGMAS:
@@ -339,6 +350,9 @@ class SqlSession:
     def _problems(self, query: str) -> Iterator[None]:
         """Convert SQLite's exceptions to ours."""
         self._refused, self._hungry = "", False
+        self._hides = heap_dump_of(self._snapshot.info) is not None and is_without_contents(query)
+        if self._hides:
+            check_joins(query)
         self._named.clear()
         try:
             yield
@@ -375,7 +389,7 @@ class SqlSession:
             case apsw.CorruptError() | apsw.NotADBError() | apsw.IOError():
                 return ArchiveError(phrase("The tables for SQL are damaged: {reason}", reason=str(error)))
         return SqlError(
-            as_text(str(error)),
+            as_text(self._refused if self._hides and self._refused else str(error)),
             offset=_characters(query, getattr(error, "error_offset", -1)),
             advice=self._advice(query, str(error)),
         )
@@ -463,7 +477,12 @@ def _characters(query: str, position_bytes: int) -> int | None:
     """Convert a position in the query's UTF-8 to one in characters."""
     if position_bytes < 0:
         return None
-    return len(query.encode()[:position_bytes].decode(errors="ignore"))
+    return _place(query, len(query.encode()[:position_bytes].decode(errors="ignore")))
+
+
+def _place(query: str, position: int) -> int:
+    """A position in the query as it was asked."""
+    return max(0, position - len(WITHOUT_CONTENTS)) if is_without_contents(query) else position
 
 
 _VERBS = {

@@ -1,0 +1,342 @@
+"""What language models may not know: what objects contain, unless that is allowed, and files outside."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.conftest import ROOT
+from tests.python.heap_files import HeapFile
+from tests.python.lsp_client import LspClient
+from tests.python.mcp_client import META, McpClient
+from tests.python.server_harness import open_view, write_snapshot
+from tests.python.test_mcp_answers import PYTHON, Official
+
+from memlens.server.tools.folders import Folders
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+SECRET = "sk-abcdef 4111 1111 1111 1111"
+
+
+def private_heap() -> bytes:
+    """A cache that holds a secret text in a property, beside a function with a name of its own."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    window = heap.node("object", "Window", 40)
+    heap.edge(root, "element", 1, window)
+    for number in range(50):
+        kept = heap.node("object", "Kept", 40)
+        heap.edge(window, "element", number, kept)
+        heap.edge(kept, "property", "token", heap.node("string", SECRET, 4_000))
+    heap.edge(window, "property", "listener", heap.node("closure", "onToken", 64))
+    return heap.data()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("limits")
+    (made / "in").mkdir()
+    (made / "out").mkdir()
+    for name in ("in/private.heapsnapshot", "in/other.heapsnapshot", "out/private.heapsnapshot"):
+        (made / name).write_bytes(private_heap())
+    (made / "in" / "link.heapsnapshot").symlink_to(made / "out" / "private.heapsnapshot")
+    (made / "in" / "dangling.heapsnapshot").symlink_to(made / "out" / "missing.heapsnapshot")
+    (made / "in" / "folder").symlink_to(made / "out", target_is_directory=True)
+    (made / "in" / "own.heapsnapshot").symlink_to("private.heapsnapshot")
+    return made
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[McpClient]:
+    with McpClient(folder / "in", "--root", str(folder / "in")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def allowed(folder: Path) -> Iterator[McpClient]:
+    with McpClient(folder / "in", "--root", str(folder / "in"), "--values") as started:
+        yield started
+
+
+# ---- contents ---------------------------------------------------------------------------------------------------
+
+GUESSES = (
+    "name:/^sk-/", "name:sk-abcdef", "sk-abcdef", "4111", 'retained-by:"name:/^sk-/"',
+    "query:\"SELECT object FROM objects WHERE name LIKE 'sk-%'\"",
+    "query:\"SELECT value FROM json_each('[3]') WHERE (SELECT count(*) FROM strings WHERE text LIKE 'sk-%') > 0\"",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_a_filter_can_not_guess_what_objects_contain(
+    client: McpClient, allowed: McpClient, guess: str
+) -> None:
+    file = "private.heapsnapshot"
+    wrong = guess.replace("sk-", "zz-").replace("4111", "9999")
+
+    def answers(of: McpClient, text: str, **more: Any) -> list[Any]:
+        found = [
+            of.call("memlens_top", path=file, by=by, filter=text, **more)
+            for by in ("object", "type", "package", "kind")
+        ]
+        return [
+            *found,
+            of.call("memlens_compare", before=file, after="other.heapsnapshot", filter=text, **more)["after"],
+            of.call("memlens_paths", path=file, filter=f"type:Kept {text}", **more).get("explained"),
+        ]
+
+    assert answers(client, guess) == answers(client, wrong)
+    # the negation says nothing, either
+    assert answers(client, f"-{guess}") == answers(client, f"-{wrong}")
+    # who may know finds it
+    asked = {"path": file, "by": "object", "values": True}
+    assert allowed.call("memlens_top", filter=guess, **asked) != allowed.call(
+        "memlens_top", filter=wrong, **asked
+    )
+
+
+def test_names_of_the_program_s_own_are_found(client: McpClient) -> None:
+    for text in ("name:onToken", "onToken", "name:/^onTok/"):
+        (row,) = client.call("memlens_top", path="private.heapsnapshot", by="object", filter=text)["rows"]
+        assert row["name"] == "onToken"
+    assert client.call("memlens_top", path="private.heapsnapshot", filter="Kept")["rows"][0]["count"] == 50
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT name FROM objects WHERE shallow_bytes = 4000",
+        "SELECT max(name) FROM objects",
+        "SELECT * FROM objects WHERE name GLOB 'sk*'",
+        "SELECT text FROM strings",
+        "SELECT count(*) FROM strings WHERE text LIKE 'sk-%'",
+        "SELECT group_concat(o.name) FROM objects AS o WHERE o.name_string > 0",
+        "WITH t AS (SELECT * FROM objects) SELECT name FROM t",
+        "SELECT name FROM retained_by(1)",
+        "SELECT content, name FROM fields_of(2)",
+        "SELECT name, value FROM elements_of(1)",
+        "SELECT o.type, s.text FROM objects AS o JOIN strings AS s ON s.string = o.name_string",
+    ],
+)
+def test_a_query_reads_no_contents(client: McpClient, allowed: McpClient, query: str) -> None:
+    found = client.call("memlens_sql", path="private.heapsnapshot", query=query)
+    guessed = client.call("memlens_sql", path="private.heapsnapshot", query=query.replace("sk", "zz"))
+    assert "4111" not in json.dumps(found)
+    assert found["rows"] == guessed["rows"]
+    assert found["contents"].startswith("NULL")
+    if "fields_of" not in query and "elements_of" not in query:
+        with_values = allowed.call("memlens_sql", path="private.heapsnapshot", query=query, values=True)
+        assert with_values["rows"] != found["rows"]
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ("SELECT object FROM objects JOIN (SELECT 'sk-abcdef' AS name) USING (name)", "USING isn't allowed"),
+        ("SELECT object FROM objects NATURAL JOIN (SELECT 'sk-abcdef' AS name)", "NATURAL isn't allowed"),
+        ("SELECT value_of(3)", "value_of answers with what objects contain"),
+        ("SELECT field(2, 'token')", "field answers with what objects contain"),
+    ],
+)
+def test_ways_around_are_refused(client: McpClient, query: str, complaint: str) -> None:
+    assert complaint in client.failure("memlens_sql", path="private.heapsnapshot", query=query)
+    text = f'query:"{query.replace("SELECT object", "SELECT objects.object")}"'
+    assert client.failure("memlens_top", path="private.heapsnapshot", by="object", filter=text)
+
+
+def test_terms_about_contents_alone_say_so(client: McpClient) -> None:
+    for text in ("string:sk", "string:/^sk/", 'retained-by:"string:sk"'):
+        refused = client.failure("memlens_top", path="private.heapsnapshot", by="object", filter=text)
+        assert "looks into the texts of strings" in refused
+
+
+def test_a_search_of_compared_findings_sees_what_is_sent(client: McpClient, allowed: McpClient) -> None:
+    asked = {"before": "private.heapsnapshot", "after": "other.heapsnapshot", "by": "finding"}
+    assert client.call("memlens_compare", search="sk-abcdef", **asked)["rows"] == []
+    assert allowed.call("memlens_compare", search="sk-abcdef", values=True, **asked)["rows"]
+
+
+def test_contents_are_allowed_once_and_for_all(client: McpClient, allowed: McpClient) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("memlens_summary", {}), ("memlens_top", {"by": "object", "filter": "shallow>3KiB"}),
+        ("memlens_object", {"number": 3}),
+        ("memlens_paths", {"number": 3}), ("memlens_sql", {"query": "SELECT text FROM strings"}),
+    ]  # fmt: skip
+    for name, arguments in calls:
+        refused = client.failure(name, path="private.heapsnapshot", values=True, **arguments)
+        assert "memlens mcp --values" in refused
+        assert SECRET in json.dumps(allowed.call(name, path="private.heapsnapshot", values=True, **arguments))
+        assert "4111" not in json.dumps(allowed.call(name, path="private.heapsnapshot", **arguments))
+
+
+# ---- folders ----------------------------------------------------------------------------------------------------
+
+
+def outside(folder: Path) -> list[str]:
+    return [
+        str(folder / "out" / "private.heapsnapshot"),
+        str(folder / "out" / "missing.heapsnapshot"),
+        "../out/private.heapsnapshot",
+        "../out/missing.heapsnapshot",
+        "link.heapsnapshot",
+        "dangling.heapsnapshot",
+        "folder/private.heapsnapshot",
+        "folder/missing.heapsnapshot",
+        (folder / "out" / "private.heapsnapshot").as_uri(),
+        "/proc/self/environ",
+        "~/private.heapsnapshot",
+        str(folder),
+        str(folder / "in-other" / "a.pickle"),
+    ]
+
+
+def test_nothing_outside_is_opened_or_told(client: McpClient, folder: Path) -> None:
+    refusals = set()
+    for path in outside(folder):
+        for text in (
+            client.failure("memlens_summary", path=path),
+            client.failure("memlens_compare", before="private.heapsnapshot", after=path),
+            client.failure("memlens_series", paths=["private.heapsnapshot", path]),
+        ):
+            assert "is outside of the folders that this server may read" in text
+            refusals.add(text.split(" is outside ")[1])
+    assert len(refusals) == 1
+    cache = folder / "in" / "cache"
+    assert not [
+        each for each in cache.rglob("manifest.json") if str(folder / "out") in each.read_text("utf-8")
+    ]
+
+
+def test_files_that_a_filter_names_are_files_that_a_call_touches(client: McpClient, folder: Path) -> None:
+    for path in (
+        "../out/private.heapsnapshot",
+        "../out/missing.heapsnapshot",
+        "folder/x",
+        "link.heapsnapshot",
+    ):
+        for text in (f"in:{path}", f'-retained-by:"in:{path}"', f"type:Kept in:other.heapsnapshot,{path}"):
+            refused = client.failure("memlens_top", path="private.heapsnapshot", filter=text)
+            assert "is outside of the folders" in refused
+    inside = client.call(
+        "memlens_top", path="private.heapsnapshot", by="object", filter="in:other.heapsnapshot"
+    )
+    assert inside["rows"]
+
+
+def test_links_that_stay_inside_are_followed(client: McpClient) -> None:
+    assert client.call("memlens_top", path="own.heapsnapshot", filter="Kept")["rows"][0]["count"] == 50
+
+
+def test_without_roots_it_is_the_folder_of_the_start(folder: Path) -> None:
+    with McpClient(folder / "in", "--cache-limit", "5000000000") as client:
+        assert client.call("memlens_top", path="private.heapsnapshot")["rows"]
+        assert "memlens mcp --root DIR" in client.failure(
+            "memlens_summary", path=str(ROOT / "samples" / "train.pickle")
+        )
+
+
+@pytest.mark.skipif(not PYTHON.exists(), reason="no .cache/mcp: see test_mcp_answers.py")
+@pytest.mark.parametrize("era", [(), ("--legacy",)], ids=["2026-07-28", "session"])
+def test_the_client_s_roots_say_what_may_be_read(folder: Path, era: tuple[str, ...]) -> None:
+    client = Official(folder / "in", f"--root={folder / 'out'}", *era, allowed=())
+    assert client.call("memlens_top", path="private.heapsnapshot", filter="Kept")["rows"]
+    assert client.call("memlens_top", path=str(folder / "out" / "private.heapsnapshot"))["rows"]
+    assert "is outside" in client.failure("memlens_top", path=str(folder / "in" / "private.heapsnapshot"))
+    client.close()
+    # what whoever starts the server names counts more
+    client = Official(folder / "in", f"--root={folder / 'out'}", *era, allowed=(folder / "in",))
+    assert client.call("memlens_top", path=str(folder / "in" / "private.heapsnapshot"))["rows"]
+    assert "is outside" in client.failure("memlens_top", path=str(folder / "out" / "private.heapsnapshot"))
+    client.close()
+
+
+def test_roots_are_asked_for_again_when_they_change(folder: Path) -> None:
+    with McpClient(folder / "in", "--cache-limit", "5000000000") as client:
+        client.request(
+            "initialize", {"protocolVersion": "2025-11-25", "capabilities": {"roots": {"listChanged": True}}}
+        )
+        client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        for root, other in (("out", "in"), ("in", "out")):
+            # a request of the server's own
+            client.request("ping")
+            asked = client.notifications.pop()
+            assert asked["method"] == "roots/list"
+            roots = [{"uri": (folder / root).as_uri()}, {"uri": "https://example.org/"}, 5]
+            client.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": roots}})
+            assert client.call("memlens_top", path=str(folder / root / "private.heapsnapshot"))["rows"]
+            assert "is outside" in client.failure(
+                "memlens_top", path=str(folder / other / "private.heapsnapshot")
+            )
+            client.send({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+
+
+def test_a_call_without_the_roots_that_a_client_has_is_answered_with_the_question(folder: Path) -> None:
+    meta = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {"roots": {}}}
+    asked = {
+        "_meta": meta,
+        "name": "memlens_summary",
+        "arguments": {"path": str(folder / "out" / "private.heapsnapshot")},
+    }
+    with McpClient(folder / "in", "--cache-limit", "5000000000") as client:
+        result = client.request("tools/call", asked)["result"]
+        assert result["resultType"] == "input_required"
+        ((name, question),) = result["inputRequests"].items()
+        assert question == {"method": "roots/list"}
+        roots = {name: {"roots": [{"uri": (folder / "out").as_uri()}]}}
+        assert not client.request("tools/call", {**asked, "inputResponses": roots})["result"]["isError"]
+        assert client.request("tools/call", {**asked, "inputResponses": {name: 5}})["result"]["isError"]
+
+
+@pytest.mark.parametrize("path", ["a/../../b", "..", "a/./b", "loop", "in2"])
+def test_paths_are_judged_where_they_lead(tmp_path: Path, path: str) -> None:
+    root = tmp_path / "root"
+    (root / "a").mkdir(parents=True)
+    (tmp_path / "root2").mkdir()
+    (root / "loop").symlink_to("loop")
+    (root / "in2").symlink_to(tmp_path / "root2")
+    folders = Folders([str(root)])
+    expected = os.path.realpath(root / path)
+    is_inside = expected == str(root) or expected.startswith(f"{root}{os.sep}")
+    found = folders.real(str(root / path))
+    assert (found == expected) if is_inside and path != "loop" else (found is None)
+
+
+# ---- what an editor is told before it asks ----------------------------------------------------------------------
+
+
+def test_an_editor_is_told_what_a_call_touches(server: LspClient, tmp_path: Path) -> None:
+    inside, other = tmp_path / "w", tmp_path / "other"
+    inside.mkdir()
+    other.mkdir()
+    (inside / "link.pickle").symlink_to(other / "b.pickle")
+    shown = write_snapshot(other / "shown.pickle")
+    open_view(server, shown)
+
+    def touches(name: str, **arguments: Any) -> tuple[list[str], list[str], bool]:
+        found = server.request(
+            "memlens/toolTouches",
+            {
+                "name": name, "arguments": json.dumps(arguments), "folders": [str(inside)], "open": [str(shown)],
+            },
+        )  # fmt: skip
+        return found["outside"], found["queries"], found["contents"]
+
+    own = str(inside / "a.heapsnapshot")
+    assert touches("memlens_top", path=own) == ([], [], False)
+    assert touches("memlens_top", path=str(shown)) == ([], [], False)
+    assert touches("memlens_top", path=own, values="true") == ([], [], True)
+    assert touches("memlens_sql", path=own, query="SELECT 1") == ([], ["SELECT 1"], False)
+    link = str(inside / "link.pickle")
+    assert touches("memlens_summary", path=link) == ([link], [], False)
+    filters = f'in:{other}/c.heapsnapshot,../d.heapsnapshot retained-by:"query:\\"SELECT 2\\""'
+    asked = {"before": own, "after": str(inside / "b.heapsnapshot"), "filter": filters}
+    assert touches("memlens_compare", **asked) == (
+        [f"{other}/c.heapsnapshot", f"{tmp_path}/d.heapsnapshot"],
+        ["SELECT 2"],
+        False,
+    )
+    series = [own, str(other / "e.heapsnapshot")]
+    assert touches("memlens_series", paths=series) == ([series[1]], [], False)
