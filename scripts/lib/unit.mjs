@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CACHE, ROOT } from './paths.mjs';
 
-const FOLDERS = ['tests/webview', 'tests/extension'];
+const FOLDERS = ['tests/webview', 'tests/views', 'tests/extension'];
 
 /** @returns {Promise<string[]>} the bundled tests, relative to the root */
 export async function bundleUnitTests() {

@@ -163,7 +163,7 @@ class VSCode {
   async runCommandAfter(title, act) {
     await this.#palette.select(title);
     await act();
-    await this.#palette.accept();
+    await this.#palette.accept(title);
   }
 
   /** The titles that the palette offers for some words. */
@@ -191,8 +191,7 @@ class VSCode {
     for (let attempt = 0; ; attempt++) {
       await this.#palette.enter(name);
       if (await came(row.waitFor({ timeout: 5000 }))) {
-        await this.page.keyboard.press('Enter');
-        if (await came(tab.waitFor({ timeout: 10_000 }))) break;
+        if ((await this.#palette.enterKey()) && (await came(tab.waitFor({ timeout: 10_000 })))) break;
       }
       if (attempt === 5) throw new Error(`${name} did not open.`);
     }

@@ -48,13 +48,9 @@ export class Palette {
 
   /** Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. */
   async run(title) {
-    let commands;
-    do {
-      await this.select(title);
-      commands = await commandsIn(this.page);
-      // meanwhile an editor that is still opening may have taken the focus
-    } while (!(await this.page.locator('.quick-input-widget').isVisible()));
-    await this.accept();
+    await this.select(title);
+    const commands = await commandsIn(this.page);
+    await this.accept(title);
     if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
   }
 
@@ -78,9 +74,10 @@ export class Palette {
     }
   }
 
-  /** Runs the command that is selected. */
-  async accept() {
-    await this.page.keyboard.press('Enter');
+  /** Runs the command that is selected, by its title. */
+  async accept(title) {
+    // Meanwhile an editor that is still opening may have taken the focus, which closes the palette.
+    while (!(await this.enterKey())) await this.select(title);
     // The command itself may use the same widget, as VS Code's dialogs for files do.
     await this.page.waitForFunction(
       () =>
@@ -88,6 +85,24 @@ export class Palette {
           .querySelector('.quick-input-widget:not([style*="display: none"]) input')
           ?.value.startsWith('>'),
     );
+  }
+
+  /**
+   * Presses Enter in the widget's box, if that has the focus; false if not. In one step: a key of the keyboard goes to
+   * whatever has the focus once it arrives, so that an editor which has just opened would get it, and the command would
+   * never be run.
+   */
+  async enterKey() {
+    return await this.page.evaluate(() => {
+      const focused = document.activeElement;
+      if (!focused?.closest('.quick-input-widget')) return false;
+      const key = { key: 'Enter', code: 'Enter', keyCode: 13, which: 13 };
+      for (const type of ['keydown', 'keyup'])
+        focused.dispatchEvent(
+          new window.KeyboardEvent(type, { ...key, bubbles: true, cancelable: true, composed: true }),
+        );
+      return true;
+    });
   }
 
   /** Waits until a view has received a command; `before` has those that each had already received. */
@@ -117,8 +132,8 @@ export class Palette {
 
   /** Opens a link to the extension as the system would, which VS Code asks about. */
   async openLink(link) {
-    await this.enter('>Developer: Open URL');
-    await this.page.keyboard.press('Enter');
+    do await this.enter('>Developer: Open URL');
+    while (!(await this.enterKey()));
     const input = this.page.locator('.quick-input-widget input[type=text]');
     await this.page.locator('.quick-input-widget .quick-input-list').waitFor({ state: 'hidden' });
     await input.fill(link);

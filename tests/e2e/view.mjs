@@ -183,10 +183,20 @@ export class SnapshotView {
     assert.deepEqual(wrong, {});
   }
 
-  /** Presses a key in the view once it has the focus, which VS Code returns some time after it closes a palette. */
+  /**
+   * Presses a key in the view once it has the focus, which VS Code returns some time after it closes a palette, and may
+   * take again meanwhile: then the view doesn't get the key, and it is pressed again.
+   */
   async press(key) {
-    await this.frame.waitForFunction(() => document.hasFocus());
-    await this.page.keyboard.press(key);
+    for (let attempt = 0; attempt < 10; attempt++) {
+      await this.frame.waitForFunction(() => document.hasFocus());
+      const before = await this.frame.evaluate(keysSoFar);
+      await this.page.keyboard.press(key);
+      // a view that is gone was left by that key
+      const after = await this.frame.evaluate(keysSoFar).catch(() => Infinity);
+      if (after > before) return;
+    }
+    throw new Error(`The view never got the key ${key}.`);
   }
 
   /** Waits until nothing is selected, so that there are no details. */
@@ -367,6 +377,15 @@ export class SnapshotView {
       .evaluate((element) => getComputedStyle(element).backgroundColor);
     return text.match(/\d+/g).slice(0, 3).map(Number);
   }
+}
+
+/** In the page: how many keys were pressed in it since it was first asked. */
+function keysSoFar() {
+  if (window.memlensKeys === undefined) {
+    window.memlensKeys = 0;
+    window.addEventListener('keydown', () => window.memlensKeys++, true);
+  }
+  return window.memlensKeys;
 }
 
 /** Formats an exact size as the view does: "3,145,728 bytes". */

@@ -1,0 +1,348 @@
+// A view's whole page in a DOM, answered by a real server: everything between the two is what users have, except for
+// VS Code. There is no layout and nothing is painted; elements say that they are as large as the window.
+
+import { drawn } from '../../webview/support/dom';
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { CancellationTokenSource, ResponseError } from 'vscode-jsonrpc/node';
+import type {
+  FromWebviewMessage,
+  ToWebviewMessage,
+  ViewCommand,
+  ViewState,
+} from '../../../extension/shared/messages';
+import type { OpenResult, Problem, Requests } from '../../../extension/shared/protocol.gen';
+import { unpacked } from '../../../extension/src/editor/packing';
+import { connect, type Api } from '../../../webview/src/api';
+import { App } from '../../../webview/src/app';
+import type { RealServer } from './server';
+
+/** A context of a canvas that paints nothing, and measures texts as if each letter were this wide. */
+const LETTER_PX = 7;
+
+/** More than anything here takes, unless it hangs. */
+const LIMIT_MS = 8_000;
+
+export const SIZE = { width: 1440, height: 900 };
+
+type Posted<T extends FromWebviewMessage['type']> = Extract<FromWebviewMessage, { type: T }>;
+
+let api: Api | undefined;
+let shown: Page | undefined;
+/** What went wrong here, beside what the page shows. */
+let failure: Error | undefined;
+Object.assign(globalThis, {
+  acquireVsCodeApi: () => ({
+    postMessage: (message: FromWebviewMessage) => {
+      shown?.receive(message).catch((error: unknown) => (failure ??= asError(error)));
+    },
+    getState: () => shown?.state,
+    setState: (state: unknown) => {
+      if (shown) shown.state = state;
+    },
+  }),
+});
+
+export class Page {
+  /** What the page asked of VS Code, in order. */
+  readonly posted: FromWebviewMessage[] = [];
+  private snapshot: OpenResult | null = null;
+  private other: OpenResult | null = null;
+  private readonly pending = new Map<number, CancellationTokenSource>();
+  /** What VS Code keeps for the page. */
+  state: unknown = undefined;
+
+  private constructor(
+    private readonly server: RealServer,
+    readonly file: string,
+    readonly root: HTMLElement,
+    private readonly before: ViewState | null,
+  ) {}
+
+  /** The view of a file, once it shows everything; `state` is what VS Code kept of an earlier page. */
+  static async open(
+    server: RealServer,
+    file: string,
+    state?: ViewState | null,
+    kept?: unknown,
+  ): Promise<Page> {
+    document.body.replaceChildren();
+    const root = document.createElement('div');
+    root.id = 'memlens';
+    document.body.append(root);
+    const page = new Page(server, file, root, state ?? null);
+    page.state = kept;
+    shown = page;
+    api ??= connect();
+    new App(api, root).start();
+    await until(() => root.dataset['state'] === 'ready', `${file} is open`);
+    await page.settled();
+    return page;
+  }
+
+  /** Waits until the page has all its answers and shows them. */
+  async settled(): Promise<void> {
+    for (let begun = -1; ;) {
+      await drawn();
+      if (failure !== undefined) throw failure;
+      const under = window.memlensUnderWay;
+      assert.ok(under);
+      if (under.names.length === 0 && under.begun === begun) return;
+      begun = under.names.length === 0 ? under.begun : -1;
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
+  /** The elements that fit a selector, and whose texts contain some words or match. */
+  all(selector: string, having: string | RegExp = ''): HTMLElement[] {
+    return [...this.root.ownerDocument.querySelectorAll<HTMLElement>(selector)].filter(({ textContent }) =>
+      typeof having === 'string' ? textContent.includes(having) : having.test(textContent),
+    );
+  }
+
+  /** The first of them, which must be there. */
+  one(selector: string, having: string | RegExp = ''): HTMLElement {
+    const [found] = this.all(selector, having);
+    assert.ok(found, `${selector} with ${having || 'any text'} is there`);
+    return found;
+  }
+
+  text(selector: string): string {
+    return this.one(selector).textContent;
+  }
+
+  texts(selector: string): string[] {
+    return this.all(selector).map(({ textContent }) => textContent);
+  }
+
+  async click(
+    target: string | HTMLElement,
+    having: string | RegExp = '',
+    more: MouseEventInit = {},
+  ): Promise<void> {
+    const element = typeof target === 'string' ? this.one(target, having) : target;
+    element.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, ...more }));
+    await this.settled();
+  }
+
+  /** Clicks the middle of something that is drawn on a surface. */
+  async clickAt(
+    surface: string,
+    { x, y, width, height }: { x: number; y: number; width: number; height: number },
+    more: MouseEventInit & { double?: boolean } = {},
+  ): Promise<void> {
+    const element = this.one(surface);
+    const init = {
+      ...{ bubbles: true, cancelable: true, button: 0, clientX: x + width / 2, clientY: y + height / 2 },
+      ...{ pointerId: 1, isPrimary: true, ...more },
+    };
+    for (const type of ['pointermove', 'pointerdown', 'pointerup'])
+      element.dispatchEvent(new PointerEvent(type, { ...init, buttons: type === 'pointerdown' ? 1 : 0 }));
+    element.dispatchEvent(new MouseEvent('click', init));
+    if (more.double) element.dispatchEvent(new MouseEvent('dblclick', init));
+    await this.settled();
+  }
+
+  /** Chooses an item of the menu that a right click opens. */
+  async menu(target: HTMLElement, item: string): Promise<void> {
+    target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true }));
+    await this.settled();
+    await this.click('.menu [role^=menuitem]', item);
+  }
+
+  async press(target: string | HTMLElement, key: string, more: KeyboardEventInit = {}): Promise<void> {
+    const element = typeof target === 'string' ? this.one(target) : target;
+    element.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }));
+    await this.settled();
+  }
+
+  async choose(target: string | HTMLElement, value: string): Promise<void> {
+    const select = typeof target === 'string' ? this.one(target) : target;
+    assert.ok(select instanceof HTMLSelectElement);
+    assert.ok(
+      [...select.options].some((option) => option.value === value),
+      `${value} can be chosen`,
+    );
+    select.value = value;
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+    await this.settled();
+  }
+
+  async type(target: string, text: string): Promise<void> {
+    const input = this.one(target);
+    assert.ok(input instanceof HTMLInputElement);
+    input.value = text;
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+    await this.settled();
+  }
+
+  /** Filters the whole view. */
+  async filter(text: string): Promise<void> {
+    await this.type('.filter-input', text);
+    await this.press('.filter-input', 'Enter');
+  }
+
+  /** Shows a pane by its tab, or by the menu beside the tabs. */
+  async pane(title: string): Promise<void> {
+    const [tab] = this.all('.dock [role=tab]').filter(({ textContent }) => textContent === title);
+    if (tab) await this.click(tab);
+    else {
+      await this.click('.tab-more');
+      await this.click('.menu [role^=menuitem]', title);
+    }
+  }
+
+  /** Runs a command of the palette. */
+  async command(command: ViewCommand): Promise<void> {
+    this.post({ type: 'command', command });
+    await this.settled();
+  }
+
+  /** Selects an allocation, as a click on its band does. */
+  async show(allocation: number): Promise<void> {
+    this.post({ type: 'showAllocation', allocation });
+    await this.settled();
+  }
+
+  /** A new page with the state that VS Code kept of this one, as after it was hidden. */
+  async reopened(): Promise<Page> {
+    window.dispatchEvent(new Event('pagehide'));
+    const { state } = this.last('state') ?? {};
+    return await Page.open(this.server, this.file, state, this.state);
+  }
+
+  /** Opens a second snapshot and compares with it, as a choice of the user does. */
+  async compare(file: string, older: boolean): Promise<void> {
+    this.other = await this.server.request('memlens/open', { path: file, view: 'page.other' });
+    const name = path.basename(file);
+    this.post({
+      type: 'other',
+      other: {
+        ...{ is: 'open', uri: `file://${file}`, name, file: name, info: this.other.info },
+        ...{ itself: false, older, orderedBy: 'modified' },
+      },
+      fresh: true,
+    });
+    await this.settled();
+  }
+
+  /** The last message of a kind that the page sent. */
+  last<T extends FromWebviewMessage['type']>(type: T): Posted<T> | undefined {
+    return this.posted.findLast((message): message is Posted<T> => message.type === type);
+  }
+
+  private post(message: ToWebviewMessage): void {
+    window.dispatchEvent(new window.MessageEvent('message', { data: message }));
+  }
+
+  async receive(message: FromWebviewMessage): Promise<void> {
+    switch (message.type) {
+      case 'ready':
+        this.snapshot = await this.server.request('memlens/open', { path: this.file, view: 'page' });
+        this.post({ type: 'opened', info: this.snapshot.info, state: this.before });
+        return;
+      case 'request':
+        await this.answer(message);
+        return;
+      case 'cancelRequest':
+        this.pending.get(message.id)?.cancel();
+        return;
+      default:
+        this.posted.push(message);
+    }
+  }
+
+  private async answer({ id, method, params }: Posted<'request'>): Promise<void> {
+    const cancel = new CancellationTokenSource();
+    this.pending.set(id, cancel);
+    try {
+      // SAFETY: the view pairs methods and parameters, and the server checks them.
+      const all = {
+        ...(params as object),
+        ...(method.startsWith('memlens/compare') ? { other: this.other?.snapshot } : {}),
+        snapshot: this.snapshot?.snapshot,
+      } as Requests[typeof method]['params'];
+      const result = await this.server.request(method, all, cancel.token);
+      this.post({ type: 'response', id, ok: true, result: unpacked(result) });
+    } catch (error) {
+      if (!(error instanceof ResponseError)) throw error;
+      this.post({ type: 'response', id, ok: false, problem: error.data as Problem });
+    } finally {
+      this.pending.delete(id);
+    }
+  }
+}
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+/** Waits until something is so. */
+export async function until(isSo: () => boolean, what: string): Promise<void> {
+  const end = performance.now() + LIMIT_MS;
+  while (!isSo()) {
+    if (failure !== undefined) throw failure;
+    if (performance.now() > end) assert.fail(`Waited in vain until ${what}.`);
+    await drawn();
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** Stands in for what a DOM without layout and painting lacks. */
+function prepare(): void {
+  const box = { x: 0, y: 0, left: 0, top: 0, right: SIZE.width, bottom: SIZE.height, ...SIZE };
+  const { prototype } = HTMLElement;
+  for (const [name, value] of Object.entries({
+    ...{ clientWidth: SIZE.width, clientHeight: SIZE.height },
+    ...{ offsetWidth: SIZE.width, offsetHeight: SIZE.height },
+  }))
+    Object.defineProperty(prototype, name, { configurable: true, get: () => value });
+  prototype.getBoundingClientRect = () => ({ ...box, toJSON: () => box });
+  // Each element has its size from the beginning.
+  class SizeOnce {
+    readonly unobserve = (): void => undefined;
+    readonly disconnect = (): void => undefined;
+    constructor(private readonly callback: ResizeObserverCallback) {}
+    observe(target: Element): void {
+      // SAFETY: what observers read of an entry here.
+      const entry = { target, contentRect: box } as unknown as ResizeObserverEntry;
+      requestAnimationFrame(() => this.callback([entry], this));
+    }
+  }
+  class Pixels {
+    readonly data: Uint8ClampedArray;
+    constructor(
+      readonly width: number,
+      readonly height: number,
+    ) {
+      this.data = new Uint8ClampedArray(4 * width * height);
+    }
+  }
+  const context: object = new Proxy(
+    {},
+    {
+      get: (_, name) => {
+        if (name === 'measureText') return (text: string) => ({ width: text.length * LETTER_PX });
+        if (name === 'createImageData') return (width: number, height: number) => new Pixels(width, height);
+        if (name === 'getImageData') return () => new Pixels(1, 1);
+        return () => context;
+      },
+      set: () => true,
+    },
+  );
+  // Whose methods do nothing.
+  const Shape = function (): object {
+    return new Proxy({}, { get: () => () => undefined });
+  };
+  const getContext = (kind: string): object | null => (kind === '2d' ? context : null);
+  Object.defineProperty(window.HTMLCanvasElement.prototype, 'getContext', { value: getContext });
+  class Canvas {
+    readonly getContext = getContext;
+  }
+  Object.assign(globalThis, {
+    ...{ ResizeObserver: SizeOnce, ImageData: Pixels, Path2D: Shape, OffscreenCanvas: Canvas },
+    ...{ devicePixelRatio: 1, matchMedia: () => ({ matches: true, addEventListener: () => undefined }) },
+  });
+  window.addEventListener('error', ({ error }) => {
+    failure ??= asError(error);
+  });
+}
+prepare();
