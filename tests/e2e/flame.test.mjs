@@ -70,13 +70,16 @@ test('boxes have the widths of their values, and fill the row of their parent', 
   const surface = await view.locator('.flame-surface').boundingBox();
   const root = all.find(({ node }) => node === 0);
   assert.ok(Math.abs(root.width - surface.width) <= 1);
+  let looked = 0;
   for (const row of reported.rows.slice(0, 12)) {
     const own = all.filter(({ name }) => name === row.name.function);
     const others = reported.rows.filter(({ name }) => name.function === row.name.function);
     if (own.length !== 1 || others.length !== 1) continue;
+    looked++;
     const expected = (surface.width * row.bytes) / reported.total_bytes;
     assert.ok(Math.abs(own[0].width - expected) <= 1.01, `${row.name.function} is ${own[0].width} wide`);
   }
+  assert.ok(looked >= 4, `${looked} functions`);
   // a picture that is stretched to a wider view has fewer names, until the next one arrives
   const nameless = ({ name, more, width }) => name === '' && !more && width >= 20;
   await until(async () => !(await boxes()).some(nameless), 'every wide box has its name');

@@ -89,9 +89,11 @@ describe('drawing', () => {
     const whole = fitAll(extent);
     const g = picture(whole, PLOT.width, PLOT.height);
     const pixels = draw(g, whole);
+    let looked = 0;
     for (const [band, allocation] of g.allocation.entries()) {
       const box = visibleBox(g, whole, PLOT, allocation);
       if (!box) continue;
+      looked++;
       const colour = (pack([2, band >> 8, band & 0xff]) | OPAQUE) >>> 0;
       for (const [x, y] of [
         [box.x, box.y],
@@ -100,6 +102,7 @@ describe('drawing', () => {
         assert.equal(pixels[y * PLOT.width + x], colour);
       }
     }
+    assert.ok(looked > 100, `${looked} bands`);
     assert.equal(visibleBox(g, whole, PLOT, 1e9), null);
   });
 
