@@ -59,6 +59,10 @@ def open_view(server: LspClient, path: Path, view: str = "v1") -> Any:
     return server.request("memlens/open", {"path": str(path), "view": view})
 
 
+LOWERED = 10
+"""The niceness of what mustn't disturb the editor; the tests themselves may have one as high."""
+
+
 def niceness(task: int) -> int:
     """The niceness of a process or one of its threads: the higher, the lower its priority."""
     return os.getpriority(os.PRIO_PROCESS, task)

@@ -144,11 +144,30 @@ class Order { constructor(number) { this.number = number; this.lines = [number];
 const kept = [];
 let last;
 console.log("ready");
-setInterval(() => {
+function tick() {
   kept.push(new Order(kept.length));
   last = Array.from({ length: 500 }, (_, number) => new Order(number));
-}, 20);
+}
+setInterval(tick, 20);
+process.on("SIGUSR2", () => {
+  for (let count = 0; count < 20; count++) tick();
+  for (let count = 0; count < 20_000; count++) kept.push(new Order(count));
+  console.log("allocated");
+});
 """
+
+
+def record_while_it_allocates(process: "subprocess.Popen[str]", out: Path, *options: str) -> None:
+    """Record a ``busy`` program until it has allocated what it is asked to, however long it takes."""
+    command = [sys.executable, "-m", "memlens", "record", str(process.pid), str(out), "--progress", "json"]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as recording:
+        assert recording.stdout is not None
+        assert process.stdout is not None
+        assert json.loads(recording.stdout.readline())["type"] == "progress"
+        process.send_signal(signal.SIGUSR2)
+        assert process.stdout.readline() == "allocated\n"
+        recording.send_signal(signal.SIGINT)
+        assert '"done"' in recording.stdout.read()
 
 
 @pytest.fixture
@@ -210,8 +229,8 @@ def test_a_recording_ends_at_an_interrupt_or_is_given_up(
 @needs_node
 def test_allocations_are_sampled(tmp_path: Path, busy: "subprocess.Popen[str]") -> None:
     out = tmp_path / "orders.heapprofile"
-    # on a busy machine the program gets little time, and one of 16 KiB is a sample
-    memlens("record", busy.pid, out, "--sampling", "--for", "4")
+    # one of 16 KiB is a sample
+    record_while_it_allocates(busy, out, "--sampling")
     lines = json.loads(memlens("lines", out, "--json").stdout)["lines"]
     assert any(Path(row["file"]).name == "orders.js" and row["itself"] > 10_000 for row in lines)
     refused = memlens("record", os.getpid(), tmp_path / "x", status=1)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import (
+    LOWERED,
     children,
     leftovers,
     niceness,
@@ -57,7 +58,7 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
     opening = server.send("memlens/open", {"path": str(big), "view": "v1"})
     wait_until(lambda: leftovers(cache_folder))
     (child,) = children(server.pid)
-    wait_until(lambda: niceness(child) > niceness(server.pid))
+    wait_until(lambda: niceness(child) >= LOWERED)
     opening.cancel()
     with pytest.raises(RpcError) as caught:
         opening.result()
