@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tests.python.archived import source_lines
 from tests.python.conftest import event, frame, real_files, real_programs
-from tests.python.recordings import SAMPLE, TORCH
+from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
 from memlens import cli
@@ -521,7 +521,7 @@ def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
         snapshot.close()
 
 
-@pytest.mark.parametrize("path", [SAMPLE, *real_files("cpu_profile_*.pickle")], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", real_files("cpu_profile_*.pickle"), ids=lambda path: path.stem)
 def test_values_that_a_profiler_does_not_record_are_unknown(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
