@@ -38,6 +38,11 @@ def phrase(template: str, /, **values: Value) -> Text:
     return _filled(template, {name: as_text(value) for name, value in values.items()})
 
 
+def own_words(text: str) -> Text:
+    """Return words of Memlens's own that are in no bundle, such as a library's about an argument."""
+    return Text(text, text.replace("{", "{{").replace("}", "}}"))
+
+
 def plural(count: int, one: str, many: str) -> str:
     """Return the template for a count: ``phrase(plural(n, "{n} line", "{n} lines"), n=n)``."""
     return one if count == 1 else many

@@ -11,6 +11,14 @@ from typing import Any, Self
 
 from tests.python.conftest import ROOT
 
+from memlens.server.tools.quoting import NOTE
+
+
+def bare(text: str) -> str:
+    """A sentence without quotes, as different readers set different ones."""
+    return text.translate(dict.fromkeys(map(ord, "“”'\"`")))
+
+
 META = "io.modelcontextprotocol/"
 MODERN: dict[str, Any] = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
 
@@ -88,11 +96,14 @@ class McpClient:
         (content,) = result["content"]
         assert content["type"] == "text"
         assert not result["isError"], content["text"]
-        return json.loads(content["text"])
+        found = json.loads(content["text"])
+        assert found.pop("note") == NOTE
+        return found
 
     def failure(self, name: str, **arguments: Any) -> str:
         """The sentence with which a tool refuses."""
         result = self.request("tools/call", {"name": name, "arguments": arguments})["result"]
         assert result["isError"], result
         text: str = result["content"][0]["text"]
-        return text
+        assert text.endswith(f" ({NOTE})")
+        return text.removesuffix(f" ({NOTE})")

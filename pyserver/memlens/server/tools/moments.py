@@ -9,7 +9,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, ValueMeanin
 from memlens.server.tools.parameters import OfSet, given
 from memlens.store.models import has_stacks, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import in_a_row, phrase
 from memlens.views.selection.moments import moment_named
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.selection.sets import AllocationSet, SetKind
@@ -76,9 +76,9 @@ def _of_profile(snapshot: Snapshot, asked: OfSet, at: str | None) -> AllocationS
                 return AllocationSet(0, filter=asked.filter, value=place)
     if snapshot.times is None or at == "all" or "peak" in (at, to):
         # of profiles over time the peak is a value, too, if they know it
-        known = ", ".join(f"{value.name} ({value.title})" for value in info.values)
+        known = in_a_row([f"{value.name} ({value.title})" for value in info.values], ", ")
         raise BadRequestError(
-            phrase("The profile doesn't have what was live at {at}", at=f'"{(at or to or "")[:60]}"'),
+            phrase("The profile doesn't have what was live at '{at}'", at=(at or to or "")),
             advice=phrase("It has these values, to be named as `value`: {known}.", known=known),
         )
     in_bytes = [number for number, value in enumerate(info.values) if value.unit == "bytes"]

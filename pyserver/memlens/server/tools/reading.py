@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from memlens.json_text import escaped, in_english
+from memlens.server.tools.quoting import NOTE, spoken
 from memlens.texts import Text
 from memlens.units import format_bytes, shortened
 from memlens.views.graph.objects import FieldRow
@@ -43,8 +44,10 @@ def readable(answer: Any, *, values: bool = True, unit: str = "bytes") -> Any:
 
 
 def _spoken(value: Any) -> Any:
-    # of sentences the words, without what a view links
-    return value.text if isinstance(value, Text) else value
+    # of sentences the words, without what a view links; a text without a template is a name
+    if isinstance(value, Text):
+        return Longer(spoken(value)) if value.template else value.text
+    return value
 
 
 def _without_values(value: Any) -> Any:
@@ -84,7 +87,7 @@ def _with_words(value: Any, unit: str) -> Any:
 
 def written(data: dict[str, Any]) -> str:
     """JSON of at most MOST_CHARACTERS, or little more: lists are cut, and say by how much."""
-    text = ""
+    text, data = "", {"note": NOTE, **data}
     for most in _LENGTHS:
         text = escaped(json.dumps(_cut(data, most), ensure_ascii=False, separators=(",", ":")))
         if len(text) <= MOST_CHARACTERS:

@@ -18,11 +18,12 @@ from memlens.server.tools import answers
 from memlens.server.tools.comparing import SeveralFiles
 from memlens.server.tools.parameters import CallsArguments, CompareArguments, SeriesArguments, given
 from memlens.server.tools.permissions import Permissions
+from memlens.server.tools.quoting import NOTE, spoken
 from memlens.server.tools.reading import written
 from memlens.server.tools.table import TOOLS
 from memlens.server.tools.touching import local
 from memlens.store.models import LackingError
-from memlens.texts import as_text, phrase
+from memlens.texts import Text, own_words, phrase
 from memlens.views.graph.filters import files_in, without_contents
 from memlens.views.graph.same_objects import file_named
 
@@ -70,7 +71,7 @@ class Session:
             asked = checked(name, arguments)
             return Answer(written(await self._answered(name, asked, on_progress)), is_error=False)
         except LackingError as error:
-            return _failed(error.to(as_text(name)).problem())
+            return _failed(error.to(own_words(name)).problem())
         except MemlensError as error:
             return _failed(error.problem())
         except Exception as error:
@@ -169,9 +170,13 @@ def checked(name: str, arguments: Any) -> Any:
         return msgspec.convert({} if arguments is None else arguments, TOOLS[name].arguments, strict=False)
     except msgspec.ValidationError as error:
         raise BadRequestError(
-            phrase("The arguments of {tool} are invalid: {reason}", tool=name, reason=str(error))
+            phrase("The arguments of {tool} are invalid: {reason}", tool=name, reason=own_words(str(error)))
         ) from error
 
 
 def _failed(problem: Problem) -> Answer:
-    return Answer(problem.sentence, is_error=True)
+    # SQLite's own words are about the query alone
+    is_sqlite_s = problem.code == "sql" and not problem.message.template
+    message = problem.message if is_sqlite_s else Text(spoken(problem.message))
+    said = structs.replace(problem, message=message, advice=Text(spoken(problem.advice)))
+    return Answer(f"{said.sentence} ({NOTE})", is_error=True)

@@ -6,10 +6,11 @@ from msgspec.structs import replace
 
 from memlens.json_text import in_english
 from memlens.model.info import SnapshotInfo
+from memlens.server.tools.quoting import spoken
 from memlens.server.tools.reading import Longer, readable
 from memlens.store.models import devices_of, graph_of, heap_dump_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import as_text
+from memlens.texts import own_words
 from memlens.views.findings.ahead import MOST_FINDINGS, findings, headline
 from memlens.views.findings.answers import Evidence, Figure, ObjectsLink, SnapshotFinding, TextPart
 from memlens.views.findings.component import filtered_findings
@@ -33,11 +34,11 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
         "headline": said(top.sentences, values=values),
         "findings": [finding_of(snapshot, each, values=values) for each in every[:_MOST_SHOWN]],
         "more_findings": max(0, len(every) - _MOST_SHOWN),
-        "not_in_the_file": [Longer(notice.message) for notice in top.warnings],
+        "not_in_the_file": [Longer(spoken(notice.said)) for notice in top.warnings],
         "file": {key: value for key, value in in_english(snapshot.info).items() if key != "warnings"},
     }
     if any(each.ooms for each in devices_of(snapshot.info)):
-        found["out_of_memory"] = list(report(explained(snapshot), marks(snapshot), snapshot.info))
+        found["out_of_memory"] = list(report(explained(snapshot), marks(snapshot), snapshot.info, spoken))
     if heap_dump_of(snapshot.info) is not None:
         found["heaps"], found["realms"] = spaces(snapshot), realms(snapshot)
     return dict(readable(found, values=values))
@@ -45,7 +46,7 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
 
 def waste_of(snapshot: Snapshot, filter_text: str, *, values: bool) -> dict[str, Any]:
     """What is wasted in what the objects of a filter retain. Raises :class:`BadRequestError`."""
-    graph_of(snapshot.info, "objects", as_text("`of`"))
+    graph_of(snapshot.info, "objects", own_words("`of`"))
     answer = filtered_findings(snapshot, filter_text)
     every = [
         # by the filter for findings those of the whole dump would be shown
@@ -90,7 +91,7 @@ def finding_of(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) ->
 
 def said(sentences: list[TextPart], *, values: bool) -> Longer:
     """Sentences as a model reads them."""
-    return Longer(" ".join((each if values else _unquoted(each)).text for each in sentences))
+    return Longer(" ".join(spoken(each if values else _unquoted(each)) for each in sentences))
 
 
 def _unquoted(sentence: TextPart) -> TextPart:
@@ -99,7 +100,7 @@ def _unquoted(sentence: TextPart) -> TextPart:
         return sentence
     values = {name: _unquoted(each) for name, each in sentence.values.items()}
     if sentence.template == QUOTED:
-        values["text"] = TextPart("…")
+        values["text"] = TextPart("…", "…")
     texts = {name: each.text for name, each in values.items()}
     return replace(sentence, text=sentence.template.format_map(texts), values=values)
 

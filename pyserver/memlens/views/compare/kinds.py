@@ -7,7 +7,7 @@ from typing import assert_never
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, SnapshotInfo, TimelineInfo
 from memlens.store.models import heap_dump_of
-from memlens.texts import Text, phrase
+from memlens.texts import Text, in_a_row, phrase
 from memlens.views.selection.profile_sets import value_named
 
 _RUNTIMES = {
@@ -88,8 +88,8 @@ def _of_one_unit(profiles: Sequence[ProfileInfo], numbers: list[int]) -> list[in
     return numbers
 
 
-def _known(profile: ProfileInfo) -> str:
-    return ", ".join(f"{value.name} ({value.unit})" for value in profile.values)
+def _known(profile: ProfileInfo) -> Text:
+    return in_a_row([f"{value.name} ({value.unit})" for value in profile.values], ", ")
 
 
 def _kind(info: SnapshotInfo) -> tuple[str, str]:

@@ -43,7 +43,7 @@ def moment_named(snapshot: Snapshot, device: int, text: str) -> int:
         case ProfileInfo() | GraphInfo():
             if not has_stacks(info) or snapshot.times is None:
                 raise BadRequestError(
-                    phrase("The file has no moment {text}: it is of a single one", text=_shown(text)),
+                    phrase("The file has no moment '{text}': it is of a single one", text=_shown(text)),
                     advice=phrase("Ask without a moment."),
                 )
             return _of_profile(snapshot, wanted)
@@ -86,7 +86,7 @@ def _of_trace(snapshot: Snapshot, number: int, wanted: str) -> int:
         if times is None or not events:
             raise _refused(wanted, phrase("the trace has no times, only the order of events"), valid)
         return _before(times, amount * _IN_US[unit], wanted, valid)
-    raise _refused(wanted, phrase("{unit} is not a unit of this trace", unit=_shown(unit)), valid)
+    raise _refused(wanted, phrase("'{unit}' is not a unit of this trace", unit=_shown(unit)), valid)
 
 
 def _of_profile(snapshot: Snapshot, wanted: str) -> int:
@@ -116,7 +116,7 @@ def _of_profile(snapshot: Snapshot, wanted: str) -> int:
     if is_time and unit in _IN_US:
         amount *= _IN_US[unit]
     elif is_time or unit != info.time_unit.casefold():
-        raise _refused(wanted, phrase("{unit} is not a unit of this profile", unit=_shown(unit)), valid)
+        raise _refused(wanted, phrase("'{unit}' is not a unit of this profile", unit=_shown(unit)), valid)
     if not int(edges[0]) <= amount <= int(edges[-1]):
         raise _refused(wanted, phrase("that is outside of the run"), valid)
     return int(np.searchsorted(edges, int(amount), "right")) - 1
@@ -165,9 +165,9 @@ def _clock(us: int) -> str:
 
 def _refused(wanted: str, reason: Text, valid: Text) -> BadRequestError:
     return BadRequestError(
-        phrase("No moment is called {text}: {reason}", text=_shown(wanted), reason=reason), advice=valid
+        phrase("No moment is called '{text}': {reason}", text=_shown(wanted), reason=reason), advice=valid
     )
 
 
 def _shown(text: str) -> str:
-    return f'"{text[:_LONGEST]}"'
+    return text[:_LONGEST]

@@ -13,7 +13,7 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
 from memlens.store.samples.columns import Times
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import in_a_row, phrase
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import OneSide, ValueName
 
@@ -91,7 +91,7 @@ def value_named(profile: ProfileInfo, name: str | None) -> int:
             return number
     found = _meant(profile, name)
     if found is None:
-        known = ", ".join(value.name for value in profile.values)
+        known = in_a_row([value.name for value in profile.values], ", ")
         words = ", ".join(word for word in _WORDS if _meant(profile, word) is not None)
         raise BadRequestError(
             phrase("The profile has no value {name}", name=name),

@@ -1,6 +1,6 @@
 """Out-of-memory events as lines of text, for a terminal or a bug report."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from memlens.model.info import SnapshotInfo, device_phrase
 from memlens.store.models import devices_of
@@ -43,15 +43,17 @@ def _why_none(info: SnapshotInfo) -> str:
     return "The trace has no out-of-memory event."
 
 
-def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> Iterator[str]:
-    """The full explanation of each event."""
+def report(
+    answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo, spoken: Callable[[Text], str] = str
+) -> Iterator[str]:
+    """The full explanation of each event; ``spoken`` writes a sentence or a name."""
     if not answers:
         yield _why_none(info)
         return
     for answer in answers:
         yield f"out of memory, {_where(answer)}"
-        yield f"  {answer.headline}"
-        yield f"  {answer.asked_by}"
+        yield f"  {spoken(answer.headline)}"
+        yield f"  {spoken(answer.asked_by)}"
         gap = answer.gap
         blocks = (
             f"requested {format_bytes(gap.requested_bytes)}, rounding {format_bytes(gap.rounding_bytes)}, "
@@ -70,19 +72,19 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
             chosen = [finding for finding in answer.findings if finding.advice == advice]
             if chosen:
                 yield f"  {title}:"
-                yield from (f"    - {finding.text}" for finding in chosen)
+                yield from (f"    - {spoken(finding.text)}" for finding in chosen)
         if answer.lines:
             yield "  live at that moment, by line:"
             for line in answer.lines[:_FEW]:
                 yield (
-                    f"    {format_bytes(line.bytes):>10} in {line.count:,}  {_place(line.frame, line.operator)}"
+                    f"    {format_bytes(line.bytes):>10} in {line.count:,}  {spoken(_place(line.frame, line.operator))}"
                 )
         if answer.pinning:
             yield "  lines whose blocks hold split segments:"
             for pin in answer.pinning[:_FEW]:
                 yield (
                     f"    {format_bytes(pin.pinned_bytes):>10} free in {pin.segments:,} segments, held by "
-                    f"{format_bytes(pin.bytes)} in {pin.count:,}  {_place(pin.frame, pin.operator)}"
+                    f"{format_bytes(pin.bytes)} in {pin.count:,}  {spoken(_place(pin.frame, pin.operator))}"
                 )
     if len(answers) < found.count and len(answers) == MOST_EVENTS:
         yield f"Only the first {MOST_EVENTS} are shown."
@@ -93,7 +95,7 @@ def _where(answer: OomAnswer) -> str:
     return f"{device_phrase(answer.device)}, event {answer.moment:,}{after}"
 
 
-def _place(frame: Frame | None, operator: Text | None) -> str:
+def _place(frame: Frame | None, operator: Text | None) -> Text:
     if frame is None or not frame.file or not frame.line:
-        return str(place_name(frame, operator))
-    return str(marked(f"{frame.file}:{frame.line} {frame.function}", frame.source))
+        return place_name(frame, operator)
+    return marked(f"{frame.file}:{frame.line} {frame.function}", frame.source)
