@@ -23,7 +23,9 @@ _SHORT_OPTIONS = ("-h", "-o")
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of a command line; ``command`` is the name of the command."""
-    options: argparse.Namespace = parser(words[0] if words else "").parse_args(_with_filters(words) or ["--help"])
+    options: argparse.Namespace = parser(words[0] if words else "").parse_args(
+        _with_filters(words) or ["--help"]
+    )
     return options
 
 
