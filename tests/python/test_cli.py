@@ -315,7 +315,7 @@ def test_damaged_archive_is_rebuilt(sample: Path, own_cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nonsense"], ["info"], ["lines", "x", "--top", "9" * 30], ["stack", "x", "y"]]
+    "arguments", [["nonsense"], ["info"], ["lines", "x", "--top", "9" * 30], ["stack", "x", "y"]]
 )
 def test_wrong_arguments(arguments: list[str]) -> None:
     done = memlens(*arguments, status=2)
