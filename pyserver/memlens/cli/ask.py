@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import reporter
+from memlens.cli.written import files_in_filter
 from memlens.errors import FileError, MemlensError, reason
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
@@ -38,7 +39,7 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None) -> T:
     file: Path = options.file if path is None else path
     cache = cache_of(options)
-    for other in _named_in_filter(options, file):
+    for other in files_in_filter(options, file):
         if cache.find(other) is None:
             _read(other, cache, is_named=True)
     try:
@@ -56,19 +57,6 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     return _answer(_read(file, cache, is_named=path is not None), options, question)
-
-
-def _named_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
-    """The files that the filter names, as far as they exist: it says which don't."""
-    text = getattr(options, "filter", None) or ""
-    if "in:" not in text:
-        return []
-    # imported here, because few filters name files
-    from memlens.views.graph.filters import files_in
-    from memlens.views.graph.same_objects import file_named
-
-    named = [file_named(value, file.resolve()) for value in files_in(text)]
-    return [each for each in named if each.is_file()]
 
 
 def _read(file: Path, cache: Cache, *, is_named: bool) -> Path:
