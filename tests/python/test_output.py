@@ -17,12 +17,11 @@ from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 
 from memlens import dump
-from memlens.dumping import take
+from memlens.dumping import heap_profiler, take
 from memlens.dumping.processes import Process
 from memlens.errors import BadRequestError
 from memlens.fleet.database import Database
 from memlens.fleet.parquet import write_parquet
-from memlens.store.files import cache
 from memlens.store.files.disk import partial_file
 from memlens.store.files.output import Output, RefusedError, snapshot_format
 
@@ -94,7 +93,7 @@ def a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(take, "is_recorded", lambda _found: True)
     monkeypatch.setattr(take, "inspected", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(take, "_written", written)
-    monkeypatch.setattr(take.heap_profiler, "timeline", written)
+    monkeypatch.setattr(heap_profiler, "timeline", written)
 
 
 @pytest.fixture
@@ -287,7 +286,7 @@ def test_an_archive_stays_when_another_cannot_take_its_place(
             raise PermissionError(13, "Permission denied", str(target))
         return rename(self, target)
 
-    monkeypatch.setattr(cache.Path, "rename", fail)
+    monkeypatch.setattr(Path, "rename", fail)
     assert "Permission denied" in memlens("ingest", copy, "--out", archive, "--force", status=1).stderr
     assert content(archive.parent) == before
 
@@ -324,7 +323,7 @@ def test_a_dump_of_a_program_itself(folder: Path, monkeypatch: pytest.MonkeyPatc
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(dump.os, "replace", fail)
+        patch.setattr(os, "replace", fail)
         with pytest.raises(PermissionError):
             dump.heap(link, collect=False, force=True)
     assert content(folder) == {"kept": KEPT, "link": KEPT}
