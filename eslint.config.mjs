@@ -27,6 +27,19 @@ const SHOWS = [
   ...['showWorkspaceFolderPick', 'createStatusBarItem', 'createTreeView', 'registerTreeDataProvider'],
 ];
 
+/** What writes a file around the server's one function, which loses nothing. */
+const WRITES = [
+  {
+    selector: "MemberExpression[object.property.name='fs'][property.name=/^(writeFile|rename|copy|delete)$/]",
+    message: "Write what people keep by 'memlens/save' (commands/save.ts), which overwrites no snapshot.",
+  },
+  {
+    selector:
+      'ImportSpecifier[imported.name=/^(writeFile|appendFile|rename|copyFile|cp|rm|unlink|createWriteStream)(Sync)?$/]',
+    message: "Write what people keep by 'memlens/save' (commands/save.ts), which overwrites no snapshot.",
+  },
+];
+
 export default tseslint.config(
   {
     ignores: [
@@ -137,6 +150,7 @@ export default tseslint.config(
           selector: "ImportSpecifier[imported.name='window'], VariableDeclarator[init.name='vscode']",
           message: 'Use vscode.window, so that the rule about texts sees it.',
         },
+        ...WRITES,
       ],
     },
   },

@@ -2854,6 +2854,18 @@ export interface RootRow {
   line: number | null;
 }
 
+/**
+ * Write what a view has made to the file `path`, which the user has chosen, and confirmed if it exists.
+ *
+ * It is refused for `source`, the file of the view, for archives and for snapshots, and appears whole or not at all.
+ */
+export interface SaveParams {
+  source: string;
+  path: string;
+  text: string;
+  form: 'base64' | 'utf8';
+}
+
 /** A segment at a moment. `allocated` and `active` count whole blocks, without and with those pending. */
 export interface SegmentState {
   address: string;
@@ -3592,6 +3604,7 @@ export interface Requests {
   'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/findingMarkdown': { params: FindingMarkdownParams; result: ReportResult };
   'memlens/redact': { params: RedactParams; result: RedactResult };
+  'memlens/save': { params: SaveParams; result: Done };
   'memlens/bookmarks': { params: BookmarksParams; result: BookmarksAnswer };
   'memlens/heapBookmarks': { params: BookmarksParams; result: HeapBookmarksAnswer };
   'memlens/addBookmark': { params: AddBookmarkParams; result: Done };
@@ -3715,6 +3728,7 @@ export const VIEW_METHODS = [
   'memlens/report',
   'memlens/findingMarkdown',
   'memlens/redact',
+  'memlens/save',
   'memlens/bookmarks',
   'memlens/heapBookmarks',
   'memlens/addBookmark',

@@ -52,7 +52,7 @@ export function activate(context: vscode.ExtensionContext): void {
       choosePython,
       chooseOther: (view) => chooseOther(view, editors),
       chooseSeries: (view) => chooseSeries(view),
-      saveText,
+      saveText: (view, form, text) => saveText(server, view, form, text),
       copyLink: (view, state) => copyLink(context.extension.id, view, state),
       changeBookmarks: (view, change) => changeBookmarks(server, editors, view, change),
     },

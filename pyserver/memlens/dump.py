@@ -110,19 +110,27 @@ class Cost(NamedTuple):
     """By how much the process grew meanwhile, at its largest; None if the system doesn't report it."""
 
 
-def heap(path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: bool = True) -> Cost:
+def heap(
+    path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: bool = True, force: bool = False
+) -> Cost:
     """Write the heap into the file ``path``, and return what that took.
 
     Without ``texts`` the text of strings and numbers is left out, and with it the keys of dictionaries. ``collect``
     collects garbage first, so that everything that is written is in use. The program is paused meanwhile, except for
     threads that run without the interpreter's lock. Only its owner may read the file. Whatever an object does while it
-    is examined costs at most its own references, and the file says how many objects that was. Raises OSError if the
-    file can't be written, and leaves none then.
+    is examined costs at most its own references, and the file says how many objects that was. Raises FileExistsError if
+    there is a file already, which only ``force`` overwrites, and OSError if the file can't be written; then what was
+    there stays.
     """
     began, before = time.perf_counter(), _resident_bytes()
     path = os.fsdecode(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(errno.EINVAL, "It is not a regular file, which could be replaced", path)
+    if not force and os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, "It exists, and is overwritten only with force=True", path)
+    if force:
+        # a link stays one
+        path = os.path.realpath(path)
     partial = f"{path}.partial"
     if collect:
         gc.collect()
@@ -145,7 +153,7 @@ def heap(path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: b
             cost = cost._replace(file_bytes=writer.written)
         finally:
             file.close()
-        os.replace(partial, path)
+        _put(partial, path, force=force)
     except BaseException as error:
         try:
             os.unlink(partial)
@@ -161,6 +169,23 @@ def heap(path: str | bytes | os.PathLike[str], *, texts: bool = True, collect: b
         if was_on:
             gc.enable()
     return cost
+
+
+def _put(partial: str, path: str, *, force: bool) -> None:
+    """Give a whole file its name; without ``force`` never that of another, which was made meanwhile."""
+    if not force:
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            raise
+        except (OSError, NotImplementedError):
+            # a file system without such links
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from None
+        else:
+            os.unlink(partial)
+            return
+    os.replace(partial, path)
 
 
 def _created(path: str) -> BinaryIO:

@@ -18,6 +18,7 @@ from memlens.model.graph import EXAMINED_FROM, Graph
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.files.cache import Cache, check_place, making
+from memlens.store.files.output import Output
 from memlens.store.manifest import SourceFile
 from memlens.store.writer import write_archive
 from memlens.texts import phrase
@@ -41,12 +42,14 @@ def ingest(
     *,
     ahead: bool = True,
     findings: bool = True,
+    force: bool = False,
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
     ``report`` is called with a stage and the fraction of the whole work that is done. ``tools`` default to those of the
     environment. ``dump`` is the number of the heap dump to read in a file with several, from 0; the last by default.
-    With ``ahead``, what views request first is computed as well, of heap dumps only with ``findings``.
+    An archive of something else at ``out`` is replaced only by ``force``. With ``ahead``, what views request first is
+    computed as well, of heap dumps only with ``findings``.
 
     Raises :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written; all partial
     files are removed then.
@@ -67,6 +70,7 @@ def ingest(
     if out is not None:
         out = out.absolute()
         check_place(out)
+        Output(out, (path,), force).check_folder()
     archive = out if out is not None else cache.folder_for(path)
     with making(archive) as partial:
         with open_source(path, partial, overall) as opened:

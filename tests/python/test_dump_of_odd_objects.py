@@ -118,7 +118,7 @@ assert len(HugeInC.numbers) == size and list.__len__(kept[4]) == 1, "the dump ch
 exec("import memlens.dump; memlens.dump.heap(out)", {"out": sys.argv[2]}, Items())
 threading._active, whole = None, threading._active
 sys.modules, modules = types.MappingProxyType(sys.modules), sys.modules
-memlens.dump.heap(sys.argv[2])
+memlens.dump.heap(sys.argv[2], force=True)
 sys.modules, threading._active = modules, whole
 
 def refuse(event, _):

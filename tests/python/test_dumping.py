@@ -23,6 +23,7 @@ from memlens.dumping import java as hotspot
 from memlens.dumping import linux, place, processes
 from memlens.dumping.errors import DumpError
 from memlens.dumping.runtimes import Kind, Runtime, by_libraries, title
+from memlens.store.files.output import Output
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
@@ -336,7 +337,7 @@ def test_a_process_that_a_signal_would_end_gets_none(tmp_path: Path, node: Start
     finally:
         os.waitpid(zombie, 0)
     assert "There is no process" in refused(zombie, tmp_path / "x")
-    assert "There is no folder" in refused(process.pid, tmp_path / "nowhere" / "x")
+    assert "there is no folder" in refused(process.pid, tmp_path / "nowhere" / "x")
     assert not (tmp_path / "x").exists()
 
 
@@ -372,9 +373,9 @@ def test_links_of_another_user_are_not_followed(tmp_path: Path, monkeypatch: pyt
     own.write_text("root's")
     own.chmod(0o644)
     before = own.stat()
-    with pytest.raises(DumpError, match="something else"), place.writing(out, os.getpid()) as file:
+    with pytest.raises(DumpError, match="something else"), place.writing(Output(out), os.getpid()) as file:
         file.symlink_to(own)
-    with pytest.raises(DumpError, match="something else"), place.writing(out, os.getpid()) as file:
+    with pytest.raises(DumpError, match="something else"), place.writing(Output(out), os.getpid()) as file:
         os.link(own, file)
     (root / "tmp").parent.mkdir()
     (root / "tmp").symlink_to(tmp_path)

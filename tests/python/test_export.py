@@ -372,7 +372,9 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     large = [row for row in sets["peak"] if found[row].size > 2**20]
     assert read_speedscope(target.read_bytes())[1] == expected_sums(found, large)
     assert sorted(path.name for path in tmp_path.glob("*.partial*")) == []
-    assert "no device 9" in run("export", sample, "--pprof", target, "--device", 9, status=1).stderr
+    assert (
+        "no device 9" in run("export", sample, "--pprof", tmp_path / "none", "--device", 9, status=1).stderr
+    )
     assert run("export", sample, "--pprof", tmp_path / "none" / "x", status=1).stderr.count("\n") == 1
     assert "required" in run("export", sample, status=1).stderr
     zipped = tmp_path / "out.zip"

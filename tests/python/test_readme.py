@@ -26,6 +26,7 @@ MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
 TEXTS = json.loads((ROOT / "package.nls.json").read_text("utf-8"))
 LINES = dict.fromkeys(re.findall(r"^memlens .*$", TEXT, re.MULTILINE))
 """Each once, although the README and pages share some; the worked cases are tested elsewhere."""
+WRITTEN = ("archive", "train.zip", "train.pb.gz", "shared.hprof.zst")
 COMMANDS = [shlex.split(line)[1:] for line in LINES]
 
 
@@ -33,7 +34,8 @@ COMMANDS = [shlex.split(line)[1:] for line in LINES]
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    arguments = [str(tmp_path / "archive") if word == "archive" else word for word in arguments]
+    # what they write, they write here
+    arguments = [str(tmp_path / word) if word in WRITTEN else word for word in arguments]
     monkeypatch.chdir(ROOT)
     if arguments[0] in ("lsp", "mcp"):
         # a server ends without a client; test_server.py and test_mcp.py talk to running ones

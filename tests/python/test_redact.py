@@ -416,7 +416,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert memlens("redact", source, out, status=1).stderr == (
         "memlens: shared.hprof exists. Choose another file, or add --force.\n"
     )
-    assert "over itself" in memlens("redact", source, source, "--force", status=1).stderr
+    assert "written over itself" in memlens("redact", source, source, "--force", status=1).stderr
     assert json.loads(memlens("redact", source, out, "--force", "--keep-numbers", "--json").stdout) == {
         "file": str(out), "bytes": out.stat().st_size, "removed": CONTENTS, "broken": None,
         "mapping": None,

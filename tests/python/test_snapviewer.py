@@ -23,6 +23,7 @@ from memlens.export import snapviewer as export
 from memlens.formats import snapviewer as reader
 from memlens.ingest import ingest
 from memlens.store.files.cache import Cache
+from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.lines.stack import stack_frames
@@ -115,11 +116,11 @@ def check_round_trip(path: Path, folder: Path, opened: Opened, snapshot_data: An
     for info in snapshot.timeline.devices:
         if not info.events or not info.allocations:
             with pytest.raises(BadRequestError):
-                export.snapviewer(snapshot, info.device, folder / "none.zip", lambda *_: None)
+                export.snapviewer(snapshot, info.device, Output(folder / "none.zip"), lambda *_: None)
             continue
         device = snapshot.device(info.device)
         out = folder / f"{path.stem}-{info.device}.zip"
-        export.snapviewer(snapshot, info.device, out, lambda *_: None)
+        export.snapviewer(snapshot, info.device, Output(out, force=True), lambda *_: None)
         polygons, rows = read_as_snapviewer(out, folder / f"{path.stem}-{info.device}")
         if snapshot_data is not None:
             expected = steps_of(allocations(snapshot_data, info.device))
@@ -301,7 +302,7 @@ def test_damaged_archives_are_rejected(tmp_path: Path, cache: Cache, monkeypatch
 def test_zip_files_with_changed_bytes(tmp_path: Path, cache: Cache, sample: Path, opened: Opened) -> None:
     whole = io.BytesIO()
     path = tmp_path / "out.zip"
-    export.snapviewer(opened(sample), None, path, lambda *_: None)
+    export.snapviewer(opened(sample), None, Output(path), lambda *_: None)
     whole.write(path.read_bytes())
     data = np.frombuffer(whole.getvalue(), np.uint8)
     random = np.random.default_rng(1)
@@ -387,7 +388,7 @@ def test_traces_too_large_for_snapviewer_are_rejected(
 ) -> None:
     monkeypatch.setattr(export, "MOST_POINTS", 1_000)
     with pytest.raises(export.TooLargeError):
-        export.snapviewer(opened(sample), None, tmp_path / "out.zip", lambda *_: None)
+        export.snapviewer(opened(sample), None, Output(tmp_path / "out.zip"), lambda *_: None)
     with pytest.raises(BadRequestError):
-        export.snapviewer(opened(sample), 9, tmp_path / "out.zip", lambda *_: None)
+        export.snapviewer(opened(sample), 9, Output(tmp_path / "out.zip"), lambda *_: None)
     assert not [each for each in tmp_path.iterdir() if each.name.startswith(("out", "tmp"))]

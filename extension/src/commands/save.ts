@@ -4,6 +4,8 @@ import type { SavedForm } from '../../shared/messages';
 import { messageOf } from '../base/logger';
 import { saveDialog, showError, showInformation } from '../base/window';
 import type { SnapshotView } from '../editor/view';
+import type { Server } from '../server/client';
+import { showProblem } from '../server/problem';
 
 /** The ending of a saved file, and the end of its name; neither is translated. */
 const FORMS: Record<SavedForm, { ending: string; what: string }> = {
@@ -34,7 +36,12 @@ function titleOf(form: SavedForm): string {
 }
 
 /** Lets the user choose a file, and writes what a view has made to it, such as the rows of a query. */
-export async function saveText(view: SnapshotView, form: SavedForm, text: string): Promise<void> {
+export async function saveText(
+  server: Server,
+  view: SnapshotView,
+  form: SavedForm,
+  text: string,
+): Promise<void> {
   const { ending, what } = FORMS[form];
   const folder = vscode.Uri.joinPath(view.uri, '..');
   const base = path.posix.basename(view.uri.path).replace(/\.[^.]*$/, '');
@@ -44,10 +51,19 @@ export async function saveText(view: SnapshotView, form: SavedForm, text: string
     filters: { [ending.toUpperCase()]: [ending] },
   });
   if (target === undefined) return;
+  const encoding = form === 'png' ? 'base64' : 'utf8';
   try {
-    await vscode.workspace.fs.writeFile(target, Buffer.from(text, form === 'png' ? 'base64' : 'utf8'));
+    if (target.scheme === 'file')
+      await server.request('memlens/save', {
+        source: view.uri.fsPath,
+        path: target.fsPath,
+        text,
+        form: encoding,
+      });
+    else await writeElsewhere(target, Buffer.from(text, encoding));
   } catch (error) {
-    await showError(vscode.l10n.t('{0} could not be written: {1}', target.fsPath, messageOf(error)));
+    if (target.scheme === 'file') showProblem(error);
+    else await showError(vscode.l10n.t('{0} could not be written: {1}', target.fsPath, messageOf(error)));
     return;
   }
   if (form !== 'html') return;
@@ -56,4 +72,18 @@ export async function saveText(view: SnapshotView, form: SavedForm, text: string
     vscode.l10n.t('Open in Browser'),
   );
   if (open !== undefined) await vscode.env.openExternal(target);
+}
+
+/** Writes to what is no disk of this machine, and so can't be a snapshot that is open: beside the file, then renamed. */
+async function writeElsewhere(target: vscode.Uri, data: Uint8Array): Promise<void> {
+  const partial = target.with({ path: `${target.path}.partial-${process.pid}` });
+  /* eslint-disable no-restricted-syntax -- the server writes to disks of this machine alone */
+  try {
+    await vscode.workspace.fs.writeFile(partial, data);
+    await vscode.workspace.fs.rename(partial, target, { overwrite: true });
+  } catch (error) {
+    await vscode.workspace.fs.delete(partial).then(undefined, () => undefined);
+    throw error;
+  }
+  /* eslint-enable no-restricted-syntax */
 }

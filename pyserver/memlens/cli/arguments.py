@@ -98,6 +98,13 @@ def _libraries_and_cache(command: argparse.ArgumentParser) -> None:
     _cache(command)
 
 
+def _force(
+    command: argparse.ArgumentParser,
+    help_text: str = "overwrite OUT if it exists, unless it is what is read, an archive, or another kind of snapshot",
+) -> None:
+    command.add_argument("--force", action="store_true", help=help_text)
+
+
 def _cache(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cache-dir", type=Path, help="the folder of the archives")
     command.add_argument(
@@ -129,6 +136,7 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     ingest = command("ingest", "Read a snapshot into an archive and print the archive's folder.")
     ingest.add_argument("file", type=Path)
     ingest.add_argument("--out", type=Path, help="the archive folder to create, instead of one in the cache")
+    _force(ingest, "replace the archive at --out even if it is of another file")
     _long_work(ingest)
     ingest.add_argument("--memory-limit", type=_positive, metavar="BYTES", default=0,
                         help="the memory that may be used (Linux only; default no limit)")  # fmt: skip
@@ -227,6 +235,7 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         "--contents", type=Path, metavar="OUT",
         help="write all elements of an array of numbers, or the whole text of a string, to a file instead (Java)",
     )  # fmt: skip
+    _force(one)
     paths.add_argument(
         "--of", metavar="FILTER",
         help="instead of one object: the paths to all objects that match this filter, merged by types and references, "
@@ -268,7 +277,7 @@ def _dump(command: AddCommand) -> None:
     dump.add_argument("program", metavar="PID|PAGE", nargs="?", help=_PROGRAM)
     dump.add_argument("out", type=Path, metavar="OUT", nargs="?",
                       help="the file to write; HOST:PORT without it lists the pages of that browser")  # fmt: skip
-    dump.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
+    _force(dump)
     dump.add_argument("--no-texts", action="store_true",
                       help="Python only: leave out the text of strings and numbers")  # fmt: skip
     dump.add_argument("--all", action="store_true", help="Java only: include unreachable objects (garbage)")
@@ -295,7 +304,7 @@ def _record(command: AddCommand) -> None:
                         help="stop after so long (default: at Ctrl+C)")  # fmt: skip
     record.add_argument("--sampling", action="store_true",
                         help="only estimates by stack (.heapprofile), for programs in production")  # fmt: skip
-    record.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
+    _force(record)
     record.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS",
                         help="how long to wait for an answer (default: 60)")  # fmt: skip
     record.add_argument("--json", action="store_true", help="print JSON")
@@ -312,7 +321,7 @@ def _redact(command: AddCommand) -> None:
     redact.add_argument("--rename", action="store_true",
                         help="Java and Android: also replace names of your classes, their fields, methods and files, "
                              "and of threads; a mapping.txt beside OUT, which you keep, maps back")  # fmt: skip
-    redact.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
+    _force(redact)
     redact.add_argument("--json", action="store_true", help="print JSON")
     _long_work(redact)
 
@@ -462,6 +471,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     target.add_argument(
         "--pprof", type=Path, metavar="OUT.pb.gz", help="stacks for `go tool pprof` and others"
     )
+    _force(export)
     export.add_argument("--at", choices=("peak", "end", "all"), default="peak",
                         help="write the stacks of what was live at the peak (the default) or at the end of the trace, "
                         "or of all allocations")  # fmt: skip
@@ -480,6 +490,7 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
             "-o", "--out", type=Path, metavar="OUT", help="the file to write, instead of stdout"
         )
         each.add_argument("--device", type=int, metavar="N", help=_DEVICE)
+        _force(each)
     report.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
     report.add_argument(
         "--before", type=Path, metavar="FILE",

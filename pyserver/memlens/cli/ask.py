@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import reporter
+from memlens.cli.written import files_in_filter, filter_of
 from memlens.errors import FileError, MemlensError, reason
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
@@ -48,7 +49,7 @@ def named(error: MemlensError, file: Path) -> MemlensError:
 
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: Path) -> T:
     cache = cache_of(options)
-    for other in _named_in_filter(options, file):
+    for other in files_in_filter(options, file):
         if cache.find(other) is None:
             _read(other, cache)
     try:
@@ -66,24 +67,6 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: P
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     return _answer(_read(file, cache), options, question)
-
-
-def _filter_of(options: argparse.Namespace) -> str:
-    """The filter among the arguments; what else ``--of`` may be is none that names files or findings."""
-    return getattr(options, "filter", None) or getattr(options, "of", None) or ""
-
-
-def _named_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
-    """The files that the filter names, as far as they exist: it says which don't."""
-    text = _filter_of(options)
-    if "in:" not in text:
-        return []
-    # imported here, because few filters name files
-    from memlens.views.graph.filters import files_in
-    from memlens.views.graph.same_objects import file_named
-
-    named = [file_named(value, file.resolve()) for value in files_in(text)]
-    return [each for each in named if each.is_file()]
 
 
 def _read(file: Path, cache: Cache) -> Path:
@@ -105,7 +88,7 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
 
 def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(open_with(archive, libraries_of(options))) as snapshot:
-        if snapshot.info.model == "graph" and _filter_of(options):
+        if snapshot.info.model == "graph" and filter_of(options):
             # what such filters have besides takes a while to import
             from memlens.views.filtering import complete_filters
 

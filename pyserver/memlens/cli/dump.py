@@ -9,11 +9,11 @@ from pathlib import Path
 from memlens import limits
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
-from memlens.dumping import pages, place
+from memlens.dumping import pages
 from memlens.dumping.pages import Page
 from memlens.dumping.programs import Listed, Program, listed
 from memlens.dumping.runtimes import NAMES
-from memlens.dumping.take import Options, Taken, take
+from memlens.dumping.take import Options, Taken, output_of, take
 from memlens.errors import BadRequestError
 from memlens.remote_dump import summary
 from memlens.texts import Text, phrase
@@ -61,7 +61,7 @@ def _each(options: argparse.Namespace) -> Iterator[Path]:
     ]
     for file in files:
         # before the first is taken: the last may be in the way
-        place.check(file.absolute(), force=options.force)
+        output_of(file, force=options.force).check()
     for number, file in enumerate(files):
         time.sleep(max(began + number * options.every - time.monotonic(), 0))
         yield file

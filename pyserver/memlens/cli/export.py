@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.output import check_target, say, write_file
+from memlens.cli.output import say
 from memlens.cli.progress import reporter
+from memlens.cli.written import output_of, write_file
 from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
 from memlens.export.profiles import of_profile
@@ -14,6 +15,7 @@ from memlens.export.samples import Samples
 from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.naming.frame_names import frame_names
@@ -25,26 +27,35 @@ _TITLES = {"peak": "live at the peak", "end": "live at the end", "all": "total a
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    target = options.snapviewer or options.speedscope or options.pprof
-    check_target(target)
+    output = _output(options)
+    # before the work
+    output.check()
     if options.snapviewer is not None:
         if options.at != "peak" or options.filter:
             raise BadRequestError(
                 phrase("SnapViewer's archives contain the whole trace: --at and --filter are for stacks")
             )
         report = reporter("auto")
-        ask(options, lambda snapshot: snapviewer(snapshot, options.device, options.snapviewer, report))
+        ask(options, lambda snapshot: snapviewer(snapshot, options.device, output, report))
         report("done", 1.0)
-        say(options.snapviewer)
+        say(output.path)
         return 0
     samples, title = ask(options, lambda snapshot: _samples(snapshot, options))
     if options.speedscope is not None:
-        write_file(options.speedscope, speedscope(samples, title))
+        write_file(output, speedscope(samples, title))
         if negative := left_out(samples):
             say(f"note: speedscope has no negative values; not written: {', '.join(negative)}", error=True)
     else:
-        write_file(options.pprof, pprof(samples, title))
+        write_file(output, pprof(samples, title))
     return 0
+
+
+def _output(options: argparse.Namespace) -> Output:
+    if options.snapviewer is not None:
+        return output_of(options, options.snapviewer, "snapviewer")
+    if options.speedscope is not None:
+        return output_of(options, options.speedscope)
+    return output_of(options, options.pprof, "pprof")
 
 
 def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, str]:

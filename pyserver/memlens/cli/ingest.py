@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
             tools,
             dump,
             findings=not options.no_findings,
+            force=options.force,
         )
     except MemoryError as error:
         if not limited:

@@ -4,6 +4,7 @@ import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
+from memlens.cli.written import output_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, id_text, shortened
 from memlens.views.graph.array_contents import whole_contents
@@ -24,7 +25,9 @@ def chosen_number(snapshot: Snapshot, options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     if options.contents is not None:
-        options.contents.write_bytes(
+        output = output_of(options, options.contents)
+        output.check()
+        output.write(
             ask(options, lambda snapshot: whole_contents(snapshot, chosen_number(snapshot, options)))
         )
         return 0

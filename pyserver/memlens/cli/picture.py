@@ -6,7 +6,7 @@ from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.flame import difference_tree, flame_tree
-from memlens.cli.output import write_or_say
+from memlens.cli.written import check_out, write_or_say
 from memlens.errors import BadRequestError
 from memlens.export.pictures.flame import flame
 from memlens.export.pictures.sunburst import sunburst
@@ -24,12 +24,13 @@ from memlens.views.trace.picture.areas import GroupedBy
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    check_out(options)
     picture = (
         ask(options, lambda snapshot: _picture(snapshot, options))
         if options.diff is None
         else _difference(options)
     )
-    write_or_say(options.out, picture.document(options.theme))
+    write_or_say(options, picture.document(options.theme))
     return 0
 
 

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens import limits
-from memlens.cli.output import json_line, message_line, say, writing
+from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
-from memlens.errors import BadRequestError
 from memlens.formats.containers import open_source
 from memlens.formats.obfuscation import mapping_beside
 from memlens.formats.redacted import CONTENTS, VALUES
 from memlens.formats.redaction import redact
 from memlens.formats.redaction.output import compressed
-from memlens.texts import Text, phrase
+from memlens.store.files.output import HEAP_DUMPS, Output
+from memlens.texts import Text
 from memlens.units import format_bytes
 
 _HEAD = "# What memlens redact replaced: whoever has this file reads the dump beside it by its own names."
@@ -34,27 +34,23 @@ def run(options: argparse.Namespace) -> int:
         limits.end_with(options.parent)
     if options.background:
         limits.lower_priority()
-    leads_back = mapping_beside(options.out) if options.rename else None
-    _check_place(options.file, options.out, force=options.force)
-    if leads_back is not None and leads_back.exists():
-        # a build's own would be lost
-        _check_place(options.file, leads_back, force=options.force and _is_ours(leads_back))
+    output = Output(options.out, (options.file,), options.force, HEAP_DUMPS, private=True)
+    # before the work
+    output.check()
+    leads_back = _mapping(options)
     report = reporter(options.progress)
     removed = CONTENTS if options.keep_numbers else VALUES
-    with (
-        writing(options.out, private=True) as file,
-        open_source(options.file, options.out.parent, report) as source,
-    ):
+    with output.writing() as file, open_source(options.file, options.out.parent, report) as source:
         mapping: list[str] | None = None if leads_back is None else []
-        with compressed(file, options.out.name) as output:
-            broken = redact(source, output, removed, report, mapping)
+        with compressed(file, options.out.name) as into:
+            broken = redact(source, into, removed, report, mapping)
         source.check()
         if leads_back is not None and mapping is not None:
-            with writing(leads_back, private=True) as lines:
-                lines.write("".join(f"{line}\n" for line in (_HEAD, *mapping)).encode("utf-8", "replace"))
+            lines = "".join(f"{line}\n" for line in (_HEAD, *mapping))
+            leads_back.write(lines.encode("utf-8", "replace"))
     report("done", 1.0)
     written = options.out.stat().st_size
-    mapping_name = None if leads_back is None else str(leads_back)
+    mapping_name = None if leads_back is None else str(leads_back.path)
     if options.progress == "json":
         message_line({"type": "done", "archive": str(options.out), "note": broken, "mapping": mapping_name})
     elif options.json:
@@ -62,26 +58,26 @@ def run(options: argparse.Namespace) -> int:
     else:
         say(f"{options.out}: {format_bytes(written)}")
         if leads_back is not None:
-            say(f"{leads_back}: leads back to the names, so keep it private")
+            say(f"{leads_back.path}: leads back to the names, so keep it private")
         if broken is not None:
             say(f"note: {broken}", error=True)
     return 0
 
 
+def _mapping(options: argparse.Namespace) -> Output | None:
+    """The mapping to write, if names are replaced: never in place of one that a build wrote, nor of the source's."""
+    if not options.rename:
+        return None
+    path = mapping_beside(options.out)
+    inputs = (options.file, mapping_beside(options.file))
+    mapping = Output(path, inputs, options.force and _is_ours(path), private=True)
+    mapping.check()
+    return mapping
+
+
 def _is_ours(mapping: Path) -> bool:
-    with mapping.open("rb") as file:
-        return file.read(len(_HEAD)) == _HEAD.encode()
-
-
-def _check_place(source: Path, target: Path, *, force: bool) -> None:
-    """Raise :class:`BadRequestError` for a target that would overwrite a file."""
-    if not target.exists():
-        return
-    if source.exists() and source.samefile(target):
-        raise BadRequestError(
-            phrase("A dump can't be written over itself"), advice=phrase("Choose another file.")
-        )
-    if not force:
-        raise BadRequestError(
-            phrase("{file} exists", file=target.name), advice=phrase("Choose another file, or add --force.")
-        )
+    try:
+        with mapping.open("rb") as file:
+            return file.read(len(_HEAD)) == _HEAD.encode()
+    except OSError:
+        return False

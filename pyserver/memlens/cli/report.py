@@ -4,7 +4,7 @@ import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.compare_heaps import compare_findings
-from memlens.cli.output import write_or_say
+from memlens.cli.written import check_out, write_or_say
 from memlens.export.markdown import markdown
 from memlens.export.report import report
 from memlens.export.summary import findings_table, summary
@@ -15,6 +15,7 @@ from memlens.texts import as_text
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    check_out(options)
     compared = None
     if options.before is not None:
         for path in (options.before, options.file):
@@ -27,5 +28,5 @@ def run(options: argparse.Namespace) -> int:
             return "\n".join(markdown(summary(snapshot, options.device, compared=compared)))
         return report(snapshot, options.device, compared)
 
-    write_or_say(options.out, ask(options, made))
+    write_or_say(options, ask(options, made))
     return 0

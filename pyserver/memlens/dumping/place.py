@@ -11,32 +11,21 @@ from pathlib import Path
 
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError
-from memlens.errors import BadRequestError
 from memlens.store.files.disk import make_private, partial_file, room_in
+from memlens.store.files.output import Output
 from memlens.texts import phrase
 
 _CHUNK_BYTES = 1 << 20
 
 
-def check(out: Path, *, force: bool) -> None:
-    """Raise :class:`BadRequestError` where no file can be written, or one would be overwritten without ``force``."""
-    if not out.parent.is_dir():
-        raise BadRequestError(
-            phrase("There is no folder {folder}", folder=out.parent), advice=phrase("Choose another file.")
-        )
-    if out.is_dir() or (out.exists() and not force):
-        raise BadRequestError(
-            phrase("{file} exists", file=out.name), advice=phrase("Choose another file, or add --force.")
-        )
-
-
 @contextlib.contextmanager
-def writing(out: Path, pid: int | None) -> Iterator[Path]:
-    """A path in a private folder for a dump, which becomes ``out`` if the block succeeds.
+def writing(output: Output, pid: int | None) -> Iterator[Path]:
+    """A path in a private folder for a dump, which becomes ``output`` if the block succeeds.
 
     The process ``pid``, if there is one, can write there.
     The folder has a short life: whoever is still writing when it is removed can't leave a file behind.
     """
+    out = output.check()
     folder = partial_file(out, os.getpid())
     advice = phrase("Free some space on it, or write the file elsewhere.")
     with room_in(out.parent, out.name, advice=advice):
@@ -47,7 +36,7 @@ def writing(out: Path, pid: int | None) -> Iterator[Path]:
             file = folder / "heap"
             yield file
             _own(file)
-            file.replace(out)
+            output.put(file, out)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

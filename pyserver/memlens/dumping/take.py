@@ -13,6 +13,7 @@ from memlens.dumping.processes import Process
 from memlens.dumping.programs import Program, inspected, is_recorded, named
 from memlens.dumping.runtimes import NAMES, Kind
 from memlens.errors import BadRequestError
+from memlens.store.files.output import HEAP_DUMPS, Output
 from memlens.texts import phrase
 from memlens.units import plain
 
@@ -40,14 +41,19 @@ class Taken(NamedTuple):
     """What Python says that it took."""
 
 
+def output_of(out: Path, *, force: bool) -> Output:
+    """The file of a dump or a recording, which is never written over a snapshot of another kind."""
+    return Output(out.absolute(), (), force, (*HEAP_DUMPS, "v8_sampling"), private=True)
+
+
 def take(name: str, out: Path, options: Options, report: Callable[[int, float | None], None]) -> Taken:
     """Write the heap of a process or page into the file ``out``, whole or not at all, readable only by this user.
 
     The program has a name of :func:`programs.named`. ``report`` gets the bytes written so far, and how much is done, 0
     to 1, where that is known. Raises :class:`DumpError`, BadRequestError, FullDiskError, OSError.
     """
-    out = out.absolute()
-    place.check(out, force=options.force)
+    output = output_of(out, force=options.force)
+    output.check()
     found = named(name)
     kind = found.runtime.kind if isinstance(found, Process) and found.runtime else None
     is_known = isinstance(found, Page) or kind is not None
@@ -59,7 +65,7 @@ def take(name: str, out: Path, options: Options, report: Callable[[int, float | 
     if not options.live and kind is not Kind.JAVA:
         raise BadRequestError(phrase("Only Java's dumps are written with garbage"))
     began = time.monotonic()
-    with place.writing(out, found.pid if isinstance(found, Process) else None) as file:
+    with place.writing(output, found.pid if isinstance(found, Process) else None) as file:
         cost = _written(found, file, options, report)
         written = file.stat().st_size
     return Taken(found, written, time.monotonic() - began, cost)
@@ -87,8 +93,8 @@ def record(
 
     The file and ``report``, from then on, are as in :func:`take`, and so are errors.
     """
-    out = out.absolute()
-    place.check(out, force=options.force)
+    output = output_of(out, force=options.force)
+    output.check()
     found = named(name)
     if not is_recorded(found):
         raise BadRequestError(
@@ -97,7 +103,7 @@ def record(
             advice=phrase("Take several heap dumps and compare them: memlens dump PID OUT --every 10 --count 5"),
         )  # fmt: skip
     began = time.monotonic()
-    with place.writing(out, None) as file:
+    with place.writing(output, None) as file:
         with inspected(found, options.timeout_s) as session:
             if options.sampling:
                 heap_profiler.sampling(session, file, stopped)

@@ -1,7 +1,6 @@
 """Writes snapshots as SnapViewer's archives."""
 
 import heapq
-import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
 from memlens.progress import Report
+from memlens.store.files.output import Output
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -51,11 +51,11 @@ class _Polygon(Struct):
     live_at_end: bool
 
 
-def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Report) -> None:
+def snapviewer(snapshot: Snapshot, device: int | None, output: Output, report: Report) -> None:
     """Write a device's trace (None: the one shown first) as SnapViewer's archive.
 
     Polygon and stack of an allocation have the same number in both parts. Raises :class:`TooLargeError`,
-    BadRequestError and OSError; nothing is left then.
+    BadRequestError, FullDiskError and OSError; nothing is left then.
     """
     info = timeline_of(snapshot.info, "events", phrase("a SnapViewer archive"))
     found = device_of(snapshot, info.default_device if device is None else device)
@@ -63,21 +63,17 @@ def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Rep
         raise BadRequestError(
             phrase("{device} has no trace, and SnapViewer shows nothing else", device=found.info.name)
         )
-    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-    try:
-        with (
-            zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive,
-            tempfile.TemporaryDirectory(dir=target.parent) as folder,
-        ):
-            steps = _Steps(found)
-            with archive.open(ALLOCATIONS, "w", force_zip64=True) as file:
-                _write_polygons(found, steps, file, report)
-            database = Path(folder) / ELEMENTS
-            _write_elements(snapshot, found, steps, database)
-            archive.write(database, ELEMENTS)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        output.writing() as whole,
+        zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive,
+        tempfile.TemporaryDirectory(dir=output.path.parent) as folder,
+    ):
+        steps = _Steps(found)
+        with archive.open(ALLOCATIONS, "w", force_zip64=True) as file:
+            _write_polygons(found, steps, file, report)
+        database = Path(folder) / ELEMENTS
+        _write_elements(snapshot, found, steps, database)
+        archive.write(database, ELEMENTS)
 
 
 class _Steps:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.fleet.tables import (
+    SCHEMA_KEY,
     SCHEMA_VERSION,
     SNAPSHOTS,
     TABLES,
@@ -27,6 +28,8 @@ from memlens.fleet.tables import (
     columns_of,
 )
 from memlens.store.files.disk import make_folder, make_private, room_in
+from memlens.store.files.output import RefusedError
+from memlens.store.manifest import is_archive
 from memlens.texts import phrase
 
 FILE_NAME = "memlens-fleet.db"
@@ -34,6 +37,7 @@ LOCK_NAME = ".memlens-fleet.lock"
 
 _APPLICATION = 0x4D4C464C
 _COMMIT_S = 0.5
+_PARQUET_END_BYTES = 1 << 20
 _SQL_TYPES = {"integer": "INTEGER", "real": "REAL", "text": "TEXT", "boolean": "INTEGER"}
 
 
@@ -143,6 +147,7 @@ class Database:
             undo.callback(_unlock, folder, lock)
             is_new = not path.exists() or not path.stat().st_size
             if is_new:
+                _check_new(folder)
                 undo.callback(_remove_database, path)
             try:
                 with room_in(folder, phrase("the summaries"), advice=_ELSEWHERE):
@@ -360,6 +365,28 @@ def _unlock(folder: Path, file: BinaryIO) -> None:
     with contextlib.suppress(OSError):
         (folder / LOCK_NAME).unlink()
     file.close()
+
+
+def _check_new(folder: Path) -> None:
+    """Raise :class:`RefusedError` where summaries would take the place of files that aren't summaries."""
+    if is_archive(folder):
+        raise RefusedError(phrase("{folder} is an archive of Memlens", folder=folder), advice=_ELSEWHERE)
+    for table in (SNAPSHOTS, *TABLES):
+        file = folder / f"{table}.parquet"
+        if os.path.lexists(file) and not _is_of_summaries(file):
+            raise RefusedError(
+                phrase("{file} would be overwritten, and is not of a fleet", file=file), advice=_ELSEWHERE
+            )
+
+
+def _is_of_summaries(file: Path) -> bool:
+    """Whether a Parquet file has the schema's version in its end, as those that are written here do."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(max(file.stat().st_size - _PARQUET_END_BYTES, 0))
+            return SCHEMA_KEY.encode() in opened.read()
+    except OSError:
+        return False
 
 
 def _remove_database(path: Path) -> None:

@@ -2,13 +2,13 @@
 
 import contextlib
 import itertools
-import os
 from pathlib import Path
 
 from memlens.fleet.database import Database
 from memlens.fleet.missing import needed
-from memlens.fleet.tables import SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, columns_of
+from memlens.fleet.tables import SCHEMA_KEY, SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, columns_of
 from memlens.store.files.disk import make_private, room_in
+from memlens.store.files.output import Output
 from memlens.texts import phrase
 
 _ROWS = 100_000
@@ -31,17 +31,15 @@ def _write(database: Database, table: str) -> Path:
     import pyarrow.parquet as pq
 
     columns = columns_of(table)
-    schema = pa.schema(
-        [_field(column) for column in columns], metadata={"memlens.schema_version": str(SCHEMA_VERSION)}
-    )
+    schema = pa.schema([_field(column) for column in columns], metadata={SCHEMA_KEY: str(SCHEMA_VERSION)})
     target = database.folder / f"{table}.parquet"
-    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
+    output = Output(target, force=True, private=True)
     rows = database.rows(table)
     with contextlib.ExitStack() as cleanup:
-        cleanup.callback(partial.unlink, missing_ok=True)
         cleanup.enter_context(
             room_in(database.folder, target.name, advice=phrase("Choose another folder with --out."))
         )
+        partial = cleanup.enter_context(output.making())
         with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
             while batch := list(itertools.islice(rows, _ROWS)):
                 arrays = [
@@ -55,7 +53,6 @@ def _write(database: Database, table: str) -> Path:
                 ]
                 writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
         make_private(partial)
-        partial.replace(target)
     return target
 
 

@@ -22,6 +22,7 @@ from memlens.kernels.base.checksum import Checksum
 from memlens.local_paths import below
 from memlens.store.files.cache import partial_folder
 from memlens.store.files.disk import room_in
+from memlens.store.files.output import Output
 from memlens.store.files.processes import is_running
 from memlens.store.manifest import FILE_NAME as MANIFEST
 from memlens.texts import phrase
@@ -261,6 +262,7 @@ def keep(archive: Path, place: Place, name: str) -> None:
     """Copy an archive to the place for archives that the user named. Raises :class:`StoreError` and OSError."""
     if place.is_local:
         target = Path(place.path) / name
+        Output(target, force=True).check_folder()
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = partial_folder(target, os.getpid())
         try:

@@ -16,6 +16,9 @@ from msgspec import Meta, Struct
 SCHEMA_VERSION = 1
 """Raised whenever a summary of an older version could be misread."""
 
+SCHEMA_KEY = "memlens.schema_version"
+"""Where Parquet files have it."""
+
 Status = Literal["ok", "damaged", "other", "failed"]
 """Read; damaged; not a snapshot; not read, for a reason that is not in the file."""
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Requests
+from memlens.server.protocol.base import Count, Done, Requests
 from memlens.views.answers import Axis
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
@@ -109,6 +109,18 @@ class RedactResult(Struct, frozen=True):
     mapping: str
 
 
+class SaveParams(Struct, frozen=True):
+    """Write what a view has made to the file ``path``, which the user has chosen, and confirmed if it exists.
+
+    It is refused for ``source``, the file of the view, for archives and for snapshots, and appears whole or not at all.
+    """
+
+    source: str
+    path: str
+    text: str
+    form: Literal["utf8", "base64"]
+
+
 REQUESTS: Requests = {
     "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
     "memlens/flameSvg": (FlameSvgParams, SvgResult),
@@ -116,4 +128,5 @@ REQUESTS: Requests = {
     "memlens/report": (ReportParams, ReportResult),
     "memlens/findingMarkdown": (FindingMarkdownParams, ReportResult),
     "memlens/redact": (RedactParams, RedactResult),
+    "memlens/save": (SaveParams, Done),
 }

@@ -176,5 +176,10 @@ def _rename(partial: Path, archive: Path) -> None:
             tempfile.mkdtemp(prefix=f"{archive.name}.old-", suffix=f"-{os.getpid()}", dir=archive.parent)
         )
         archive.rename(old / "archive")
-        partial.rename(archive)
+        try:
+            partial.rename(archive)
+        except OSError:
+            (old / "archive").rename(archive)
+            old.rmdir()
+            raise
         _remove(old)

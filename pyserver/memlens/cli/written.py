@@ -1,0 +1,55 @@
+"""Writing the file that a command was given. Nothing is lost by it: see :mod:`memlens.store.files.output`."""
+
+import argparse
+from pathlib import Path
+
+from memlens.cli.output import say
+from memlens.store.files.output import Output
+
+
+def write_or_say(options: argparse.Namespace, text: str) -> None:
+    """Write text to the file ``--out`` and print its path; without one print the text, line by line."""
+    if options.out is not None:
+        write_file(output_of(options, options.out), text.encode())
+        return
+    for line in text.removesuffix("\n").split("\n"):
+        say(line)
+
+
+def check_out(options: argparse.Namespace) -> None:
+    """Raise :class:`memlens.errors.BadRequestError` before the work if the file ``--out`` can't be written."""
+    if options.out is not None:
+        output_of(options, options.out).check()
+
+
+def write_file(output: Output, data: bytes) -> None:
+    """Write a file completely or not at all, and print its path."""
+    output.write(data)
+    say(output.path)
+
+
+def output_of(options: argparse.Namespace, path: Path, *formats: str) -> Output:
+    """A file that a command writes, in one of the ``formats`` of snapshots or in none, and what it reads."""
+    named = (getattr(options, name, None) for name in ("file", "diff", "before"))
+    inputs = [each for each in named if isinstance(each, Path)]
+    # other dumps that a filter names
+    inputs += files_in_filter(options, options.file)
+    return Output(path, tuple(inputs), options.force, formats)
+
+
+def filter_of(options: argparse.Namespace) -> str:
+    """The filter among the arguments; what else ``--of`` may be names neither files nor findings."""
+    return getattr(options, "filter", None) or getattr(options, "of", None) or ""
+
+
+def files_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
+    """The files that the filter names, as far as they exist: it says which don't."""
+    text = filter_of(options)
+    if "in:" not in text:
+        return []
+    # imported here, because few filters name files
+    from memlens.views.graph.filters import files_in
+    from memlens.views.graph.same_objects import file_named
+
+    named = [file_named(value, file.resolve()) for value in files_in(text)]
+    return [each for each in named if each.is_file()]

@@ -1,0 +1,278 @@
+"""What people keep: the one way in which Memlens writes a file or a folder that somebody has named.
+
+Nothing is lost by it. What is read is never written over, nor is an archive, nor a snapshot by something that isn't one
+of its kind, whatever links, upper case or ``..`` there are in the names: files are compared by what they are on the
+disk. Any other file is overwritten only by ``force``. What is written appears whole: it is made beside its place and
+renamed, and an error, a full disk or an interruption leaves what was there, and nothing else.
+"""
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from memlens.errors import BadRequestError, MemlensError, reason
+from memlens.store.files.disk import partial_file, room_in
+from memlens.store.files.processes import is_running
+from memlens.store.manifest import SourceFile, is_archive, read_manifest
+from memlens.texts import Text, Value, phrase
+
+HEAP_DUMPS = ("hprof", "v8_heap", "gcdump", "python_heap", "pyheap", "ruby", "perfetto")
+"""The formats of heap dumps, for what writes one."""
+
+_OTHER_FILE = phrase("Choose another file.")
+_HEAD_BYTES = 1 << 16
+_TORCH_JSON = re.compile(rb'"(segments|device_traces|allocator_settings)"\s*:')
+_TORCH_PAGE = re.compile(rb'"base64"\s*:')
+_IN_ARCHIVES = re.compile(
+    r"(\d+\.)?[\w-]+(\.(\d+|json|db|bin|columns))?(\.partial-\d+(-journal)?)?", re.ASCII
+)
+"""Names of files in archives; another name is of a file that somebody has put there."""
+
+
+class RefusedError(BadRequestError):
+    """Something would be lost."""
+
+    code = "would-overwrite"
+    advice = _OTHER_FILE
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file or a folder to write."""
+
+    path: Path
+    inputs: tuple[Path, ...] = ()
+    """What is read meanwhile, which is never written over. It need not exist."""
+    force: bool = False
+    """Overwrite a file; also a snapshot, if it is of one of ``formats``."""
+    formats: tuple[str, ...] = ()
+    """The format of what is written, as :data:`memlens.formats.FORMATS` names it; none if it is no snapshot."""
+    private: bool = False
+    """Readable only by its owner."""
+
+    def check(self) -> Path:
+        """Return the file to write, links followed. Raises :class:`BadRequestError` if something would be lost."""
+        target = self._resolved()
+        if not target.parent.is_dir():
+            raise self._impossible(phrase("there is no folder {folder}", folder=target.parent))
+        for source in self.inputs:
+            if _same(source, target):
+                raise RefusedError(
+                    phrase(
+                        "{file} can't be written over itself: it is the file that is read", file=self._name
+                    )
+                )
+        if is_archive(target) or is_archive(target.parent):
+            raise RefusedError(
+                phrase("{file} can't be written: it is an archive of Memlens, or in one", file=self._name)
+            )
+        if not os.path.lexists(target):
+            return target
+        if not target.is_file():
+            raise self._impossible(phrase("it is not a regular file"))
+        self._check_content(target)
+        if not self.force:
+            raise self._exists()
+        if not os.access(target, os.W_OK):
+            raise self._impossible(phrase("it is write-protected"))
+        return target
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[BinaryIO]:
+        """A file to write to, which takes its place if the block succeeds, and else is removed.
+
+        Raises :class:`BadRequestError`, FullDiskError and OSError.
+        """
+        with self.making() as partial:
+            # not yet readable by others than it will be
+            mode = 0o600 if self.private else 0o666
+            with open(partial, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
+                yield file
+
+    def write(self, data: bytes) -> None:
+        """Write the whole file. Raises what :meth:`writing` does."""
+        with self.writing() as file:
+            file.write(data)
+
+    @contextlib.contextmanager
+    def making(self) -> Iterator[Path]:
+        """A path beside the file at which the block makes it, by any means. Otherwise as :meth:`writing`."""
+        target = self.check()
+        partial = partial_file(target, os.getpid())
+        with room_in(
+            target.parent, target.name, advice=phrase("Free some space on it, or write the file elsewhere.")
+        ):
+            remove_leftovers_of(target)
+            try:
+                yield partial
+                self.put(partial, target)
+            finally:
+                partial.unlink(missing_ok=True)
+
+    def put(self, made: Path, target: Path) -> None:
+        """Rename a file that was ``made`` on the same disk to the ``target`` that :meth:`check` has returned.
+
+        Raises :class:`RefusedError` if another has been made there meanwhile and may not be overwritten, and OSError.
+        """
+        with made.open("rb") as file, contextlib.suppress(OSError):
+            # otherwise a crash of the system could leave an empty file in the place of a whole one
+            os.fsync(file.fileno())
+        if self.force:
+            if not self.private and target.exists():
+                made.chmod(target.stat().st_mode & 0o777)
+            made.replace(target)
+            return
+        try:
+            # unlike a rename, it never overwrites
+            os.link(made, target)
+        except FileExistsError:
+            raise self._exists() from None
+        except (OSError, NotImplementedError):
+            # a file system without such links
+            if os.path.lexists(target):
+                raise self._exists() from None
+            made.rename(target)
+
+    def check_folder(self) -> None:
+        """Check that an archive can be made at the path, which then replaces what is there.
+
+        That may be an empty folder, an archive of the first of :attr:`inputs` as it is now, or with ``force`` any other
+        archive that has no other files in it. Raises :class:`RefusedError`.
+        """
+        folder = self._resolved()
+        for source in self.inputs:
+            if _same(source, folder) or _is_within(source, folder):
+                raise RefusedError(
+                    phrase(
+                        "{folder} can't be written: {file} is read from it", folder=self.path, file=source
+                    ),
+                    advice=phrase("Choose another folder."),
+                )
+        if is_archive(folder.parent):
+            raise RefusedError(
+                phrase("{file} can't be written: it is an archive of Memlens, or in one", file=self._name),
+                advice=phrase("Choose another folder."),
+            )
+        if not os.path.lexists(self.path) or not any(folder.iterdir()) or self._is_of_input(folder):
+            return
+        strange = next((each.name for each in folder.iterdir() if not _is_of_archive(each)), None)
+        if strange is not None:
+            raise RefusedError(
+                phrase(
+                    "{folder} has a file that is not of the archive: {file}", folder=self.path, file=strange
+                ),
+                advice=phrase("Choose another folder."),
+            )
+        if not self.force:
+            raise RefusedError(
+                phrase("{folder} is an archive of another file, or of another state of it", folder=self.path),
+                advice=phrase("Choose another folder, or add --force."),
+            )
+
+    def _is_of_input(self, archive: Path) -> bool:
+        try:
+            return read_manifest(archive).source == SourceFile.of(self.inputs[0]) and all(
+                map(_is_of_archive, archive.iterdir())
+            )
+        except (MemlensError, OSError, IndexError):
+            return False
+
+    def _check_content(self, target: Path) -> None:
+        """Raise :class:`BadRequestError` where a snapshot would be replaced by something else."""
+        try:
+            kind = snapshot_format(target)
+        except OSError as error:
+            raise self._impossible(
+                phrase("it can't be read, and may be a snapshot: {reason}", reason=reason(error))
+            ) from error
+        if kind is not None and kind not in self.formats:
+            from memlens.formats import FORMATS
+
+            raise RefusedError(
+                phrase(
+                    "{file} is not overwritten: it is a snapshot ({format})",
+                    file=self._name,
+                    format=FORMATS[kind],
+                ),
+                advice=phrase("Choose another file, or remove that one first."),
+            )
+
+    def _resolved(self) -> Path:
+        try:
+            return self.path.resolve()
+        except (OSError, RuntimeError) as error:
+            # a circle of links
+            why: Value = reason(error) if isinstance(error, OSError) else str(error)
+            raise self._impossible(phrase("{reason}", reason=why)) from error
+
+    @property
+    def _name(self) -> Value:
+        return self.path.name or self.path
+
+    def _impossible(self, why: Text) -> BadRequestError:
+        return BadRequestError(
+            phrase("{file} can't be written: {why}", file=self._name, why=why), advice=_OTHER_FILE
+        )
+
+    def _exists(self) -> RefusedError:
+        return RefusedError(
+            phrase("{file} exists", file=self._name), advice=phrase("Choose another file, or add --force.")
+        )
+
+
+def snapshot_format(path: Path) -> str | None:
+    """The format of a file by its first bytes, as ``FORMATS`` names it; None if it can't be a snapshot.
+
+    Pages and JSON are PyTorch's only if they look like it, unlike for the reader, which explains what they lack. Raises
+    OSError.
+    """
+    # imported here, because seldom is anything in the way
+    from memlens.formats import recognised
+    from memlens.formats.containers import open_source
+    from memlens.formats.pickles import is_pickle
+
+    with path.open("rb"):
+        pass
+    try:
+        with open_source(path, Path(tempfile.gettempdir()), lambda _stage, _fraction: None) as source:
+            found = recognised(source)
+            if found != "torch":
+                return found
+            head = source.head(_HEAD_BYTES)
+    except MemlensError:
+        return None
+    is_torch = is_pickle(head) or _TORCH_JSON.search(head) or _TORCH_PAGE.search(head)
+    return "torch" if is_torch else None
+
+
+def remove_leftovers_of(target: Path) -> None:
+    """Remove what killed processes have left of a file that they were writing."""
+    prefix = partial_file(target, 0).name.removesuffix("0")
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            number = entry.name.removeprefix(prefix)
+            if entry.name == prefix + number and number.isdecimal() and number.isascii():
+                is_ours = int(number) == os.getpid()
+                if (is_ours or not is_running(int(number))) and not entry.is_dir(follow_symlinks=False):
+                    Path(entry.path).unlink(missing_ok=True)
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        # one of them doesn't exist
+        return False
+
+
+def _is_within(file: Path, folder: Path) -> bool:
+    return any(_same(parent, folder) for parent in file.absolute().resolve().parents)
+
+
+def _is_of_archive(entry: Path) -> bool:
+    return _IN_ARCHIVES.fullmatch(entry.name) is not None and entry.is_file() and not entry.is_symlink()
