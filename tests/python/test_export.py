@@ -376,7 +376,7 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
         "no device 9" in run("export", sample, "--pprof", tmp_path / "none", "--device", 9, status=1).stderr
     )
     assert run("export", sample, "--pprof", tmp_path / "none" / "x", status=1).stderr.count("\n") == 1
-    assert "required" in run("export", sample, status=1).stderr
+    assert "required" in run("export", sample, status=2).stderr
     zipped = tmp_path / "out.zip"
     assert "whole trace" in run("export", sample, "--snapviewer", zipped, "--at", "end", status=1).stderr
     assert not zipped.exists()

@@ -118,8 +118,8 @@ def _as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
     if not foreign.anchor or foreign.served_here:
         return [path for folder in folders if (path := below(folder, foreign.parts)) is not None]
     pure = PureWindowsPath if os.name == "nt" else PurePosixPath
-    path = pure(foreign.anchor, *foreign.parts)
-    return [Path(path)] if is_local(path, folders) else []
+    named = pure(foreign.anchor, *foreign.parts)
+    return [Path(named)] if is_local(named, folders) else []
 
 
 def _match_all(unknown: Mapping[str, Searched], by_name: dict[str, list[str]]) -> dict[str, Binding]:
