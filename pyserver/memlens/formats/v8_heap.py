@@ -71,7 +71,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         read = _columns(source, report, ahead=True)
     # what is said of a damaged file is what is wrong with the first of its parts that is
     snapshot, removed = read or _columns(source, report, ahead=False)
-    graph = graph_of(snapshot, SourceMaps(source.tools.source_folders))
+    graph = graph_of(
+        snapshot, SourceMaps(source.tools.source_folders, only_folders=source.tools.only_folders)
+    )
     mark_graph(graph, removed, comparable=True)
     return graph
 

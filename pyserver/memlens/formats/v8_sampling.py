@@ -79,7 +79,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     file = decoded(source.data, _File, phrase("a sampling heap profile of V8"))
     report("reading", 0.5)
     numbers: Numbers[SourceFrame] = Numbers()
-    maps = SourceMaps(source.tools.source_folders)
+    maps = SourceMaps(source.tools.source_folders, only_folders=source.tools.only_folders)
     parents, frames, sizes, rows = [0], [0], [file.head.selfSize], {file.head.id: 0}
     for row, (node, parent) in enumerate(_below(file.head), 1):
         parents.append(parent)
