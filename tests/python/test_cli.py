@@ -60,7 +60,7 @@ def test_times_are_formatted_as_in_the_views() -> None:
     ],
 )  # fmt: skip
 def test_wrong_numbers_are_reported_in_words(arguments: tuple[object, ...], said: str) -> None:
-    assert said in memlens(*arguments, status=1).stderr
+    assert said in memlens(*arguments, status=2).stderr
 
 
 def test_info(sample: Path) -> None:
@@ -315,10 +315,10 @@ def test_damaged_archive_is_rebuilt(sample: Path, own_cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nonsense"], ["info"], ["lines", "x", "--top", "9" * 30], ["stack", "x", "y"]]
+    "arguments", [["nonsense"], ["info"], ["lines", "x", "--top", "9" * 30], ["stack", "x", "y"]]
 )
 def test_wrong_arguments(arguments: list[str]) -> None:
-    done = memlens(*arguments, status=1)
+    done = memlens(*arguments, status=2)
     assert done.stderr.startswith("memlens: ")
     assert done.stderr.count("\n") == 1
 

@@ -123,7 +123,7 @@ def test_an_option_that_needs_stacks_is_named(
     dump: Path, command: str, arguments: list[str], option: str
 ) -> None:
     assert memlens(command, dump, *arguments, status=1).stderr == (
-        f"memlens: This heap dump has no allocation stacks, which are needed for {option}.\n"
+        f"memlens: {dump}: This heap dump has no allocation stacks, which are needed for {option}.\n"
     )
     assert memlens(command, dump).stdout
 
@@ -135,8 +135,8 @@ def test_devices_are_named_as_what_a_heap_dump_lacks(dump: Path) -> None:
 @pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
 def test_seconds_are_a_number_that_can_be_waited_for(dump: Path, seconds: str) -> None:
     said = f"{seconds} is not a number of seconds"
-    assert said in memlens("dump", 1, dump, f"--timeout={seconds}", status=1).stderr
-    assert said in memlens("types", dump, f"--since={seconds}", status=1).stderr
+    assert said in memlens("dump", 1, dump, f"--timeout={seconds}", status=2).stderr
+    assert said in memlens("types", dump, f"--since={seconds}", status=2).stderr
 
 
 def test_one_address_is_written_in_one_way(dump: Path) -> None:
@@ -145,7 +145,7 @@ def test_one_address_is_written_in_one_way(dump: Path) -> None:
     for command in ("object", "paths"):
         assert f"java.lang.Object[] @{found[1]}" in memlens(command, dump, found[1]).stdout
     wrong = memlens("object", dump, "0xabcdef", status=1).stderr
-    assert wrong == "memlens: The heap dump has no object with the id 0xabcdef.\n"
+    assert wrong == f"memlens: {dump}: The heap dump has no object with the id 0xabcdef.\n"
 
 
 def test_threads_write_addresses_as_paths_do() -> None:
@@ -172,8 +172,32 @@ def test_tables_as_json(dump: Path) -> None:
 
 
 def test_what_is_missing_from_the_arguments_is_named() -> None:
-    assert memlens("compare", SAMPLE, status=1).stderr == (
+    assert memlens("compare", SAMPLE, status=2).stderr == (
         "memlens: the following arguments are required: after. Try memlens compare --help.\n"
     )
     for command in ("examine", "tables"):
         assert memlens(command, ".", status=1).stderr.startswith("memlens: The archive . can't be read: ")
+
+
+def test_memlens_alone_is_the_help_which_lists_no_internal_commands() -> None:
+    alone = memlens().stdout
+    assert alone == memlens("--help").stdout
+    wrong = memlens("lnes", status=2).stderr
+    assert "did you mean lines" in wrong
+    assert not re.search(r"^ +(examine|tables)\b", alone, re.MULTILINE)
+    assert not re.search(r"\b(examine|tables)\b", wrong)
+
+
+@pytest.mark.parametrize(
+    "term", ["finding:x", 'query:"SELECT object FROM objects LIMIT 3"', "-in:missing.heapsnapshot"]
+)
+def test_terms_of_layers_above_are_known_to_paths(dump: Path, term: str) -> None:
+    # in a process of its own: another command may have completed the filters of this one
+    done = subprocess.run(
+        [sys.executable, "-m", "memlens", "paths", dump, f"--of={term}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Internal error" not in done.stderr
+    assert (done.returncode == 0) == (not term.startswith("-in:")), done.stderr

@@ -1,4 +1,7 @@
-"""The ``memlens`` command: exit status 0, or 1 with a one-line message on stderr. Each command is a module here."""
+"""The ``memlens`` command: exit status 0; 1 with a one-line message on stderr; 2 after wrong arguments.
+
+Each command is a module here.
+"""
 
 import argparse
 import atexit

@@ -8,7 +8,7 @@ from typing import get_args
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
-from memlens.cli.parsers import LeftOut, Parser, Version
+from memlens.cli.parsers import INTERNAL, LeftOut, Parser, Version
 from memlens.model.graph import Strength
 from memlens.store.tables.schema import PARTS
 from memlens.units import object_id, whole_number
@@ -23,7 +23,9 @@ _SHORT_OPTIONS = ("-h", "-o")
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of a command line; ``command`` is the name of the command."""
-    options: argparse.Namespace = _parser(words[0] if words else "").parse_args(_with_filters(words))
+    options: argparse.Namespace = parser(words[0] if words else "").parse_args(
+        _with_filters(words) or ["--help"]
+    )
     return options
 
 
@@ -42,7 +44,7 @@ def _with_filters(words: Sequence[str]) -> list[str]:
     return joined
 
 
-def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
+def parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     """Return a parser for the command ``first`` alone; for all commands if there is no such command, or not ``alone``.
 
     Building the parsers of all commands takes as long as most of a command's imports.
@@ -54,6 +56,9 @@ def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     def command(name: str, description: str) -> argparse.ArgumentParser:
         if alone and name != first:
             return LeftOut()
+        if name in INTERNAL:
+            # without a help, so that the list of commands lacks it
+            return commands.add_parser(name, description=description)
         return commands.add_parser(name, help=description, description=description)
 
     ingest = _ingest(command)
@@ -81,7 +86,7 @@ def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
         help="allow a model to ask for what objects contain: the text of strings, and the values of fields",
     )  # fmt: skip
     _libraries_and_cache(mcp)
-    return root if commands.choices else _parser(first, alone=False)
+    return root if commands.choices else parser(first, alone=False)
 
 
 def _libraries_and_cache(command: argparse.ArgumentParser) -> None:

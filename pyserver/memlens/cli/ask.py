@@ -26,21 +26,31 @@ T = TypeVar("T")
 def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None = None) -> T:
     """Answer a question from the file's archive, which is made if it is missing and made again once if it is damaged.
 
-    ``path`` is the file, for commands with more than one, whose errors name it. Raises
-    :class:`memlens.errors.MemlensError`.
+    ``path`` is the file, for commands with more than one. Raises :class:`memlens.errors.MemlensError`, which names
+    the file.
     """
-    try:
-        return _ask(options, question, path)
-    except LackingError as error:
-        raise error.to(as_text(f"memlens {options.command}")) from None
-
-
-def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None) -> T:
     file: Path = options.file if path is None else path
+    try:
+        return _ask(options, question, file)
+    except LackingError as error:
+        raise named(error.to(as_text(f"memlens {options.command}")), file) from None
+    except MemlensError as error:
+        named(error, file)
+        raise
+
+
+def named(error: MemlensError, file: Path) -> MemlensError:
+    """Put the file's name before an error's message, unless that has it."""
+    if file.name not in error.message.text:
+        error.message = phrase("{file}: {problem}", file=file, problem=error.message)
+    return error
+
+
+def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: Path) -> T:
     cache = cache_of(options)
     for other in _named_in_filter(options, file):
         if cache.find(other) is None:
-            _read(other, cache, is_named=True)
+            _read(other, cache)
     try:
         archive = cache.find(file)
     except OSError as error:
@@ -55,12 +65,17 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
             return _answer(archive, options, question)
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
-    return _answer(_read(file, cache, is_named=path is not None), options, question)
+    return _answer(_read(file, cache), options, question)
+
+
+def _filter_of(options: argparse.Namespace) -> str:
+    """The filter among the arguments; what else ``--of`` may be is none that names files or findings."""
+    return getattr(options, "filter", None) or getattr(options, "of", None) or ""
 
 
 def _named_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
     """The files that the filter names, as far as they exist: it says which don't."""
-    text = getattr(options, "filter", None) or ""
+    text = _filter_of(options)
     if "in:" not in text:
         return []
     # imported here, because few filters name files
@@ -71,14 +86,13 @@ def _named_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
     return [each for each in named if each.is_file()]
 
 
-def _read(file: Path, cache: Cache, *, is_named: bool) -> Path:
-    """Make the archive of a file; ``is_named``: errors name it."""
+def _read(file: Path, cache: Cache) -> Path:
+    """Make the archive of a file."""
     report = reporter("auto")
     try:
         archive = ingest(file, cache, report, findings=False)
     except MemlensError as error:
-        if is_named:
-            error.message = phrase("{file}: {problem}", file=file, problem=error.message)
+        named(error, file)
         raise
     report("done", 1.0)
     return archive
@@ -91,7 +105,7 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
 
 def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(open_with(archive, libraries_of(options))) as snapshot:
-        if snapshot.info.model == "graph" and getattr(options, "filter", None):
+        if snapshot.info.model == "graph" and _filter_of(options):
             # what such filters have besides takes a while to import
             from memlens.views.filtering import complete_filters
 

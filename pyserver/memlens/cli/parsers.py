@@ -4,10 +4,16 @@ import argparse
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from memlens.cli.output import say
 from memlens.units import plain
+
+USAGE = 2
+"""The exit status after wrong arguments, as other programs have it."""
+INTERNAL = ("tables", "examine")
+"""Commands that Memlens runs itself. They have a ``--help``, but no list names them."""
 
 _NARROWEST = 20
 
@@ -50,8 +56,26 @@ class Parser(argparse.ArgumentParser):
         """Print the error, and exit."""
         self._fail(message, self.prog)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Check a value that has to be one of a few: the error lists those that users may give, the nearest first."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(each) for each in action.choices if each not in INTERNAL]
+        near = nearest(str(value), known)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}{hint}")
+
     def _fail(self, message: str, command: str) -> NoReturn:
-        self.exit(1, f"memlens: {plain(message)}. Try {command} --help.\n")
+        end = "" if message.endswith("?") else "."
+        self.exit(USAGE, f"memlens: {plain(message)}{end} Try {command} --help.\n")
+
+
+def nearest(word: str, known: Iterable[str]) -> list[str]:
+    """Return the words that are spelt most like another, at most 3."""
+    # imported here, because few commands have wrong arguments
+    from difflib import get_close_matches
+
+    return get_close_matches(word, list(known), 3)
 
 
 class LeftOut(argparse.ArgumentParser):
