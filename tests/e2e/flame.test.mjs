@@ -1,11 +1,11 @@
-// The flame graph of the sample: boxes against the command line, clicks that open the right line, zoom, search, the
-// keyboard, the tree; and its appearance in each kind of VS Code's themes.
+// The flame graph of the sample: clicks that open the right line, menus, and its appearance in each kind of VS Code's
+// themes. What it shows, its keys, search and forms: tests/views/flame.test.ts.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
 import { test } from './test.mjs';
-import { SnapshotView, boxesStandStill, distance, exactBytes, until } from './view.mjs';
+import { SnapshotView, boxesStandStill, distance, until } from './view.mjs';
 
 test.describe.configure({ mode: 'serial' });
 
@@ -26,7 +26,6 @@ test.beforeAll(async () => {
 test.afterAll(() => vscode?.close());
 
 const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
-const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());
 
 /** Waits until the boxes don't move any more and the picture is that of the current view. */
 async function drawn() {
@@ -105,71 +104,6 @@ test('a click shows a box’s details and highlights its stacks; Ctrl+click open
   await drawn();
 });
 
-test('a double click zooms to a box; the breadcrumb above leads back', async () => {
-  const { box } = await ownBox(0.6);
-  await vscode.page.mouse.dblclick(...(await at(box)));
-  await drawn();
-  const now = await camera();
-  assert.ok(now.x1 - now.x0 < 1);
-  const surface = await view.locator('.flame-surface').boundingBox();
-  const after = (await boxes()).find(({ node }) => node === box.node);
-  assert.ok(Math.abs(after.width - surface.width) <= 1, `${after.width} of ${surface.width} pixels`);
-  assert.match(await view.text('.flame-crumbs'), new RegExp(box.name));
-  await view.locator('.flame-reset').click();
-  await drawn();
-  assert.deepEqual({ ...(await camera()), top: 0 }, { x0: 0, x1: 1, top: 0 });
-});
-
-test('the keyboard moves to callees, callers and siblings, and zooms', async () => {
-  await view.locator('.flame-surface').focus();
-  await view.press('Escape');
-  await view.press('Escape');
-  await view.press('ArrowDown');
-  await view.press('ArrowDown');
-  await view.locator('.flame-details h3', { hasText: '<module>' }).waitFor();
-  await view.press('ArrowDown');
-  await view.locator('.flame-details h3', { hasText: 'main' }).waitFor();
-  await view.press('ArrowUp');
-  await view.locator('.flame-details h3', { hasText: '<module>' }).waitFor();
-  await view.press('Escape');
-  await view.locator('.flame-details').waitFor({ state: 'hidden' });
-});
-
-test('a search shows how much matches, and steps through the matches', async () => {
-  await view.locator('.flame-surface').focus();
-  await view.press('/');
-  const search = view.locator('.flame-search');
-  await search.fill('linear');
-  await view.locator('.flame-found', { hasText: 'in' }).waitFor();
-  const text = await view.text('.flame-found');
-  assert.match(text, /^[\d.]+ [KMG]?i?B \([\d.]+%\) in \d+ box(es)?$/);
-  await search.press('Enter');
-  await view.locator('.flame-found', { hasText: /^1\/\d+/ }).waitFor();
-  await view.locator('.flame-details h3').waitFor();
-  await drawn();
-  await vscode.screenshot('flame-search');
-  await search.press('Escape');
-  await until(async () => (await view.text('.flame-found')) === '', 'the search is closed');
-});
-
-test('bottom-up starts where memory is allocated; collapsed libraries are one box', async () => {
-  await view.flame('Bottom-up');
-  await drawn();
-  const byAnyCode = await vscode.memlens('flame', FILE, '--any-code');
-  const self = byAnyCode.rows.toSorted((a, b) => b.self_bytes - a.self_bytes)[0];
-  const surface = await view.locator('.flame-surface').boundingBox();
-  const second = (await boxes()).filter(({ node, y }) => node !== 0 && y < 30);
-  assert.equal(second[0].name, self.name.function);
-  assert.ok(Math.abs(second[0].width - (surface.width * self.self_bytes) / reported.total_bytes) <= 1.01);
-  await view.flame('Top-down');
-  await view.flame('Collapse libraries');
-  await drawn();
-  const names = (await boxes()).map(({ name }) => name);
-  assert.ok(names.includes('torch') && !names.includes('_call_impl'), names.join(' '));
-  await view.flame('Collapse libraries');
-  await drawn();
-});
-
 test('the tree has the same figures as text; Enter opens the line', async () => {
   const { row, line } = await ownBox();
   await view.flameForm('table');
@@ -199,58 +133,6 @@ test('the tree has the same figures as text; Enter opens the line', async () => 
   await view.press('Enter');
   await vscode.atLine(path.posix.basename(line.file), line.line);
   await vscode.runCommand('View: Close Editor');
-  await view.flameForm('icicle');
-  await drawn();
-});
-
-test('functions are sorted by their own allocations; one is shown between its callers and callees', async () => {
-  const { row, line } = await ownBox(0.6);
-  await view.flameForm('functions');
-  const functions = view.locator('.flame-functions .grid-row');
-  await functions.first().waitFor();
-  await view.settled();
-  const names = async () => await functions.locator('div:first-child bdi:first-of-type').allInnerTexts();
-  const bySelf = reported.rows.map(({ self_bytes: size }) => size).toSorted((a, b) => b - a);
-  const figures = await functions
-    .locator('div:nth-child(2) span')
-    .evaluateAll((all) => all.map(({ title }) => title));
-  assert.deepEqual(figures.slice(0, 5), bySelf.slice(0, 5).map(exactBytes));
-  await view.locator('.flame-functions').getByRole('button', { name: 'Function', exact: true }).click();
-  await until(async () => {
-    const shown = await names();
-    const sorted = shown.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
-    return shown.map((name) => name.toLowerCase()).join() === sorted.map((name) => name.toLowerCase()).join();
-  }, 'they are sorted by name');
-
-  await view.locator('.flame-functions').getByRole('button', { name: 'Inclusive' }).click();
-  await until(
-    async () => (await names())[0] === reported.rows[0].name.function,
-    'the largest inclusive is first',
-  );
-  const wanted = view.locator('.flame-functions .grid-row', { hasText: row.name.function });
-  await wanted.first().click();
-  const halves = view.locator('.flame-halves');
-  await halves.locator('h3', { hasText: row.name.function }).waitFor();
-  // both trees begin with the function and its whole value; above it is its caller
-  const heads = halves.locator('.grid-row[aria-level="1"]');
-  await until(async () => (await heads.count()) === 2, 'both halves begin with the function');
-  await view.settled();
-  const begin = await heads.locator('bdi:first-of-type').allInnerTexts();
-  assert.deepEqual(begin, [row.name.function, row.name.function]);
-  const sizes = await heads
-    .locator('div:nth-child(2) span')
-    .evaluateAll((all) => all.map(({ title }) => title));
-  assert.deepEqual(sizes, [exactBytes(row.bytes), exactBytes(row.bytes)]);
-  await halves.locator('[aria-label^="Callers of"] .grid-row', { hasText: '<module>' }).first().waitFor();
-  await halves.getByRole('button', { name: `${path.posix.basename(line.file)}:${line.line}` }).waitFor();
-  await vscode.screenshot('flame-functions');
-
-  await view.locator('.flame-functions .grid').focus();
-  await view.press('Enter');
-  await vscode.atLine(path.posix.basename(line.file), line.line);
-  await vscode.runCommand('View: Close Editor');
-  await halves.getByRole('button', { name: 'Close callers and callees' }).click();
-  await halves.waitFor({ state: 'hidden' });
   await view.flameForm('icicle');
   await drawn();
 });
@@ -329,45 +211,6 @@ test('I leaves out a function’s stacks in every view; if nothing is left, the 
   });
   assert.equal(isOnTop, true);
   await view.filter('');
-  await drawn();
-});
-
-test('W shows callers and callees of a box’s function; the list of keys has it; the view restores it after being hidden', async () => {
-  const { box, row } = await ownBox(0.6);
-  await vscode.page.mouse.click(...(await at(box)));
-  await factOf('Inclusive');
-  await view.press('?');
-  await view.locator('.help', { hasText: 'Sandwich' }).waitFor();
-  await vscode.screenshot('flame-keys');
-  await view.press('Escape');
-  await view.locator('.help').waitFor({ state: 'hidden' });
-  await view.locator('.flame-surface').focus();
-  await view.press('w');
-  const title = () => view.locator('.flame-halves h3', { hasText: row.name.function });
-  await title().waitFor();
-  await view.settings('.flame-toolbar', (sheet) =>
-    sheet.getByRole('combobox', { name: 'Width' }).selectOption('count'),
-  );
-  await view.flame('Fold recursion');
-  await vscode.hideAndShow(FILE);
-  view = await SnapshotView.visible(vscode);
-  await title().waitFor();
-  await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();
-  assert.equal(
-    await view.settings('.flame-toolbar', (sheet) =>
-      sheet.getByRole('combobox', { name: 'Width' }).inputValue(),
-    ),
-    'count',
-  );
-  const pressed = await view.settings('.flame-toolbar', (sheet) =>
-    sheet.getByRole('button', { name: 'Fold recursion' }).getAttribute('aria-pressed'),
-  );
-  assert.equal(pressed, 'true');
-  await view.flame('Fold recursion');
-  await view.settings('.flame-toolbar', (sheet) =>
-    sheet.getByRole('combobox', { name: 'Width' }).selectOption('bytes'),
-  );
-  await view.flameForm('icicle');
   await drawn();
 });
 

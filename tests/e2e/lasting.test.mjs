@@ -105,6 +105,8 @@ test('closing one of two views of a snapshot leaves the other answering', async 
   assert.equal(await right.text('.panel h2'), await left.text('.panel h2'));
 
   const { width: half } = await left.surface();
+  // the view on the left may have taken the focus when its page was loaded
+  await vscode.runCommand('View: Focus Last Editor Group');
   await vscode.runCommand('View: Close Editor');
   await until(
     async () => (await vscode.page.locator('iframe.webview.ready:visible').count()) === 1,

@@ -8,10 +8,12 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT } from './harness.mjs';
-import { TIMEOUT_MS } from './waiting.mjs';
+import { until } from './waiting.mjs';
 import { settledIn } from './settled.mjs';
 
 const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
+
+export { until };
 
 export class SnapshotView {
   /** @param {import('@playwright/test').Frame} frame the inside of the webview */
@@ -393,17 +395,6 @@ export const exactBytes = (count) => `${count.toLocaleString('en-US')} bytes`;
 
 /** Largest difference of two colours in any channel. */
 export const distance = (a, b) => Math.max(...a.map((value, i) => Math.abs(value - b[i])));
-
-/** Polls until a condition in the test's process holds. */
-export async function until(condition, what, timeoutMs = TIMEOUT_MS) {
-  const end = Date.now() + timeoutMs;
-  for (;;) {
-    const value = await condition();
-    if (value) return value;
-    if (Date.now() > end) throw new Error(`Waited ${timeoutMs / 1000} s in vain until ${what}.`);
-    await new Promise((resolve) => setTimeout(resolve, 30));
-  }
-}
 
 /** Waits until a flame graph has boxes and they don't move any more. */
 export async function boxesStandStill(view, boxes) {

@@ -9,3 +9,14 @@ export const came = (waiting) =>
     () => true,
     () => false,
   );
+
+/** Polls until a condition in the test's process holds. */
+export async function until(condition, what, timeoutMs = TIMEOUT_MS) {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`Waited ${timeoutMs / 1000} s in vain until ${what}.`);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+}

@@ -62,6 +62,9 @@ def test_whatever_compares_refuses_them(of_each_kind: dict[str, Snapshot]) -> No
     for question in (lambda: pair_of(dumps[0], dumps[1]), lambda: series(dumps)):
         with pytest.raises(BadRequestError, match="heap dump of JavaScript and app"):
             question()
+    dump = ROOT / "tests" / "fixtures" / "heap" / "sessions.gcdump"
+    for arguments in ((dump, TRACE), (TRACE, dump, "--by", "line"), (PROFILE, PROFILE, dump)):
+        assert "can't be compared" in memlens("compare", *arguments, status=1).stderr
     refused = memlens("flame", TRACE, "--diff", PROFILE, status=1).stderr
     assert "words.pb.gz is a profile, so they can't be compared" in refused
 

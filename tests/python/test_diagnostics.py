@@ -1,6 +1,8 @@
 """`memlens diagnostics` says what a bug report needs, and nothing of a person or of a snapshot."""
 
 import getpass
+import importlib
+import platform
 import re
 import shutil
 import sys
@@ -56,8 +58,8 @@ def test_what_is_broken_is_named_and_the_rest_is_said(home: Path, monkeypatch: p
     def breaks(name: str) -> object:
         raise ImportError(f"{home}/libx.so: cannot open shared object file")
 
-    monkeypatch.setattr("memlens.cli.diagnostics.importlib.import_module", breaks)
-    monkeypatch.setattr("memlens.cli.diagnostics.platform.platform", lambda: 1 / 0)
+    monkeypatch.setattr(importlib, "import_module", breaks)
+    monkeypatch.setattr(platform, "platform", lambda: 1 / 0)
     said = memlens("diagnostics", "--cache-dir", home / "none").stdout
     assert "kernels: 0 loaded\n" in said
     assert said.count("can't be loaded (ImportError: ~/libx.so: cannot open shared object file)") >= len(

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -320,6 +321,47 @@ def test_moments_and_filters_narrow(client: McpClient, folder: Path) -> None:
     assert grown["bytes"] == at_end["bytes"] - device["live_at_start_bytes"]
 
 
+@pytest.mark.parametrize(
+    ("moment", "events"),
+    [
+        ("11712 events", 11_712), ("545632 us", 11_712), ("545.632 ms", 11_712), ("0.545632s", 11_712),
+        ("2026-11-21T03:15:54.964432Z", None), ("start", 0), ("end", 13_798), ("0 events", 0), (" 1 Event ", 1),
+    ],
+)  # fmt: skip
+def test_a_moment_is_named_with_its_unit(client: McpClient, moment: str, events: int | None) -> None:
+    if events is None:
+        device = client.call("memlens_summary", path=TRACE)["file"]["devices"][0]
+        at = datetime.fromtimestamp(device["time_origin_us"] // 1_000_000, UTC)
+        late = device["time_origin_us"] % 1_000_000 + device["peak_time_us"]
+        moment = (at + timedelta(microseconds=late)).isoformat()
+        events = device["peak_moment"]
+    assert client.call("memlens_top", path=TRACE, at=moment)["at"]["events"] == events
+
+
+@pytest.mark.parametrize(
+    ("moment", "reason"),
+    [
+        ("545632", "a number alone may be of events or of time"), ("20000 events", "there is no such event"),
+        ("1.5 events", "there is no such event"), ("0.7 s", "that is outside of the trace"),
+        ("-1 ms", "that is outside of the trace"), ("3 bins", "bins is not a unit of this trace"),
+        ("1,5 s", "that is not a moment"), ("", "that is not a moment"), ("now", "that is not a moment"),
+        ("2026-11-21T03:15:54", "needs its zone"), ("2026-13-41T03:15:54Z", "no such time of day"),
+        ("1999-01-01T00:00:00Z", "that is outside of the trace"),
+    ],
+)  # fmt: skip
+def test_another_moment_is_refused_with_those_that_there_are(
+    client: McpClient, moment: str, reason: str
+) -> None:
+    for arguments in ({"at": moment}, {"at": "start", "to": moment}):
+        if not moment and "to" not in arguments:
+            continue
+        refused = bare(client.failure("memlens_top", path=TRACE, **arguments))
+        assert bare(reason) in refused
+        assert "13798 events is the last" in refused
+        assert "603321 us is the last" in refused
+        assert "Or a time of day from 2026-" in refused
+
+
 @pytest.mark.parametrize(("by", "option"), [("function", ()), ("line", ("--by-line",))])
 def test_inclusive_figures_are_those_of_memlens_flame(
     client: McpClient, folder: Path, by: str, option: tuple[str, ...]
@@ -546,6 +588,20 @@ def test_fields_have_no_values_unless_asked_for(client: McpClient, folder: Path)
         client.call("memlens_object", path=str(path), number=number, values=True) for number in objects
     ]
     assert any(field["value"] for each in with_values for field in each["fields"])
+
+
+def test_keys_of_maps_are_not_sent_unless_asked_for(client: McpClient) -> None:
+    dump = str(ROOT / "tests" / "fixtures" / "heap" / "sessions.hprof.zst")
+    query = "SELECT object FROM objects WHERE type LIKE '%HashMap' ORDER BY retained_bytes DESC LIMIT 20"
+    maps = [row[0] for row in client.call("memlens_sql", path=dump, query=query)["rows"]]
+    keys = {False: set[str](), True: set[str]()}
+    for values, names in keys.items():
+        for number in maps:
+            found = client.call("memlens_object", path=dump, number=number, values=values, limit=50)
+            rows = [row for rows in found.values() if isinstance(rows, list) for row in rows]
+            names.update(row["name"] for row in rows if isinstance(row, dict) and row.get("kind") == "entry")
+    assert len(keys[True]) > 10
+    assert keys[False] == {""}
 
 
 def test_hostile_names_stay_data(client: McpClient, folder: Path) -> None:

@@ -304,6 +304,32 @@ def test_paths_are_judged_where_they_lead(tmp_path: Path, path: str) -> None:
     assert (found == expected) if is_inside and path != "loop" else (found is None)
 
 
+def test_a_dump_s_own_paths_are_looked_for_only_inside(tmp_path: Path) -> None:
+    """A script that a dump names anywhere has its source map read only if it is in one of the folders."""
+    places = {}
+    for where in ("in", "out"):
+        script = tmp_path / where / f"{where}.js"
+        script.parent.mkdir()
+        script.write_text(f"function f(){{}}\n//# sourceMappingURL={where}.js.map\n", "utf-8")
+        mapped = {"version": 3, "sources": [f"{where}.ts"], "names": [], "mappings": "AAAA"}
+        (script.parent / f"{where}.js.map").write_text(json.dumps(mapped), "utf-8")
+        heap = HeapFile()
+        root = heap.node("synthetic", "")
+        closure, shared = heap.node("closure", "f", 64), heap.node("code", "f", 8)
+        heap.edge(root, "element", 1, closure)
+        heap.edge(closure, "internal", "shared", shared)
+        heap.edge(shared, "internal", "script", heap.node("hidden", str(script), 8))
+        heap.locations.append((closure, 7, 0, 0))
+        places[where] = tmp_path / "in" / f"{where}.heapsnapshot"
+        places[where].write_bytes(heap.data())
+    with McpClient(tmp_path / "in", "--root", str(tmp_path / "in")) as client:
+        found = {
+            where: client.call("memlens_top", path=str(path), by="line")["rows"][0]["file"]
+            for where, path in places.items()
+        }
+    assert found == {"in": str(tmp_path / "in" / "in.ts"), "out": str(tmp_path / "out" / "out.js")}
+
+
 # ---- what an editor is told before it asks ----------------------------------------------------------------------
 
 

@@ -149,6 +149,7 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     ingest.add_argument("--source-folder", type=Path, metavar="DIR", action="append",
                         help="where scripts and their source maps may be, if not where they ran; may be repeated "
                         "(default: the current folder)")  # fmt: skip
+    ingest.add_argument("--only-folders", action="store_true", help="look for scripts nowhere else")
     return ingest
 
 

@@ -9,10 +9,12 @@ from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
-from memlens.model.info import Model
+from memlens.model.info import SnapshotInfo
+from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
+from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
 from memlens.views.compare.sides import Side, side_of
 from memlens.views.naming.places import BEFORE_RECORDING
@@ -26,9 +28,10 @@ def run(options: argparse.Namespace) -> int:
         return compare_queries.run(options)
     if options.key is not None or options.csv:
         raise BadRequestError(phrase("--key and --csv are for --sql"))
+    infos = [ask(options, _info, path) for path in (options.before, options.after, *options.more)]
+    check_comparable(*infos)
     if options.by in (None, "type", "finding"):
-        models = {ask(options, _model, path) for path in (options.before, options.after, *options.more)}
-        if models == {"graph"}:
+        if heap_dump_of(infos[0]) is not None:
             return compare_heaps.run(options)
         if options.by == "type":
             raise BadRequestError(phrase("Only heap dumps can be compared by type"))
@@ -58,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _model(snapshot: Snapshot) -> Model:
-    return snapshot.info.model
+def _info(snapshot: Snapshot) -> SnapshotInfo:
+    return snapshot.info
 
 
 def _print_comparison(answer: CompareAnswer, self_meaning: str) -> None:

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.memray_python:
         tools = tools._replace(memray_python=options.memray_python)
     if options.source_folder:
-        tools = tools._replace(source_folders=options.source_folder)
+        tools = tools._replace(source_folders=options.source_folder, only_folders=options.only_folders)
     dump = options.dump - 1 if options.dump else None
     try:
         archive = ingest(

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from memlens import limits
-from memlens.formats import other_files
+from memlens.formats import json_files, other_files
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
-from memlens.formats.pickles import is_pickle
 from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
@@ -29,7 +28,7 @@ class Reader(Protocol):
 FORMATS = {
     # before PyTorch's, because both are pickles, and this one is recognised by its first name
     "tracemalloc": "tracemalloc snapshot",
-    # before PyTorch's, because all three may be JSON, and these are recognised by their first keys
+    # files of JSON are recognised by their keys, in json_files.py
     "dhat": "DHAT profile",
     "v8_sampling": "sampling heap profile of V8",
     "v8_heap": "V8 heap snapshot",
@@ -50,10 +49,6 @@ FORMATS = {
     "pyheap": "heap dump of Python by PyHeap",
 }
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
-
-_JSON = ("dhat", "v8_sampling", "v8_heap", "ruby")
-"""Formats that a pickle can't have; importing their readers would take as long as reading a small one."""
-
 
 _BEGINNINGS = {
     "v8_heap": b'{"snapshot":{"meta":{"node_fields":',
@@ -86,8 +81,10 @@ def recognised(source: Source) -> str:
             phrase("The file is empty"), advice=phrase("Record it again, or copy it again.")
         )
     likely = [module for module, beginning in _BEGINNINGS.items() if head.startswith(beginning)]
+    if json_files.begins(head) and not likely:
+        return json_files.recognised(source, head)
     for module in dict.fromkeys([*likely, *FORMATS]):
-        if is_pickle(head) and module in _JSON:
+        if module in json_files.QUICK and module not in likely:
             continue
         if _reader(module).sniff(head):
             return module

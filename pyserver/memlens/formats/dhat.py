@@ -3,6 +3,7 @@
 Source of the format: ``dhat/docs/dh-manual.xml`` of valgrind, section "File format", version 2.
 """
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from msgspec import Struct, ValidationError
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.json_faults import converted, fault
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames
 from memlens.formats.valgrind_frames import valgrind_frame
@@ -33,10 +35,11 @@ _ERRORS = {
     kernel.TRUNCATED: phrase(
         "The JSON is truncated: DHAT writes it when the program ends, and was probably interrupted"
     ),
-    kernel.SYNTAX: phrase("The file is not valid JSON"),
     kernel.TOO_DEEP: phrase("The JSON is nested far deeper than DHAT's"),
 }
 _MOST_WORD = 100
+_FIELD = re.compile(r"`\$\.(\w+)")
+"""The field that an error of msgspec names."""
 
 
 class _Header(Struct):
@@ -98,6 +101,8 @@ def _scan(source: Source, report: Report) -> kernel.Scanner:
     if status == kernel.NO_MEMORY:
         raise MemoryError
     if status != kernel.OK:
+        if status == kernel.SYNTAX:
+            raise fault(source.data, scanner.error_offset, phrase("a profile of DHAT"))
         message = _ERRORS.get(status)
         if message is None:
             field = kernel.FIELD_NAMES[scanner.error_field]
@@ -115,10 +120,12 @@ def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
         b'"%b":%b' % (name.encode(), source.data[start:end]) for name, (start, end) in known.items()
     )
     try:
-        header = _shortened(msgspec.json.decode(b"{%b}" % text, type=_Header))
+        header = _shortened(converted(b"{%b}" % text, _Header))
     except (ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        wrong = _FIELD.search(str(error))
         raise DamagedSnapshotError(
-            phrase("The file's header is not DHAT's: {reason}", reason=str(error))
+            phrase("The file's header is not DHAT's: {reason}", reason=str(error)),
+            offset=known[wrong[1]][0] if wrong and wrong[1] in known else None,
         ) from error
     if header.dhatFileVersion < VERSION:
         raise NotASnapshotError(
@@ -136,7 +143,7 @@ def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
         missing = "table of frames" if table is None else "list of program points"
         raise DamagedSnapshotError(phrase("The file has no {missing}", missing=missing))
     try:
-        return header, msgspec.json.decode(source.data[table[0] : table[1]], type=list[str])
+        return header, converted(source.data[table[0] : table[1]], list[str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedSnapshotError(
             phrase("The table of frames is damaged: {reason}", reason=str(error)), offset=table[0]

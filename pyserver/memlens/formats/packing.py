@@ -1,9 +1,11 @@
-"""Decompression of gzip and zstd files in chunks.
+"""Decompression of gzip and zstd files in chunks, and text in other encodings as UTF-8.
 
 A small file may unpack to an enormous one; so at most ``MOST_UNPACKED_BYTES`` are unpacked, and at most a multiple of
 the file's size.
 """
 
+import codecs
+import itertools
 import mmap
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,6 +24,17 @@ _CHUNK_BYTES = 1 << 18
 """Small enough for a chunk to be in the processor's cache when it is read."""
 
 _READ_BYTES = 1 << 16
+
+_MARK_BYTES = 4
+# that of UTF-32 begins with that of UTF-16
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""How texts begin that Windows' editors and PowerShell write, and their encodings."""
 
 _LEAST_COUNTED_BYTES = 4096
 """Smaller files may expand as if they had this size."""
@@ -43,10 +56,12 @@ class TruncatedError(DamagedContainerError):
 
 def unpacker_of(file: BinaryIO) -> Unpacker | None:
     """Return the unpacker of a file by its first bytes, None if it isn't compressed. Leaves the file at its start."""
-    magic = file.read(4)
+    magic = file.read(_MARK_BYTES)
     file.seek(0)
     if magic[:2] == b"\x1f\x8b":
         return _gzip_chunks
+    if _encoding_of(magic) is not None:
+        return _plain_chunks
     if magic == b"\x28\xb5\x2f\xfd" or _is_skippable(magic):
         return _zstd_chunks
     return None
@@ -98,7 +113,7 @@ class Packed:
         most = min(MOST_UNPACKED_BYTES, max(self._file_bytes, _LEAST_COUNTED_BYTES) * most_expansion)
         done = 0
         try:
-            for chunk in self._unpacker(self._file, chunk_bytes):
+            for chunk in _as_utf8(self._unpacker(self._file, chunk_bytes)):
                 done += len(chunk)
                 if done > most:
                     raise DamagedContainerError(
@@ -115,6 +130,37 @@ class Packed:
                     done=done,
                 )
             ) from error
+
+
+def _encoding_of(head: bytes) -> str | None:
+    """Return the encoding of a text that begins with a byte order mark, None for anything else."""
+    return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
+
+
+def _as_utf8(chunks: Iterator[memoryview]) -> Iterator[memoryview]:
+    """Yield a text that begins with a byte order mark in UTF-8 and without that mark, anything else as it is."""
+    first = bytes(next(chunks, b""))
+    while 0 < len(first) < _MARK_BYTES and (more := bytes(next(chunks, b""))):
+        first += more
+    encoding = _encoding_of(first)
+    if encoding is None:
+        if first:
+            yield memoryview(first)
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for chunk in itertools.chain((first,), chunks):
+        text = decoder.decode(bytes(chunk))
+        if text:
+            yield memoryview(text.encode("utf-8", "replace"))
+    rest = decoder.decode(b"", final=True)
+    if rest:
+        yield memoryview(rest.encode("utf-8", "replace"))
+
+
+def _plain_chunks(file: BinaryIO, chunk_bytes: int) -> Iterator[memoryview]:
+    while chunk := file.read(chunk_bytes):
+        yield memoryview(chunk)
 
 
 def _gzip_chunks(file: BinaryIO, chunk_bytes: int) -> Iterator[memoryview]:

@@ -5,14 +5,17 @@ allocated it if ``ObjectSpace.trace_object_allocations`` was on; or the roots of
 names. Source: ``ext/objspace/objspace_dump.c`` of Ruby.
 """
 
+import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from memlens.formats.containers import Source
+from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
@@ -56,7 +59,14 @@ _MOST_NAME = 4096
 _LONG = VALUE_KINDS.index("long")
 _MOST_KINDS, _MOST_DETAILS = 256, 1 << 24
 
-_FIRST = re.compile(rb'\{"(?:type":"ROOT", *"root"|address":"0x[0-9a-f]{1,16}", *"type":"[A-Z]+")')
+_FIRST = re.compile(
+    rb'\{\s*"(?:type"\s*:\s*"ROOT"\s*,\s*"root"'
+    rb'|address"\s*:\s*"0x[0-9a-f]{1,16}"\s*,\s*"|references"\s*:\s*\[\s*"0x[0-9a-f])'
+)
+_BETWEEN = re.compile(r"[\s,\[\]]*")
+_MOST_FIRST_BYTES = 1 << 16
+_MOST_REWRITTEN_BYTES = 1 << 30
+"""Dumps that a tool has rewritten with line breaks are decoded in memory."""
 
 U32 = npt.NDArray[np.uint32]
 
@@ -66,12 +76,60 @@ def sniff(head: bytes) -> bool:
     return _FIRST.match(head.lstrip()) is not None
 
 
-def read(source: Source, _scratch: Path, report: Report) -> Graph:
+def read(source: Source, scratch: Path, report: Report) -> Graph:
     """Read a dump; ``report`` gets ``("reading", fraction)``.
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
     """
+    with in_lines(source, scratch) as lines:
+        return _read(lines, report)
+
+
+@contextmanager
+def in_lines(source: Source, scratch: Path) -> Iterator[Source]:
+    """Yield the unpacked dump with an object on each line, as Ruby writes it, also if a tool has rewritten it."""
     source.unpack()
+    if _is_in_lines(source):
+        yield source
+        return
+    with plain_source(source.path, b"".join(_lines(source)), scratch) as lines:
+        lines.truncated = source.truncated
+        yield lines
+
+
+def _is_in_lines(source: Source) -> bool:
+    """Whether the first line is a whole object, or so long that it can only be one, as Ruby writes it."""
+    line = source.data[:_MOST_FIRST_BYTES].split(b"\n", 1)[0].strip()
+    return line.startswith(b"{") and (len(line) == _MOST_FIRST_BYTES or line.endswith(b"}"))
+
+
+def _lines(source: Source) -> Iterator[bytes]:
+    """The objects of a dump that a tool has rewritten as a list, or with line breaks in them, each as a line."""
+    if source.length > _MOST_REWRITTEN_BYTES:
+        raise NotASnapshotError(
+            phrase(
+                "The dump was rewritten with line breaks, and is larger than {most} bytes",
+                most=_MOST_REWRITTEN_BYTES,
+            ),
+            advice=phrase("Write an object on each line, as Ruby does: jq -c . FILE"),
+        )
+    text = bytes(source.data).decode("utf-8", "replace")
+    decoder, at = json.JSONDecoder(), 0
+    while True:
+        blank = _BETWEEN.match(text, at)
+        at = blank.end() if blank else at
+        if at == len(text):
+            return
+        try:
+            item, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            source.truncated = True
+            return
+        at = end
+        yield json.dumps(item).encode() + b"\n"
+
+
+def _read(source: Source, report: Report) -> Graph:
     marks = {each: mark_line(each) for each in (VALUES, CONTENTS)}
     removed = next((each for each, mark in marks.items() if source.data[: len(mark)] == mark), None)
     lines = kernel.Lines(source.data, len(marks[removed]) if removed else 0)

@@ -96,8 +96,10 @@ class SourceMap:
 class SourceMaps:
     """The maps of scripts, each read on first use."""
 
-    def __init__(self, folders: Sequence[Path] = ()) -> None:
+    def __init__(self, folders: Sequence[Path] = (), *, only_folders: bool = False) -> None:
+        """``folders`` are those of sources; with ``only_folders`` scripts are looked for nowhere else."""
         self._folders = folders
+        self._only_folders = only_folders
         self._known: dict[str, SourceMap | None] = {}
         self.used: set[str] = set()
         """The scripts whose maps were used."""
@@ -126,7 +128,8 @@ class SourceMaps:
         parts = [part for part in re.split(r"[\\/]" if windows else "/", script) if part not in ("", ".")]
         if not parts or ".." in parts:
             return []
-        own = [Path(script)] if is_local(Path(script), self._folders) else []
+        is_own = not self._only_folders and is_local(Path(script), self._folders)
+        own = [Path(script)] if is_own else []
         ends = [parts[-count:] for count in range(min(len(parts), _MOST_PARTS), 0, -1)]
         joined = (below(folder, end) for folder in self._folders for end in ends)
         return own + [path for path in joined if path is not None]

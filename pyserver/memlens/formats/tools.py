@@ -15,6 +15,9 @@ class Tools(NamedTuple):
     source_folders: Sequence[Path] = ()
     """Where scripts and their source maps may be, if not where they ran."""
 
+    only_folders: bool = False
+    """Whether they are looked for nowhere else."""
+
     @classmethod
     def of_environment(cls) -> "Tools":
         """Return the programs that environment variables name, and the current folder, for the command line."""

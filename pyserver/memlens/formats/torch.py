@@ -70,16 +70,13 @@ EMPTY = phrase(
 _HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
 
 
-_BOM = b"\xef\xbb\xbf"
-
-
 _PAGE = re.compile(rb"<(?:!|\?xml|(?:html|head|body|script|meta|title|div)\b)", re.IGNORECASE)
 """How pages begin; a profile in text may begin with <module>."""
 
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes may be a snapshot: a pickle of protocol 2 to 5, JSON, or HTML that may embed one."""
-    text = head.removeprefix(_BOM).lstrip()
+    text = head.lstrip()
     return is_pickle(head) or text[:1] in (b"{", b"[") or _PAGE.match(text) is not None
 
 
@@ -105,7 +102,7 @@ def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
     head = source.head()
     if head[0] == 0x80:
         return nullcontext(source)
-    first = head.removeprefix(_BOM).lstrip()[:1]
+    first = head.lstrip()[:1]
     if first in (b"{", b"["):
         return plain_source(source.path, _pickle_of_json(source), scratch)
     if first == b"<":
@@ -122,10 +119,11 @@ def _pickle_of_json(source: Source) -> bytes:
             phrase("The JSON is larger than {most} bytes", most=_MOST_JSON_BYTES),
             advice=phrase("Write the snapshot as a pickle instead."),
         )
-    text = source.data[len(_BOM) :] if source.head(3) == _BOM else source.data
     try:
-        data = _json_of(text)
-    except (ValueError, RecursionError) as error:
+        data = _json_of(source.data)
+    except RecursionError as error:
+        raise NotASnapshotError(phrase("The JSON is nested too deeply for a snapshot")) from error
+    except ValueError as error:
         raise NotASnapshotError(phrase("The file is not valid JSON: {reason}", reason=str(error))) from error
     try:
         return pickle.dumps(data, protocol=4)
@@ -136,19 +134,23 @@ def _pickle_of_json(source: Source) -> bytes:
 def _json_of(text: mmap.mmap | bytes) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        # Python writes NaN and Infinity, which are not JSON
-        if re.search(rb"\bNaN\b|\bInfinity\b|\d[eE]\+?\d{3}", text) is None:
-            raise
-        return json.loads(bytes(text))
+    except msgspec.DecodeError as error:
+        # Python also reads and writes NaN, Infinity and unpaired surrogates
+        try:
+            return json.loads(bytes(text))
+        except ValueError:
+            raise error from None
 
 
 def _pickle_of_html(source: Source) -> bytes:
     found = _HTML_PICKLE.search(source.data)
     if found is None:
         raise NotASnapshotError(
-            phrase("The page contains no snapshot: it lacks the base64 data that trace_plot writes"),
-            advice=phrase("Make the page with python -m torch.cuda._memory_viz trace_plot SNAPSHOT."),
+            phrase("The file is a web page that contains no snapshot"),
+            advice=phrase(
+                "If it was downloaded, look at it in a browser: it may be a server's error, or ask to log in. Pages "
+                "that contain one are made by python -m torch.cuda._memory_viz trace_plot SNAPSHOT."
+            ),
         )
     try:
         return binascii.a2b_base64(found[1])

@@ -37,6 +37,9 @@ _MOST_KINDS = 85
 _MOST_HEADER_TYPES = 1 << 20
 """Newer versions of Julia list each type of objects as a type of nodes, and write the lowest byte of its number."""
 
+_FIRST = re.compile(
+    rb'\{\s*"(?:(?:nodes|edges)"\s*:\s*\[\s*[\d\]]|snapshot"\s*:\s*\{\s*"(?:meta|node_count)")'
+)
 _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
 
@@ -54,9 +57,7 @@ def sniff(head: bytes) -> bool:
     """Whether the first bytes are a JSON object with a heap snapshot's first fields."""
     text = head.lstrip()
     return text[:1] == b"{" and (
-        b'"node_fields"' in head
-        or text[1:].lstrip().startswith((b'"nodes"', b'"edges"', b'"snapshot"'))
-        or _WEBKIT.match(text) is not None
+        b'"node_fields"' in head or _FIRST.match(text) is not None or _WEBKIT.match(text) is not None
     )
 
 
@@ -70,7 +71,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         read = _columns(source, report, ahead=True)
     # what is said of a damaged file is what is wrong with the first of its parts that is
     snapshot, removed = read or _columns(source, report, ahead=False)
-    graph = graph_of(snapshot, SourceMaps(source.tools.source_folders))
+    graph = graph_of(
+        snapshot, SourceMaps(source.tools.source_folders, only_folders=source.tools.only_folders)
+    )
     mark_graph(graph, removed, comparable=True)
     return graph
 
@@ -187,7 +190,7 @@ class _File:
         reading = pool.submit(self._read, start, 0, fields, kept, references, self._report)
         nodes = self._nodes(node_types, _MOST_U32)
         edges, status, end = reading.result()
-        check(status, end)
+        check(status, end, self._data)
         _require(edges, "edge", *kept)
         self._sections.go_on("edges", (start, end))
         texts = self._strings()
@@ -204,7 +207,7 @@ class _File:
     def _run(self, scanner: kernel.Strings, start: int) -> None:
         status = run_through(scanner, self._source, _quiet, start)
         if status != kernel.OK:
-            check(status, scanner.error_offset)
+            check(status, scanner.error_offset, self._data)
 
     def _rows(
         self,
@@ -244,7 +247,7 @@ class _File:
                 phrase("The snapshot has more {section} than can be numbered", section=section), offset=start
             )
         columns, status, offset = self._read(start, end, fields, kept, rows, report)
-        check(status, offset)
+        check(status, offset, self._data)
         return columns
 
     def _most_rows(self, start: int, end: int, fields: list[str]) -> int:
@@ -349,7 +352,7 @@ class _File:
         tree = kernel.TraceTree(self._data)
         sums = (fields.index(name) if name in fields else -1 for name in ("count", "size"))
         status = tree.read(start, end, len(fields), *map(fields.index, needed), *sums)
-        check(status, tree.error_offset)
+        check(status, tree.error_offset, self._data)
         ids, functions, parents, counts, sizes = map(np.asarray, tree.take())
         if (
             float(sizes.sum(dtype=np.float64)) >= MOST_BYTES

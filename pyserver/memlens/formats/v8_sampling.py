@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import numpy as np
-from msgspec import Meta, Struct, ValidationError
+from msgspec import Meta, Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.json_faults import decoded
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.stacks import Numbers
 from memlens.formats.v8_places import path_of
@@ -76,15 +76,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
     Raises :class:`DamagedSnapshotError`, or MemoryError.
     """
-    try:
-        file = msgspec.json.decode(source.data, type=_File)
-    except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedSnapshotError(
-            phrase("The file is not a sampling heap profile of V8: {reason}", reason=str(error))
-        ) from error
+    file = decoded(source.data, _File, phrase("a sampling heap profile of V8"))
     report("reading", 0.5)
     numbers: Numbers[SourceFrame] = Numbers()
-    maps = SourceMaps(source.tools.source_folders)
+    maps = SourceMaps(source.tools.source_folders, only_folders=source.tools.only_folders)
     parents, frames, sizes, rows = [0], [0], [file.head.selfSize], {file.head.id: 0}
     for row, (node, parent) in enumerate(_below(file.head), 1):
         parents.append(parent)

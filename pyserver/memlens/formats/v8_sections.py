@@ -7,6 +7,7 @@ from msgspec import Struct, ValidationError
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.json_faults import Data, converted, fault
 from memlens.kernels.readers import v8_json as kernel
 from memlens.texts import phrase
 
@@ -29,7 +30,6 @@ _MOST_ALLOCATED = 1 << 53
 
 _ERRORS = {
     kernel.TRUNCATED: phrase("The JSON is truncated: the snapshot was probably not written completely"),
-    kernel.SYNTAX: phrase("The file is not valid JSON"),
     kernel.TOO_LARGE: phrase("A number is larger than its field allows"),
     kernel.NO_NODE: phrase("A reference leads to no object"),
 }
@@ -83,7 +83,7 @@ class Sections:
             status, offset, self.spans = kernel.sections(self._data, _FLAT)
         source.release(len(self._data))
         if self.rest is None:
-            check(status, offset)
+            check(status, offset, self._data)
         if "snapshot" not in self.spans:
             raise self._without_header()
         self.header = self._read_header()
@@ -95,9 +95,9 @@ class Sections:
         """
         located = {**self.spans, section: span}
         status, offset, self.spans = kernel.sections(self._data, _FLAT, None, span[1], dict(located))
-        check(status, offset)
+        check(status, offset, self._data)
         if located.items() - self.spans.items():
-            raise DamagedSnapshotError(_ERRORS[kernel.SYNTAX], offset=span[1])
+            raise DamagedSnapshotError(phrase("The snapshot has a section twice"), offset=span[1])
 
     def _without_header(self) -> NotASnapshotError:
         if "nodeClassNames" not in self.spans:
@@ -112,7 +112,7 @@ class Sections:
     def _read_header(self) -> Header:
         start, end = self.spans["snapshot"]
         try:
-            header = msgspec.json.decode(self._data[start:end], type=Header)
+            header = converted(self._data[start:end], Header)
         except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DamagedSnapshotError(
                 phrase("The header is not a heap snapshot's: {reason}", reason=str(error)), offset=start
@@ -134,9 +134,11 @@ class Sections:
         return header
 
 
-def check(status: int, offset: int) -> None:
+def check(status: int, offset: int, data: Data) -> None:
     """Raise :class:`DamagedSnapshotError` or MemoryError for a kernel's status other than OK."""
     if status == kernel.NO_MEMORY:
         raise MemoryError
+    if status == kernel.SYNTAX:
+        raise fault(data, offset, phrase("a heap snapshot of V8"))
     if status != kernel.OK:
         raise DamagedSnapshotError(_ERRORS[status], offset=offset)

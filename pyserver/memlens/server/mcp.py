@@ -338,7 +338,9 @@ async def _serve(
         except OSError:
             gone.set()
 
-    server = McpServer(Session(Registry(configuration, finder), MOST_KEPT, permissions), write, asked)
+    registry = Registry(configuration, finder)
+    registry.readable = lambda: permissions.folders.names
+    server = McpServer(Session(registry, MOST_KEPT, permissions), write, asked)
     limits.freeze_objects_later()
     ended = asyncio.ensure_future(gone.wait())
     try:

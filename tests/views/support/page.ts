@@ -150,6 +150,12 @@ export class Page {
     await this.click('.menu [role^=menuitem]', item);
   }
 
+  /** Chooses an item of the toolbar's menu. */
+  async more(item: string): Promise<void> {
+    await this.click('.toolbar [aria-label=More]');
+    await this.click('.menu [role^=menuitem]', item);
+  }
+
   async press(target: string | HTMLElement, key: string, more: KeyboardEventInit = {}): Promise<void> {
     const element = typeof target === 'string' ? this.one(target) : target;
     element.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }));
@@ -192,6 +198,12 @@ export class Page {
     }
   }
 
+  /** Waits until something is so that comes a while after what was done. */
+  async waitUntil(isSo: () => boolean, what: string): Promise<void> {
+    await until(isSo, what);
+    await this.settled();
+  }
+
   /** Runs a command of the palette. */
   async command(command: ViewCommand): Promise<void> {
     this.post({ type: 'command', command });
@@ -224,6 +236,15 @@ export class Page {
       fresh: true,
     });
     await this.settled();
+  }
+
+  /** Where the server says that the source is which the page asked VS Code to open. */
+  async sourceOf({
+    object,
+    kind,
+  }: Posted<'openObjectSource'>): Promise<Requests['memlens/objectSource']['result']> {
+    const { snapshot } = this.snapshot!;
+    return await this.server.request('memlens/objectSource', { snapshot, object, type: kind });
   }
 
   /** The last message of a kind that the page sent. */
@@ -320,6 +341,7 @@ function prepare(): void {
     {},
     {
       get: (_, name) => {
+        if (name === 'canvas') return { getContext };
         if (name === 'measureText') return (text: string) => ({ width: text.length * LETTER_PX });
         if (name === 'createImageData') return (width: number, height: number) => new Pixels(width, height);
         if (name === 'getImageData') return () => new Pixels(1, 1);

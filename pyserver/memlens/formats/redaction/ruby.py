@@ -3,20 +3,23 @@
 The mark is the first line: roots of a category that has none.
 """
 
+import tempfile
+from pathlib import Path
+
 from memlens.formats.containers import Source
 from memlens.formats.redacted import Removed
 from memlens.formats.redaction.output import Output, pour
-from memlens.formats.ruby import mark_line
+from memlens.formats.ruby import in_lines, mark_line
 from memlens.kernels.readers import ruby_redaction
 from memlens.progress import Report
 
 
 def redact(source: Source, output: Output, removed: Removed, report: Report) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole."""
-    source.unpack()
-    lines = ruby_redaction.Lines(source.data)
-    output.write(mark_line(removed))
-    for _ in pour(lines, output):
-        source.release(lines.offset)
-        report("writing", lines.offset / max(source.length, 1))
-    return source.length if lines.is_cut else None
+    with in_lines(source, Path(tempfile.gettempdir())) as plain:
+        lines = ruby_redaction.Lines(plain.data)
+        output.write(mark_line(removed))
+        for _ in pour(lines, output):
+            plain.release(lines.offset)
+            report("writing", lines.offset / max(plain.length, 1))
+        return source.length if lines.is_cut or plain.truncated else None

@@ -71,7 +71,7 @@ def _survey(
     """Find out what uses each string; return what writes the sections that aren't copied."""
     meta, spans = parts.header.meta, parts.spans
     strings = kernel.Strings(source.data, *spans[_STRINGS])
-    check(run_through(strings, source, report, spans[_STRINGS][0]), strings.error_offset)
+    check(run_through(strings, source, report, spans[_STRINGS][0]), strings.error_offset, source.data)
     uses = np.zeros(strings.count, np.uint8)
     uses[np.asarray(strings.take_fixed())] = kernel.FIXED
 
@@ -85,7 +85,7 @@ def _survey(
         known = np.zeros(256, np.uint8)
         known[: len(kinds[:256])] = kinds[:256]
         reader = kernel.Names(source.data, start, end, len(fields), of_type, fields.index(name), known, uses)
-        check(run_through(reader, source, report, start), reader.error_offset)
+        check(run_through(reader, source, report, start), reader.error_offset, source.data)
         return reader
 
     if not meta.node_types or not meta.edge_types:

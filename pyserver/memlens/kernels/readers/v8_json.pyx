@@ -33,6 +33,7 @@ cdef enum:
     STRETCH = 1 << 15       # bytes
 
 cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
+cdef uint64_t LEAST_SIGNED = <uint64_t> 1 << 31     # without the sign
 
 
 cdef size_t skip_string(const uint8_t *data, size_t at, size_t end) noexcept nogil:
@@ -265,10 +266,11 @@ cdef class Rows(ArrayReader):
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef const uint8_t *data = self.data
-        cdef size_t at = self.position, end = self.end, begin
+        cdef size_t at = self.position, end = self.end, begin, digits
         cdef uint64_t value, node
         cdef uint8_t one
         cdef int field
+        cdef bint is_negative
         cdef Sink *sink
         while self.row < self.rows:
             if at >= limit:
@@ -289,6 +291,10 @@ cdef class Rows(ArrayReader):
                     while at < end and is_blank(data[at]):
                         at += 1
                     begin = at
+                    is_negative = at < end and data[at] == 0x2D
+                    if is_negative:
+                        at += 1
+                    digits = at
                     value = 0
                     while at < end:
                         one = data[at] - 0x30
@@ -296,9 +302,15 @@ cdef class Rows(ArrayReader):
                             break
                         value = value * 10 + one
                         at += 1
-                    if at == begin:
+                    if at == digits:
                         return self.fail(E_SYNTAX, begin)
-                    if at - begin > 18:
+                    if is_negative and value:
+                        # V8 since 2025 writes numbers of 32 bits as if they had a sign
+                        if value > LEAST_SIGNED or at - digits > 10 or sink.is_node or (
+                                sink.data != NULL and sink.width != 4):
+                            return self.fail(E_SYNTAX, begin)
+                        value = (<uint64_t> 1 << 32) - value
+                    elif at - digits > 18:
                         if not self.sinks[field].is_clipped:
                             return self.fail(E_TOO_LARGE, begin)
                         value = <uint64_t> -1
@@ -308,7 +320,8 @@ cdef class Rows(ArrayReader):
                     if data[at] == 0x2C:
                         at += 1
                     elif not (self.is_open and self.row + 1 == self.rows and field + 1 == self.fields):
-                        return self.fail(E_SYNTAX, at)
+                        # a fraction or an exponent belongs to the number
+                        return self.fail(E_SYNTAX, begin if data[at] in (0x2E, 0x45, 0x65) else at)
                 if sink.data == NULL:
                     continue
                 if sink.is_node:
@@ -319,7 +332,7 @@ cdef class Rows(ArrayReader):
                     value = node
                 elif value > sink.most:
                     if not sink.is_clipped:
-                        return self.fail(E_TOO_LARGE, begin)
+                        return self.fail(E_SYNTAX if data[begin] == 0x2D else E_TOO_LARGE, begin)
                     value = sink.most
                 if sink.width == 4:
                     (<uint32_t *> sink.data)[self.row] = <uint32_t> value

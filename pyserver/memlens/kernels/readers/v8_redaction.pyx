@@ -50,7 +50,7 @@ def is_of_numbers(const uint8_t[::1] data, size_t start, size_t end) -> bool:
     with nogil:
         for at in range(start, end):
             if not (0x30 <= data[at] <= 0x39 or data[at] == 0x2C or data[at] == 0x5B or data[at] == 0x5D
-                    or is_blank(data[at])):
+                    or data[at] == 0x2D or is_blank(data[at])):
                 found = False
                 break
     return found
@@ -86,7 +86,7 @@ cdef class Names(ArrayReader):
         Returns 0 without a row at the end.
         """
         cdef const uint8_t *data = self.data
-        cdef size_t at = place[0], end = self.end, first
+        cdef size_t at = place[0], end = self.end, first, digits
         cdef uint64_t value = 0, type = 0
         cdef int field
         for field in range(self.fields):
@@ -99,12 +99,14 @@ cdef class Names(ArrayReader):
             if at + 8 <= end:
                 at += short_number(data + at, &value)
             if at == first or at == first + 8:
-                at = first
+                # V8 writes an element's large index as a negative number
+                at = first + 1 if first < end and data[first] == 0x2D else first
+                digits = at
                 value = 0
                 while at < end and 0x30 <= data[at] <= 0x39:
                     value = value * 10 + (data[at] - 0x30)
                     at += 1
-                if at == first:
+                if at == digits:
                     return self.fail(E_SYNTAX, at)
             if at < end and data[at] != 0x2C and not is_blank(data[at]):
                 return self.fail(E_SYNTAX, at)

@@ -97,6 +97,8 @@ class Registry:
         self._finder = finder
         self._entries: dict[Identity, _Entry] = {}
         self._open: dict[str, OpenSnapshot] = {}
+        self.readable: Callable[[], list[str]] | None = None
+        """The folders beside which nothing may be looked at while a file is read; None if anything may."""
         self.listeners: list[Callable[[], None]] = []
         """Called when a snapshot was opened or released."""
         self.damage_listeners: list[Callable[[Damage], None]] = []
@@ -393,7 +395,10 @@ class Registry:
         limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
         memray = self._configuration.memray_python
         tools = ["--memray-python", str(memray)] if memray is not None else []
-        folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
+        if self.readable is None:
+            folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
+        else:
+            folders = ["--only-folders", *(f"--source-folder={path}" for path in self.readable())]
         # findings are asked for when the first picture is there
         return [*self._cache_options(), *limit, *tools, *folders, "--no-findings"]
 

@@ -15,7 +15,7 @@ from memlens.texts import Text
 from memlens.units import format_bytes, shortened
 from memlens.views.graph.objects import FieldRow
 from memlens.views.graph.plain_names import PLAIN_TYPES
-from memlens.views.graph.rows import ObjectRow
+from memlens.views.graph.rows import ObjectRow, ReferenceRow
 
 MOST_CHARACTERS = 24_000
 """Of one answer: some 8,000 tokens, of which a model has room for a few."""
@@ -26,6 +26,10 @@ _LENGTHS = (500, 200, 100, 50, 30, 20, 10, 5, 3, 1)
 
 _NULLS = frozenset(("distance", "end_moment"))
 """Where null says something: that no root reaches an object, that an allocation was never freed."""
+
+
+_BY_KEYS = ("entry", "key without a value")
+"""References of collections, which are named by what their keys contain."""
 
 
 class Longer(str):
@@ -57,6 +61,8 @@ def _without_values(value: Any) -> Any:
             return replace(value, name="")
         case FieldRow():
             return replace(value, value="")
+        case ReferenceRow() if value.kind in _BY_KEYS:
+            return replace(value, name="")
         case _:
             return _spoken(value)
 

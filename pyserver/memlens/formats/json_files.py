@@ -1,0 +1,132 @@
+"""Which format a file of JSON is of: by its keys, in whatever order and with whatever blanks a tool writes them."""
+
+import json
+import re
+from importlib import import_module
+from typing import Any, cast
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import NotASnapshotError
+from memlens.formats.json_faults import invalid
+from memlens.texts import Text, in_a_row, phrase
+from memlens.units import shortened
+
+QUICK = ("dhat", "v8_sampling", "v8_heap", "ruby")
+"""Formats whose files usually say in their first bytes what they are."""
+
+_TORCH = (b'"segments"', b'"device_traces"')
+_TORCH_SEGMENT = (b'"blocks"', b'"total_size"', b'"segment_type"')
+_EMPTY_LIST = re.compile(rb"\[[\s\[\],]*\]?\s*")
+_MOST_BLANK_BYTES = 4096
+_MOST_KEYS = 3
+_MOST_KEY = 40
+
+_KNOWN: tuple[tuple[frozenset[str], Text], ...] = (
+    (frozenset(("resourceProfiles",)), phrase("it is a profile of OpenTelemetry")),
+    (frozenset(("resourceSpans",)), phrase("it contains traces of OpenTelemetry")),
+    (frozenset(("resourceMetrics",)), phrase("it contains metrics of OpenTelemetry")),
+    (frozenset(("resourceLogs",)), phrase("it contains logs of OpenTelemetry")),
+    (frozenset(("traceEvents",)), phrase("it is a trace of events over time")),
+    (frozenset(("ph", "ts")), phrase("it is a trace of events over time")),
+    (frozenset(("nodes", "startTime")), phrase("it is a CPU profile of V8, not a memory profile")),
+    (frozenset(("nodes", "timeDeltas")), phrase("it is a CPU profile of V8, not a memory profile")),
+    (frozenset(("shared", "profiles")), phrase("it is a profile of speedscope")),
+    (frozenset(("mappings", "sources")), phrase("it is a source map")),
+    (frozenset(("cells", "nbformat")), phrase("it is a notebook")),
+)
+
+
+def begins(head: bytes) -> bool:
+    """Whether the first bytes may be those of JSON that is an object or a list."""
+    return head.lstrip()[:1] in (b"{", b"[")
+
+
+def recognised(source: Source, head: bytes) -> str:
+    """Return the module that reads a file that begins like JSON. Raises :class:`NotASnapshotError`."""
+    for name in QUICK:
+        if cast("Any", import_module(f"memlens.formats.{name}")).sniff(head):
+            return name
+    source.unpack()
+    module: str | None
+    has_more = False
+    if head.lstrip()[:1] == b"[":
+        keys, module = _of_list(head)
+    else:
+        keys, module, has_more = _of_object(source)
+    if module is None and any(key in head for key in _TORCH):
+        module = "torch"  # its reader says what is wrong with it
+    if module is not None:
+        return module
+    raise NotASnapshotError(
+        phrase(
+            "The file is not of a format that Memlens reads: {description}",
+            description=_described(source, keys, has_more=has_more),
+        ),
+        advice=in_a_row([NotASnapshotError.advice], " "),
+    )
+
+
+def _of_object(source: Source) -> tuple[list[str], str | None, bool]:
+    """Return the keys of an object, the module that reads it, and whether something follows it."""
+    from memlens.kernels.readers import v8_json
+
+    data = source.data
+    status, end, spans = v8_json.sections(data, frozenset())
+    has_more = status == v8_json.OK and bool(data[end + 1 : end + _MOST_BLANK_BYTES].strip())
+    source.release(len(data))
+
+    def has(key: str, text: bytes) -> bool:
+        return key in spans and data.find(text, *spans[key]) >= 0
+
+    module = None
+    if "dhatFileVersion" in spans:
+        module = "dhat"
+    elif spans.keys() & {"segments", "device_traces"}:
+        module = "torch"
+    elif has("head", b'"callFrame"'):
+        module = "v8_sampling"
+    elif has("snapshot", b'"node_fields"') or spans.keys() >= {"nodes", "edges", "strings"}:
+        module = "v8_heap"
+    elif has("type", b'"ROOT"') or has("address", b'"0x'):
+        module = "ruby"
+    return list(spans), module, has_more
+
+
+def _of_list(head: bytes) -> tuple[list[str], str | None]:
+    """Return the keys of a list's first item, and the module that reads the list."""
+    from memlens.formats import ruby
+
+    if _EMPTY_LIST.fullmatch(head) or any(key in head for key in _TORCH_SEGMENT):
+        return [], "torch"
+    if ruby.sniff(head.lstrip()[1:]):
+        return [], "ruby"
+    text = head.decode("utf-8", "replace").lstrip()[1:].lstrip()
+    try:
+        first, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return re.findall(r'"([^"\\]{1,40})"\s*:', text)[:_MOST_KEYS], None
+    keys = list(first) if isinstance(first, dict) else []
+    is_ruby = isinstance(first, dict) and (
+        first.get("type") == "ROOT" or str(first.get("address")).startswith("0x")
+    )
+    return keys, "ruby" if is_ruby else None
+
+
+def _described(source: Source, keys: list[str], *, has_more: bool) -> Text:
+    if has_more:
+        return phrase(
+            "it consists of several values of JSON, and the first has the keys {keys}", keys=_shown(keys)
+        )
+    wrong = invalid(source.data)
+    if wrong is not None:
+        return phrase("it begins like JSON, but is not: {reason}", reason=wrong.reason)
+    for some, description in _KNOWN:
+        if some <= set(keys):
+            return description
+    if not keys:
+        return phrase("it is JSON without keys that Memlens knows")
+    return phrase("it is JSON, and its first keys are {keys}", keys=_shown(keys))
+
+
+def _shown(keys: list[str]) -> str:
+    return ", ".join(shortened(key, _MOST_KEY) for key in keys[:_MOST_KEYS])
