@@ -59,14 +59,16 @@ test('without an open snapshot a path is needed, and one of the workspace is fou
   assert.match(error, /name no file/);
   const summary = await call('memlens_summary', { path: 'words.pb.gz' });
   const { headline } = await vscode.memlens('findings', 'words.pb.gz');
-  assert.equal(summary.headline, headline.text);
+  // a model reads names in quotes
+  assert.equal(summary.headline.replace(/[“”]/g, ''), headline.text);
 });
 
 test('without a path the open snapshot answers, from its session', async () => {
   await SnapshotView.opened(vscode, 'train.pickle');
   const summary = await call('memlens_summary', {});
   const { headline } = await vscode.memlens('findings', 'train.pickle');
-  assert.equal(summary.headline, headline.text);
+  // a model reads names in quotes
+  assert.equal(summary.headline.replace(/[“”]/g, ''), headline.text);
   const lines = (await vscode.lines('train.pickle'))
     .filter((line) => line.self_live_at_peak_bytes)
     .map((line) => [`${line.file}:${line.line}`, line.self_live_at_peak_bytes]);
