@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memlens.formats import several
-from memlens.formats.containers import Source
+from memlens.formats.containers import ChangedFileError, Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_fields import Fields
@@ -143,6 +143,8 @@ class _Passes:
         self.done += 1
         if status == kernel.NO_MEMORY:
             raise MemoryError
+        if status == kernel.CHANGED:
+            raise ChangedFileError(phrase("{path} was written while it was read", path=self.source.path))
         if status == kernel.TOO_MANY:
             raise DamagedSnapshotError(
                 phrase("The dump has more objects than can be numbered"), offset=scanner.offset

@@ -19,6 +19,7 @@ cdef enum:
     RUN_MORE
     RUN_NO_MEMORY
     RUN_TOO_MANY
+    RUN_CHANGED     # what an earlier pass saw is no longer there
 
 cdef enum:
     # why a pass ended

@@ -4,6 +4,7 @@ OK: int
 MORE: int
 NO_MEMORY: int
 TOO_MANY: int
+CHANGED: int
 ENDED_WHOLE: int
 ENDED_CUT: int
 ENDED_UNKNOWN_TAG: int

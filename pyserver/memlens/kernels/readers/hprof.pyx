@@ -14,7 +14,7 @@ from memlens.kernels.base.addresses cimport address_map_build, address_map_free,
 from memlens.kernels.base.interning cimport intern_units, interner_text
 from memlens.kernels.base.vectors cimport column_of, vector_push
 
-OK, MORE, NO_MEMORY, TOO_MANY = RUN_OK, RUN_MORE, RUN_NO_MEMORY, RUN_TOO_MANY
+OK, MORE, NO_MEMORY, TOO_MANY, CHANGED = RUN_OK, RUN_MORE, RUN_NO_MEMORY, RUN_TOO_MANY, RUN_CHANGED
 ENDED_WHOLE, ENDED_CUT, ENDED_UNKNOWN_TAG, ENDED_BAD_TYPE = WHOLE, CUT, UNKNOWN_TAG, BAD_TYPE
 
 MOST_NAME_BYTES = NAME_BYTES

@@ -519,7 +519,8 @@ cdef class Objects(Owner):
             at = bytes + (<uint64_t *> self.offsets.data)[numbers[each]]
             offsets[each] = sizes[each] = 0
             if at[0] == PRIMITIVE_ARRAY_DUMP:
-                # this pass has checked the record
-                read_record(at, bytes + self.records.length, self.records.id_bytes, &record)
+                # this pass has checked the record, but the file may have changed since
+                if read_record(at, bytes + self.records.length, self.records.id_bytes, &record) != WHOLE:
+                    continue
                 offsets[each] = <uint64_t> (record.body - bytes)
                 sizes[each] = record.body_bytes

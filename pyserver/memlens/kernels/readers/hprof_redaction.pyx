@@ -175,7 +175,8 @@ cdef class Redaction(Survey):
                 needed = self.put_record(out + done, room - done, &part)
                 if needed == 0:
                     done += part
-                    self.position += HEAD + <uint64_t> u32_at(bytes + self.position + 5)
+                    if self.position < self.stop:
+                        self.position += HEAD + <uint64_t> u32_at(bytes + self.position + 5)
             if needed:
                 count[0] = done
                 self.needed = needed if done == 0 else 0
@@ -204,8 +205,15 @@ cdef class Redaction(Survey):
         """
         cdef const uint8_t *at = self.records.bytes + self.position
         cdef const NewText *new_texts = <NewText *> self.new_texts.data
-        cdef uint64_t bytes = u32_at(at + 5), head = HEAD
-        cdef bint is_text = at[0] == TEXT and bytes >= <uint64_t> self.records.id_bytes
+        cdef uint64_t left = self.stop - self.position, bytes, head = HEAD
+        cdef bint is_text
+        if left < HEAD:
+            # the file has changed since the first pass, which ended with a whole record
+            self.position, count[0] = self.stop, 0
+            return 0
+        bytes = min(<uint64_t> u32_at(at + 5), left - HEAD)
+        is_text = (at[0] == TEXT and bytes >= <uint64_t> self.records.id_bytes
+                   and self.text_number < self.records.text_ids.count)
         if is_text:
             head += <uint64_t> self.records.id_bytes
         if room < head:
@@ -256,7 +264,7 @@ cdef class Redaction(Survey):
         elif record.tag == INSTANCE_DUMP and not stays:
             self.put_fields(record, out + head)
         elif record.tag == CLASS_DUMP:
-            self.remove_statics(out + head)
+            self.remove_statics(out + head, out + whole)
         return 0
 
     cdef void put_kept(self, uint64_t bytes) noexcept nogil:
@@ -289,17 +297,23 @@ cdef class Redaction(Survey):
             base += classes[walked].field_bytes
             walked = classes[walked].above
 
-    cdef void remove_statics(self, uint8_t *at) noexcept nogil:
+    cdef void remove_statics(self, uint8_t *at, const uint8_t *end) noexcept nogil:
         """Remove the values of a class's constants and static fields, which have been written at ``at``."""
         # a constant begins with its number, a static field with the id of its name
-        self.remove_typed(self.remove_typed(at, 2), self.records.id_bytes)
+        self.remove_typed(self.remove_typed(at, end, 2), end, self.records.id_bytes)
 
-    cdef uint8_t *remove_typed(self, uint8_t *at, int before) noexcept nogil:
+    cdef uint8_t *remove_typed(self, uint8_t *at, const uint8_t *end, int before) noexcept nogil:
         cdef int bytes
-        cdef uint32_t _each, count = u16_at(at)
+        cdef uint32_t _each, count
+        if end - at < 2:
+            return at
+        count = u16_at(at)
         at += 2
         for _each in range(count):
-            bytes = type_bytes(at[before], self.records.id_bytes)
+            # the file may have changed between the check of the record and its copy
+            bytes = type_bytes(at[before], self.records.id_bytes) if end - at > before else 0
+            if bytes == 0 or end - at < before + 1 + bytes:
+                break
             if not self.type_stays(at[before]):
                 memset(at + before + 1, 0, bytes)
             at += before + 1 + bytes

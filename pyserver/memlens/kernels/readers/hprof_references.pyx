@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The third pass over a Java heap dump: reads the type, size, text, references and values of each object.
 
-Ids in the file are looked up and never used as indices; the second pass has checked the records, and the fields of an
-instance end where its record ends, whatever its classes declare.
+Ids in the file are looked up and never used as indices, and the fields of an instance end where its record ends,
+whatever its classes declare. The file is mapped and may change at any time: each record is checked anew, although an
+earlier pass has checked it.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -17,9 +18,9 @@ from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.hprof cimport (
-    CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY,
-    TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT, Record, Records,
-    Segment, id_at, is_object, read_record, type_bytes,
+    CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_CHANGED, RUN_MORE, RUN_NO_MEMORY, RUN_OK,
+    TYPE_ARRAY, TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT, WHOLE,
+    Record, Records, Segment, id_at, is_object, read_record, type_bytes,
 )
 from memlens.kernels.readers.hprof_objects cimport (
     FINALIZER, NO_CLASS, PHANTOM, REFERENT, SOFT, ClassRow, Field, Objects,
@@ -181,31 +182,40 @@ cdef class References(Owner):
         cdef const uint8_t *bytes = self.objects.records.bytes
         cdef Record record
         cdef int id_bytes = self.objects.records.id_bytes
-        cdef size_t count = self.objects.ids.count
+        cdef size_t count = self.objects.ids.count, segment_count = self.objects.records.segments.count
+        cdef int code
         while self.done < count:
-            while self.offset >= segments[self.segment].end:
+            if self.segment >= segment_count:
+                return RUN_CHANGED
+            if self.offset >= segments[self.segment].end:
                 self.segment += 1
-                self.offset = segments[self.segment].start
+                if self.segment < segment_count:
+                    self.offset = segments[self.segment].start
+                continue
             if self.offset >= limit:
                 return RUN_MORE
-            # the second pass has read each of these records
-            read_record(bytes + self.offset, bytes + segments[self.segment].end, id_bytes, &record)
+            if read_record(bytes + self.offset, bytes + segments[self.segment].end, id_bytes, &record) != WHOLE:
+                return RUN_CHANGED
             if is_object(record.tag):
-                if self._object(&record) < 0:
-                    return RUN_NO_MEMORY
+                code = self._object(&record)
+                if code != RUN_OK:
+                    return code
                 self.done += 1
             self.offset += record.bytes
         return RUN_OK
 
     cdef int _object(self, Record *record) noexcept nogil:
-        cdef uint32_t type
+        cdef uint32_t type, number
         cdef uint64_t size
         cdef int64_t text = 0
         cdef int status
         if record.tag == INSTANCE_DUMP:
             status = self._instance(record, &type, &size, &text)
         elif record.tag == CLASS_DUMP:
-            status = self._class(record, &type, &size, &text)
+            number = self.objects.class_of(record.id)
+            if number == NO_CLASS:
+                return RUN_CHANGED
+            status = self._class(record, number, &type, &size, &text)
         elif record.tag == OBJECT_ARRAY_DUMP:
             status = self._object_array(record, &type, &size)
         else:
@@ -221,7 +231,7 @@ cdef class References(Owner):
             if status == 0 and record.tag == PRIMITIVE_ARRAY_DUMP and record.number:
                 status = self._contents(record)
         if status < 0 or text < 0 or self._add_locals() < 0:
-            return -1
+            return RUN_NO_MEMORY
         # room for these was reserved at the start
         (<uint32_t *> self.types.data)[self.done] = type
         (<uint64_t *> self.shallow.data)[self.done] = size
@@ -229,7 +239,7 @@ cdef class References(Owner):
         (<uint32_t *> self.stacks.data)[self.done] = record.stack
         (<uint64_t *> self.starts.data)[self.done + 1] = self.targets.count
         (<uint64_t *> self.value_starts.data)[self.done + 1] = self.value_bits.count
-        return 0
+        return RUN_OK
 
     cdef int _contents(self, Record *record) noexcept nogil:
         """Note an array's contents: a hash by which equal ones are found, and how many zeros are at its end."""
@@ -404,21 +414,23 @@ cdef class References(Owner):
         size[0] = self._array_bytes(record.number, self.objects.oop_bytes, True)
         return 0
 
-    cdef int _class(self, Record *record, uint32_t *type, uint64_t *size, int64_t *text) noexcept nogil:
+    cdef int _class(
+        self, Record *record, uint32_t number, uint32_t *type, uint64_t *size, int64_t *text
+    ) noexcept nogil:
         """Read a class object, whose size is that of its static fields, as in Eclipse MAT.
 
         In Android's dumps, as in its own tool ahat, that is added to the size of an instance of java.lang.Class. Newer
         dumps give 0 for the latter, and have an array ``$classOverhead`` instead.
         """
-        cdef ClassRow *row
+        cdef ClassRow *row = <ClassRow *> self.objects.classes.data + number
         cdef const uint8_t *at = record.body
-        cdef uint32_t _each, count, number = self.objects.class_of(record.id)
+        cdef const uint8_t *end = at + record.body_bytes
+        cdef uint32_t _each, count
+        cdef uint8_t declared
         cdef uint64_t bytes = 0
         cdef int64_t name
         cdef int id_bytes = self.objects.records.id_bytes
         cdef uint8_t kind
-        # every record's class is in the table, added for this record or for an earlier one with the same id
-        row = <ClassRow *> self.objects.classes.data + number
         count = u16_at(at)
         if self._reserve(CLASS_EDGES + count) < 0:
             return -1
@@ -435,31 +447,40 @@ cdef class References(Owner):
         self._add(row.signers, K_SIGNERS, 0)
         self._add(row.domain, K_DOMAIN, 0)
         at += 2
+        # what was counted in the record's body may have changed since, so each step looks for the end of that
         for _each in range(count):
-            if at[2] == TYPE_OBJECT or at[2] == TYPE_ARRAY:
+            if end - at < 3 + id_bytes:
+                break
+            declared = at[2]
+            if declared == TYPE_OBJECT or declared == TYPE_ARRAY:
                 self._add(id_at(at + 3, id_bytes), K_CONSTANT, u16_at(at))
-            at += 3 + type_bytes(at[2], id_bytes)
-        count = u16_at(at)
+            at += 3 + type_bytes(declared, id_bytes)
+        count = u16_at(at) if end - at >= 2 else 0
         at += 2
         if self._reserve(count) < 0:
             return -1
         for _each in range(count):
+            if end - at < id_bytes + 1:
+                break
             name = self.objects.records.name(id_at(at, id_bytes))
             if name < 0:
                 return -1
             name = self.objects.static_name(number, <uint32_t> name)
             at += id_bytes
-            if at[0] == TYPE_OBJECT or at[0] == TYPE_ARRAY:
+            declared = at[0]
+            if end - at < 1 + type_bytes(declared, id_bytes):
+                break
+            if declared == TYPE_OBJECT or declared == TYPE_ARRAY:
                 kind = K_STATIC
                 if <uint32_t> name == self.unfinalized_name and row.name == self.finalizer_name:
                     kind = K_UNFINALIZED
                 self._add(id_at(at + 1, id_bytes), kind, <uint32_t> name)
                 bytes += <uint64_t> self.objects.oop_bytes
             else:
-                if self._add_value(<uint32_t> name, at[0], at + 1) < 0:
+                if self._add_value(<uint32_t> name, declared, at + 1) < 0:
                     return -1
-                bytes += <uint64_t> type_bytes(at[0], id_bytes)
-            at += 1 + type_bytes(at[0], id_bytes)
+                bytes += <uint64_t> type_bytes(declared, id_bytes)
+            at += 1 + type_bytes(declared, id_bytes)
         size[0] = self._aligned(bytes)
         return 0
 
@@ -501,8 +522,9 @@ cdef class References(Owner):
         # reading a class takes as long as it has fields, and any number of strings may refer to it
         if bytes[0] != PRIMITIVE_ARRAY_DUMP:
             return False
-        read_record(bytes, self.objects.records.bytes + self.objects.records.length, self.objects.records.id_bytes,
-                    record)
+        if read_record(bytes, self.objects.records.bytes + self.objects.records.length,
+                       self.objects.records.id_bytes, record) != WHOLE or record.tag != PRIMITIVE_ARRAY_DUMP:
+            return False
         return record.element == TYPE_BYTE or record.element == TYPE_CHAR
 
     cdef int64_t _text_of(self, Record *array, int32_t coder, uint64_t first, uint64_t count) noexcept nogil:

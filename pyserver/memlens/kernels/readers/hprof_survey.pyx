@@ -169,8 +169,11 @@ cdef class Survey(Owner):
                 self.heap_end = segments[self.segment].end
                 self.segment += 1
                 continue
+            if self.stop - self.position < HEAD:
+                return RUN_OK
             at = bytes + self.position
-            if at[0] == START_THREAD and u32_at(at + 5) >= 8 + 4 * <uint64_t> id_bytes:
+            if (at[0] == START_THREAD and u32_at(at + 5) >= 8 + 4 * <uint64_t> id_bytes
+                    and self.stop - self.position >= HEAD + 8 + 4 * <uint64_t> id_bytes):
                 at += HEAD + 8 + id_bytes
                 self.note_text(id_at(at, id_bytes))
                 self.note_text(id_at(at + id_bytes, id_bytes))
