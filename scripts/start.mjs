@@ -5,7 +5,7 @@
 //   npm start -- --folder DIR      another folder (its snapshot stays closed unless FILE names one)
 //   npm start -- --browser         the browser even if desktop VS Code is installed
 //   npm start -- --print-url       for scripts: one line of JSON on stdout when ready, all else on stderr
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { onPath } from './lib/chromium.mjs';
 import { installCodeServer } from './lib/code-server.mjs';
@@ -14,7 +14,8 @@ import { setup } from './lib/setup.mjs';
 import { UserError, argumentsOf, main, must } from './lib/steps.mjs';
 import { startVSCodeServer } from './lib/vscode-server.mjs';
 
-const SAMPLE = path.join(ROOT, 'samples', 'train.pickle');
+const SAMPLES = path.join(ROOT, 'samples');
+const SAMPLE = path.join(SAMPLES, 'train.pickle');
 
 const { values, positionals } = argumentsOf({
   options: {
@@ -60,7 +61,8 @@ async function openDesktop(code, { folder, file }) {
 
 async function openBrowser({ folder, file }, log) {
   await installCodeServer(log);
-  const server = await startVSCodeServer({ open: file });
+  const trusted = realpathSync(folder) === realpathSync(SAMPLES);
+  const server = await startVSCodeServer({ open: file, trusted });
   const ended = new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => resolve(signal));
     server.closed.then(() => resolve('closed'));

@@ -3603,8 +3603,6 @@ export interface Requests {
   'memlens/heapSvg': { params: HeapSvgParams; result: SvgResult };
   'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/findingMarkdown': { params: FindingMarkdownParams; result: ReportResult };
-  'memlens/redact': { params: RedactParams; result: RedactResult };
-  'memlens/save': { params: SaveParams; result: Done };
   'memlens/bookmarks': { params: BookmarksParams; result: BookmarksAnswer };
   'memlens/heapBookmarks': { params: BookmarksParams; result: HeapBookmarksAnswer };
   'memlens/addBookmark': { params: AddBookmarkParams; result: Done };
@@ -3614,6 +3612,8 @@ export interface Requests {
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
+  'memlens/redact': { params: RedactParams; result: RedactResult };
+  'memlens/save': { params: SaveParams; result: Done };
   'memlens/librariesChanged': { params: LibrariesChangedParams; result: Done };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
   'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
@@ -3727,8 +3727,6 @@ export const VIEW_METHODS = [
   'memlens/heapSvg',
   'memlens/report',
   'memlens/findingMarkdown',
-  'memlens/redact',
-  'memlens/save',
   'memlens/bookmarks',
   'memlens/heapBookmarks',
   'memlens/addBookmark',

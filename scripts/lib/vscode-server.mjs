@@ -18,7 +18,6 @@ const QUIET_SETTINGS = {
   'extensions.webWorker': false,
   'git.enabled': false,
   'github.gitAuthentication': false,
-  'security.workspace.trust.enabled': false,
   'telemetry.telemetryLevel': 'off',
   'update.showReleaseNotes': false,
   'window.commandCenter': false,
@@ -27,6 +26,18 @@ const QUIET_SETTINGS = {
   'workbench.startupEditor': 'none',
   'workbench.tips.enabled': false,
 };
+
+/**
+ * A folder of somebody else's opens in Restricted Mode, without a question: its settings choose no program to run. Tests and
+ * samples/ are our own.
+ */
+const TRUST_SETTINGS = (trusted) =>
+  trusted
+    ? { 'security.workspace.trust.enabled': false }
+    : {
+        'security.workspace.trust.startupPrompt': 'never',
+        'security.workspace.trust.untrustedFiles': 'open',
+      };
 
 /** Built-in extensions that require signing in. */
 const SKIPPED = ['vscode.github', 'vscode.github-authentication', 'vscode.microsoft-authentication'];
@@ -41,16 +52,25 @@ const freePort = () =>
   });
 
 /**
- * @param {{settings?: object, develop?: boolean, installed?: string, others?: string[], open?: string, env?: Record<string, string>}} [options]
+ * @param {{settings?: object, develop?: boolean, installed?: string, others?: string[], open?: string, trusted?: boolean, env?: Record<string, string>}} [options]
  *   settings: in addition to QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
  *   otherwise this checkout is installed as an extension, by a link. installed: a .vsix to install instead. others:
- *   folders of extensions to install as well. open: a file that a new window shows.
+ *   folders of extensions to install as well. open: a file that a new window shows. trusted: whether the folders that are
+ *   opened are our own; otherwise Workspace Trust is on.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
  *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string,
  *   writeSettings(settings: object): void, stop(): Promise<void>}>}
  */
 export async function startVSCodeServer(options = {}) {
-  const { settings = {}, develop = false, installed, others = [], open, env = {} } = options;
+  const {
+    settings = {},
+    develop = false,
+    installed,
+    others = [],
+    open,
+    trusted = develop,
+    env = {},
+  } = options;
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'memlens-vscode-'));
   const userDir = path.join(dataDir, 'data');
   const extensionsDir = path.join(dataDir, 'extensions');
@@ -60,7 +80,7 @@ export async function startVSCodeServer(options = {}) {
   /** Writes settings for windows that are opened from now on, in addition to QUIET_SETTINGS. */
   const writeSettings = (own) => {
     // The server reads the first file; the second has the same for browsers without stored settings.
-    const text = JSON.stringify({ ...QUIET_SETTINGS, ...own }, null, 2);
+    const text = JSON.stringify({ ...QUIET_SETTINGS, ...TRUST_SETTINGS(trusted), ...own }, null, 2);
     for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
   };
   writeSettings(settings);
@@ -89,7 +109,8 @@ export async function startVSCodeServer(options = {}) {
   const args = [
     ...['--host', '127.0.0.1', '--port', String(port), '--connection-token-file', tokenFile],
     ...folders,
-    ...['--accept-server-license-terms', '--disable-telemetry', '--disable-workspace-trust'],
+    ...['--accept-server-license-terms', '--disable-telemetry'],
+    ...(trusted ? ['--disable-workspace-trust'] : []),
     '--disable-getting-started-override',
     ...(develop ? ['--enable-smoke-test-driver'] : []),
   ];

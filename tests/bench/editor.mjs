@@ -42,6 +42,7 @@ try {
   copyFileSync(values.file, path.join(folder, name));
   if (!existsSync(SERVER_MAIN)) await installCodeServer();
   const server = await startVSCodeServer({
+    trusted: true,
     develop: true,
     installed: values.package && path.resolve(values.package),
     settings: { 'memlens.cache.directory': path.join(temporary, 'cache') },

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { chromium } from '@playwright/test';
@@ -15,14 +17,33 @@ test.describe.configure({ mode: 'serial' });
 
 let start;
 let opened;
-test.beforeAll(async () => {
-  start = spawn(process.execPath, [path.join(ROOT, 'scripts/start.mjs'), '--print-url'], {
+async function begin(...args) {
+  start = spawn(process.execPath, [path.join(ROOT, 'scripts/start.mjs'), '--print-url', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(createInterface({ input: start.stdout }), 'line');
   opened = JSON.parse(line);
-});
+}
+test.beforeAll(() => begin());
 test.afterAll(() => start?.kill('SIGKILL'));
+
+/** Opens the address in a browser until the picture of a file is drawn. */
+async function shown(name, look) {
+  const browser = await chromium.launch({
+    executablePath: await findChromium({ install: false }),
+    args: CHROMIUM_FLAGS,
+  });
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    await page.goto(opened.url);
+    await page.locator('.tab.active', { hasText: name }).waitFor({ timeout: 2 * TIMEOUT_MS });
+    const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
+    await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
+    await look(page);
+  } finally {
+    await browser.close();
+  }
+}
 
 test('the address is on the loopback interface and only answers with its token', async () => {
   const address = new URL(opened.url);
@@ -34,24 +55,37 @@ test('the address is on the loopback interface and only answers with its token',
 });
 
 test('the workspace and the snapshot are open, and the picture is drawn', async () => {
-  const browser = await chromium.launch({
-    executablePath: await findChromium({ install: false }),
-    args: CHROMIUM_FLAGS,
-  });
-  try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    await page.goto(opened.url);
-    await page.locator('.tab.active', { hasText: 'train.pickle' }).waitFor({ timeout: 2 * TIMEOUT_MS });
-    const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
-    await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
-    await page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'train.py' }).waitFor();
-  } finally {
-    await browser.close();
-  }
+  await shown('train.pickle', (page) =>
+    page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'train.py' }).waitFor(),
+  );
 });
 
 test('stopping it also ends its server', async () => {
   start.kill('SIGINT');
   await once(start, 'exit');
   await assert.rejects(fetch(opened.url));
+});
+
+test('a file in another folder opens in Restricted Mode, and the folder chooses no program to run', async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-stranger-'));
+  try {
+    const mark = path.join(folder, 'ran');
+    const program = path.join(folder, 'python');
+    writeFileSync(program, `#!/bin/sh\necho > '${mark}'\n`, { mode: 0o755 });
+    mkdirSync(path.join(folder, '.vscode'));
+    writeFileSync(
+      path.join(folder, '.vscode', 'settings.json'),
+      JSON.stringify({ 'memlens.interpreter': program, 'security.workspace.trust.enabled': false }),
+    );
+    cpSync(path.join(ROOT, 'samples', 'train.pickle'), path.join(folder, 'theirs.pickle'));
+    await begin(path.join(folder, 'theirs.pickle'));
+    await shown('theirs.pickle', (page) =>
+      page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor(),
+    );
+    assert.ok(!existsSync(mark));
+    start.kill('SIGINT');
+    await once(start, 'exit');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -56,10 +56,13 @@ VIEW_REQUESTS: Requests = {
     **findings.REQUESTS,
     **heap.REQUESTS,
     **objects.VIEW_REQUESTS,
-    **exports.REQUESTS,
+    **exports.VIEW_REQUESTS,
     **bookmarks.REQUESTS,
 }
-"""What a view asks about its own snapshot. Its host adds the ``snapshot``."""
+"""What a view asks about its own snapshot. Its host adds the ``snapshot``.
+
+The host passes on whatever the page asks by these methods, so none names a file to read or to write.
+"""
 
 QUESTION_NAMES = {
     "memlens/viewport": phrase("the picture of allocations"),
@@ -126,6 +129,7 @@ REQUESTS: Requests = {
     **VIEW_REQUESTS,
     **sources.REQUESTS,
     **objects.REQUESTS,
+    **exports.REQUESTS,
     **libraries.REQUESTS,
     **editor.REQUESTS,
     **fleet.REQUESTS,

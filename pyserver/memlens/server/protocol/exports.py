@@ -121,12 +121,16 @@ class SaveParams(Struct, frozen=True):
     form: Literal["utf8", "base64"]
 
 
-REQUESTS: Requests = {
+VIEW_REQUESTS: Requests = {
     "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
     "memlens/flameSvg": (FlameSvgParams, SvgResult),
     "memlens/heapSvg": (HeapSvgParams, SvgResult),
     "memlens/report": (ReportParams, ReportResult),
     "memlens/findingMarkdown": (FindingMarkdownParams, ReportResult),
+}
+
+REQUESTS: Requests = {
     "memlens/redact": (RedactParams, RedactResult),
     "memlens/save": (SaveParams, Done),
 }
+"""What names files: the host asks, for paths that the user has chosen."""
