@@ -232,6 +232,15 @@ def test_every_figure_of_a_finding_is_what_its_query_answers(name: str, tmp_path
         assert list(row.values()) == [amount], query
 
 
+def test_a_trace_of_allocations_without_bytes_has_answers(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.pickle"
+    trace = [{"action": "alloc", "addr": 512, "size": 0, "stream": 0, "time_us": 1, "frames": []}]
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, 4))
+    for command in (["findings"], ["report", "--markdown"], ["info"], ["lines"], ["flame"], ["steps"]):
+        assert "Internal error" not in memlens(command[0], path, *command[1:], status=None).stderr
+    assert memlens("findings", path).stdout.startswith("Nothing was allocated")
+
+
 def figures(data: Any) -> Iterator[dict[str, Any]]:
     """Every figure in an answer."""
     if isinstance(data, dict):

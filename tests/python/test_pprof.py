@@ -175,6 +175,18 @@ def test_rare_but_valid_profiles(tmp_path: Path) -> None:
     assert stacks_of(made(gzip.compress(later), tmp_path)) == stacks_of(profile)
 
 
+def test_stacks_have_no_more_frames_than_the_file_can_stand_for(tmp_path: Path) -> None:
+    builder = Builder(("inuse_space", "bytes"))
+    inlined = builder.location(*(("main.run", "/src/main.go", line) for line in range(4000)))
+    builder.sample([inlined] * 10, 1)
+    profile = made(builder.bytes(), tmp_path)
+    assert max(map(len, stacks_of(profile))) == 40_000
+    builder.sample([inlined] * 4000, 1)
+    data = gzip.compress(builder.bytes())
+    with pytest.raises(DamagedSnapshotError, match="16,040,000 frames, which is more than"):
+        made(data, tmp_path)
+
+
 def test_default_value(tmp_path: Path) -> None:
     builder = build()
     assert made(builder.bytes(), tmp_path).default_value == 1

@@ -29,8 +29,10 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Column = npt.NDArray[Any]
 
-_MOST_FRAMES = 1 << 28
-"""The most frames of all samples' stacks: with inlined frames a small file could have more frames than bytes."""
+_LEAST_FRAMES = 1 << 16
+_FRAMES_PER_BYTE = 16
+"""The most frames of all samples' stacks, by the bytes of the profile. A sample names a place in a byte or more, and
+real places have few inlined frames; without a limit, a few hundred bytes could stand for millions of frames."""
 _MOST_TYPES = 64
 _MOST_BINARIES = 3
 """The most binaries that a notice names."""
@@ -152,6 +154,7 @@ class _Reader:
         def table(name: "kernel.Table") -> Column:
             return np.asarray(scanner.take(name))
 
+        self.source = source
         self.numbers = scanner.numbers()
         self.texts = _Texts(source, table("strings"))
         self.types = [self._value_type(*row) for row in table("types").tolist()]
@@ -314,9 +317,15 @@ class _Reader:
     def _expanded(self, frames: list[SourceFrame], begins: I64, location_frames: U32) -> Frames:
         stacks = self.stacks
         counts = np.diff(begins)[stacks.sequence]
-        if int(counts.sum()) > _MOST_FRAMES:
+        most = max(_LEAST_FRAMES, _FRAMES_PER_BYTE * self.source.length)
+        if (count := int(counts.sum())) > most:
             raise DamagedSnapshotError(
-                phrase("The stacks of the samples have more than {most} frames", most=_MOST_FRAMES)
+                phrase(
+                    "The stacks of the samples have {count} frames, which is more than {most}, the limit for its size",
+                    count=count,
+                    most=most,
+                ),
+                advice=phrase("Record the profile again, with fewer inlined frames."),
             )
         ends = np.concatenate(([0], np.cumsum(counts)))
         places = np.arange(int(ends[-1])) + np.repeat(begins[stacks.sequence] - ends[:-1], counts)

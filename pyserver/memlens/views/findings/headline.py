@@ -79,11 +79,11 @@ def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
         if lines is not None:
             using = phrase("{used} in use: {lines}.", used=used, lines=lines)
         return "out_of_memory", [failed(case, answer), using, tries(case, answer)]
-    if not info.allocations:
+    if not info.allocations or not info.peak_bytes:
         return "empty", [phrase("Nothing was allocated on this device while it was recorded.")]
     held = case.peak_by_line()
     important = _most_important(case.snapshot, case.number)
-    unknown = held.groups[0].is_bare and held.groups[0].amount >= NO_STACKS_SHARE * held.total
+    unknown = any(group.is_bare and group.amount >= NO_STACKS_SHARE * held.total for group in held.groups[:1])
     if unknown and info.events < LEAST_EVENTS:
         return "no_history", [_peak(case), important]
     return "peak", [_peak(case), _held(_list(held)), important]
