@@ -15,6 +15,7 @@ from memlens.errors import BadRequestError
 from memlens.formats import perfetto, recognised
 from memlens.formats.containers import plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.perfetto_types import Names, Type
 from memlens.model.graph import Graph
 from memlens.store.snapshot import Snapshot
 from memlens.units import dimensions
@@ -60,6 +61,21 @@ def test_any_graph_in_any_form(tmp_path: Path, opened: Callable[[Path], Snapshot
         without = made.reached(made.roots, frozenset((number,)))
         held = sum(made.shallow[each] + 1 for each in reached - without)
         assert int(snapshot.objects.retained[number]) == held
+
+
+def test_a_long_chain_of_superclasses_costs_no_more_than_its_references() -> None:
+    chain = {number: Type(number, "A", "", 0, 0, number - 1, 0, 0, [number]) for number in range(1, 50_001)}
+    bare = {number: Type(number, "B", "", 0, 0, number + 1, 0, 0, []) for number in range(100_000, 150_000)}
+    circle = {200_000: Type(200_000, "C", "", 0, 0, 200_001, 0, 0, []),
+              200_001: Type(200_001, "D", "", 0, 0, 200_000, 0, 0, [7])}  # fmt: skip
+    names = Names(iter(()), iter(()))
+    names.types = chain | bare | circle
+    assert names.fields_of(chain[50_000], 3) == [50_000, 49_999, 49_998]
+    assert names.fields_of(chain[2], 9) == [2, 1]
+    # each step is taken once for all of them; otherwise these would be billions
+    assert all(names.fields_of(each, 9) == [] for each in bare.values())
+    assert names.fields_of(circle[200_000], 9) == [7]
+    assert names.fields_of(circle[200_001], 9) == [7]
 
 
 def test_fields_of_superclasses_statics_arrays_and_references(tmp_path: Path) -> None:

@@ -216,7 +216,12 @@ class Assembly:
         source_type = np.repeat(self._type, counts) if len(counts) else np.empty(0, np.int64)
         place = np.arange(len(file_targets)) - np.repeat(starts[:-1], counts)
         is_array = np.array([row.is_array for row in self._rows], np.bool_)
-        declared = [[] if row.is_array else self._names.fields_of(row) for row in self._rows]
+        most = np.zeros(len(self._rows), np.int64)
+        np.maximum.at(most, self._type, counts)
+        declared = [
+            [] if row.is_array else self._names.fields_of(row, count)
+            for row, count in zip(self._rows, most.tolist(), strict=True)
+        ]
         first = np.cumsum([0, *(len(each) for each in declared)])
         flat = np.array([number for each in declared for number in each] or [0], np.uint64)
         at = first[source_type] + place if len(source_type) else np.empty(0, np.int64)

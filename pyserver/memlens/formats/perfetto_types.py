@@ -59,6 +59,7 @@ class Names:
         self.fields: dict[int, Field] = {}
         self._locations: dict[int, str] = {}
         self._mapping: Mapping | None = None
+        self._above: dict[int, Type | None] = {}
         for data, field, start, end in parts:
             if field == _TYPES:
                 found = _type_of(kernel.fields_of(data, start, end))
@@ -106,17 +107,34 @@ class Names:
         """Where names come from."""
         return [] if self._mapping is None else self._mapping.notices()
 
-    def fields_of(self, type_: Type) -> list[int]:
+    def fields_of(self, type_: Type, most: int) -> list[int]:
         """The ids of the fields of a type's objects, in the order of their references: its own, then those of its
-        superclass and so on.
+        superclass and so on. No more than ``most`` are asked for: a chain of classes could have millions.
         """
-        found: list[int] = []
-        seen: set[int] = set()
-        here: Type | None = type_
-        while here is not None and here.id not in seen:
+        found = type_.fields[:most]
+        seen = {type_.id}
+        here = self._declaring_above(type_)
+        while here is not None and here.id not in seen and len(found) < most:
             seen.add(here.id)
-            found += here.fields
-            here = self.types.get(here.superclass)
+            found += here.fields[: most - len(found)]
+            here = self._declaring_above(here)
+        return found
+
+    def _declaring_above(self, type_: Type) -> Type | None:
+        """The nearest superclass of a type that declares fields, if there is one."""
+        passed: list[int] = []
+        here = type_
+        while here.id not in self._above:
+            passed.append(here.id)
+            # until it is known; a circle of classes without fields ends here
+            self._above[here.id] = None
+            above = self.types.get(here.superclass)
+            if above is None or above.fields:
+                self._above[here.id] = above
+                break
+            here = above
+        found = self._above[here.id]
+        self._above.update(dict.fromkeys(passed, found))
         return found
 
     def type_or_unknown(self, number: int) -> Type:
