@@ -20,6 +20,7 @@ from tests.python.recordings import TORCH
 from tests.python.replays.torch import allocations, live_bytes, load
 
 from memlens import cli
+from memlens.cli.sql import csv_value
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo
 from memlens.store.artefacts import SEAL_BYTES
@@ -536,7 +537,7 @@ def test_the_command_prints_tables_json_and_csv(
     assert "a\N{SYMBOL FOR NULL}b\N{REPLACEMENT CHARACTER}\N{SYMBOL FOR LINE FEED}" in out
     assert run(str(path), "DROP TABLE events")[0] == 1
     status, out, err = run(str(path), "SELECT nix FROM events")
-    assert (status, err) == (1, "memlens: no such column: nix (at character 8).\n")
+    assert (status, err) == (1, f"memlens: {path}: no such column: nix (at character 8).\n")
     status, out, err = run(str(path), "--schema")
     assert "live_at(device, moment, filter)" in out
     assert "-- What filled the memory at the peak" in out
@@ -570,3 +571,10 @@ def test_damaged_tables_are_reported_and_rebuilt(
         database.write_bytes(whole[: -len(seal)])
         tables.fill(snapshot, lambda *_: None)
         assert database.read_bytes()[-len(seal) : -8] == seal[:-8]
+
+
+@pytest.mark.parametrize("before", ["", " ", "\u00a0", "\t", "\u200b", "\ufeff ", "\n"])
+@pytest.mark.parametrize("start", "=+-@\uff1d\uff0b\uff0d\uff20")
+def test_no_text_is_a_formula_of_a_spreadsheet(start: str, before: str) -> None:
+    assert csv_value(f"{before}{start}1") == f"'{before}{start}1"
+    assert csv_value(f"a{before}{start}1") == f"a{before}{start}1"

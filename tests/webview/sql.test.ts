@@ -132,6 +132,14 @@ describe('rows of an answer', () => {
     );
   });
 
+  test('are no formulas whatever sign they begin with, and whatever blanks stand before it', () => {
+    for (const start of ['=', '+', '-', '@', '\uff1d', '\uff0b', '\uff0d', '\uff20'])
+      for (const before of ['', ' ', '\u00a0', '\t', '\u200b', '\ufeff ', '\n'])
+        assert.match(toCsv([], [[`${before}${start}1`]]).split('\r\n')[1] ?? '', /^"?'/);
+    for (const text of ['a=1', '\u2212 1', ' x', '1-2', 'src/a.py'])
+      assert.equal(toCsv([], [[text]]), `\r\n${text}\r\n`);
+  });
+
   test('are objects in JSON, whatever their columns are called', () => {
     const text = toJson(columns('a', 'a', '__proto__'), [[1, 'x"</script>', null]]);
     assert.equal(text, '[\n  {"a": 1, "a_2": "x\\"</script>", "__proto__": null}\n]\n');

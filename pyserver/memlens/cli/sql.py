@@ -5,6 +5,7 @@ import csv
 import itertools
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -32,7 +33,10 @@ _WIDEST_CELL = 60
 _LONGEST_CELL = 4_000
 """Characters of a cell in a printed table; JSON and CSV have all of them."""
 _ROWS_MEASURED = 1_000
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile(
+    r"[\s\x00-\x1f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]"
+)
+"""Signs that begin a formula, also the full-width ones; spreadsheets skip blanks before them."""
 
 Form = Literal["table", "json", "csv"]
 
@@ -166,7 +170,7 @@ def csv_value(value: Any) -> Any:
 
     Source: OWASP, "CSV Injection". Function names and paths in a snapshot are untrusted.
     """
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+    if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return _json_value(value)
 
