@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
-import type { GraphState, ProfileState, TimelineState, ViewState } from '../../extension/shared/messages';
+import type {
+  GraphState,
+  HeapState,
+  ProfileState,
+  TimelineState,
+  ViewState,
+} from '../../extension/shared/messages';
 import { History } from '../../extension/src/editor/history';
-import { readLink, writeLink } from '../../extension/src/links/link';
+import { readLink, readsMore, writeLink } from '../../extension/src/links/link';
 import { STATE } from './fakes';
 
 const at = (x0: number, others: Partial<TimelineState> = {}): TimelineState => ({ ...STATE, x0, ...others });
@@ -86,6 +92,19 @@ describe('Back and Forward', () => {
   });
 });
 
+const GRAPH: GraphState = {
+  ...{ selection: { is: 'object', object: 7 }, order: 'name', reverse: false, by: 'type', through: ['weak'] },
+  ...{
+    without: [],
+    tree: 'dominators',
+    grouped: 'type',
+    sunburst: false,
+    images: 'bytes',
+    opened: { types: ['a'] },
+  },
+  ...{ flame: null, value: 0, series: [], x0: 0, x1: 1, top: 0, fileBytes: 9 },
+} as GraphState;
+
 describe('a link', () => {
   const link = {
     path: '/work/a b&c.pickle',
@@ -112,7 +131,7 @@ describe('a link', () => {
     const shared = { pane: null, filter: '', compare: null } as const;
     const stretch = { kind: 'freed', from: 1, to: null } as const;
     const profile: ProfileState = { ...shared, model: 'profile', value: 1, stretch, flame: null };
-    const graph = { selection: null, order: 'name', reverse: false, by: 'type' } as GraphState;
+    const graph: GraphState = GRAPH;
     for (const state of [
       profile,
       { ...profile, stretch: null },
@@ -128,7 +147,13 @@ describe('a link', () => {
     const both = { ...link, state: { ...link.state, compare } };
     assert.equal(readLink(parse(writeLink('vscode', 'a.b', both)))?.state?.compare, null);
     assert.equal(readLink(packed(both))?.state, null);
+    const heap = { model: 'graph', pane: null, filter: '', compare: null, graph: GRAPH } as HeapState;
+    const series = { ...heap, graph: { ...GRAPH, series: ['file:///etc/passwd'] } };
+    const written = readLink(parse(writeLink('vscode', 'a.b', { ...link, state: series })))?.state;
+    assert.deepEqual(written, heap);
     for (const state of [
+      series,
+      ...Object.keys(GRAPH).map((name) => ({ ...heap, graph: { ...GRAPH, [name]: { toString: 1 } } })),
       { ...link.state, x0: 'one' },
       { ...link.state, model: 'graph' },
       { ...link.state, filter: 7 },
@@ -142,5 +167,12 @@ describe('a link', () => {
     assert.equal(readLink({ path: '/run', query: packed(link).query }), null);
     assert.equal(readLink({ path: '/open', query: 'at=AAAA' }), null);
     assert.equal(readLink(packed({ ...link, within: 'x'.repeat(100_000) })), null);
+  });
+
+  it('asks before a filter reads other files or runs a query', () => {
+    for (const filter of ['in:/etc/passwd', '-in:a', 'a, IN : b', 'query:"SELECT 1"', 'retained-by:"in:x"'])
+      assert.ok(readsMore(filter), filter);
+    for (const filter of ['', 'main.py', 'type:Session', 'within', 'function:query', 'origin: x'])
+      assert.ok(!readsMore(filter), filter);
   });
 });

@@ -1,5 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { HeapState, ProfileState, TimelineState, ViewState } from '../../shared/messages';
+import type { GraphState, HeapState, ProfileState, TimelineState, ViewState } from '../../shared/messages';
 
 /** A place in a snapshot. The view checks the state's values, as it does with those of another session. */
 export interface Link {
@@ -57,18 +57,64 @@ const PROFILE: Checks<ProfileState> = {
   flame: isFlame,
 };
 
-const HEAP: Checks<HeapState> = { ...SHARED, graph: (value) => isText(fieldsOf(value)['order']) };
+const HEAP: Checks<HeapState> = {
+  ...SHARED,
+  graph: (value) => {
+    const graph = fieldsOf(value);
+    return Object.entries(GRAPH).every(([name, fits]) => fits(graph[name]));
+  },
+};
+
+const isFlag = (value: unknown): boolean => typeof value === 'boolean';
+
+const GRAPH: Checks<GraphState> = {
+  selection: orNull((value) => {
+    const { is, object, kind, group } = fieldsOf(value);
+    return isText(is) && [object, kind, group].some(isNumber);
+  }),
+  order: isText,
+  reverse: isFlag,
+  by: isText,
+  through: listOf(isText),
+  without: listOf((value) =>
+    Object.values(fieldsOf(value)).every((each) => each === null || isNumber(each) || isText(each)),
+  ),
+  tree: isText,
+  grouped: isText,
+  sunburst: isFlag,
+  images: isText,
+  opened: (value) => Object.values(fieldsOf(value)).every(listOf(isText)),
+  flame: isFlame,
+  value: isNumber,
+  // other files, which nobody has agreed to open
+  series: (value) => Array.isArray(value) && value.length === 0,
+  x0: isNumber,
+  x1: isNumber,
+  top: isNumber,
+  fileBytes: isNumber,
+};
 
 const PARTS = { timeline: TIMELINE, profile: PROFILE, graph: HEAP } satisfies Record<
   ViewState['model'],
   object
 >;
 
-/** The link as text. The file that the snapshot is compared with stays out: a link opens one file. */
+/** The link as text. Files that the snapshot is compared with stay out: a link opens one file. */
 export function writeLink(scheme: string, extension: string, link: Link): string {
-  const state = link.state && { ...link.state, compare: null };
+  const state = link.state && alone(link.state);
   const packed = deflateRawSync(JSON.stringify({ ...link, state })).toString('base64url');
   return `${scheme}://${extension}/open?at=${packed}`;
+}
+
+function alone(state: ViewState): ViewState {
+  return state.model === 'graph'
+    ? { ...state, compare: null, graph: { ...state.graph, series: [] } }
+    : { ...state, compare: null };
+}
+
+/** Whether a filter may read other files, or run a query: terms may stand anywhere in it, also in quotes of others. */
+export function readsMore(filter: string): boolean {
+  return /\b(?:in|query)\s*:/i.test(filter);
 }
 
 /** The link of a URI's path and query; null if it is none of ours, or damaged. */
@@ -104,6 +150,10 @@ function isNumber(value: unknown): boolean {
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value.length <= 4096;
+}
+
+function listOf(fits: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => Array.isArray(value) && value.length <= 10_000 && value.every(fits);
 }
 
 function orNull(fits: (value: unknown) => boolean): (value: unknown) => boolean {

@@ -5,7 +5,7 @@ import { isFile, isWithin } from '../base/files';
 import { askWarning, showError, showStatus } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
-import { readLink, writeLink, type Link } from './link';
+import { readLink, readsMore, writeLink, type Link } from './link';
 
 /** Put a link to a place of a view's snapshot on the clipboard. */
 export async function copyLink(
@@ -33,9 +33,17 @@ export function registerLinks(editors: SnapshotEditorProvider): vscode.Disposabl
       if (file === null) return;
       const view = await editors.open(file);
       view?.reveal();
-      if (link.state !== null) view?.goTo(link.state);
+      if (link.state !== null) view?.goTo(await agreed(link.state));
     },
   });
+}
+
+/** The state of a link, without its filter if that would read other files or run a query and the user doesn't want it. */
+async function agreed(state: ViewState): Promise<ViewState> {
+  if (!readsMore(state.filter)) return state;
+  const use = vscode.l10n.t('Use Filter');
+  const question = vscode.l10n.t('The filter of a link wants to read other files or to run a query.');
+  return (await askWarning(question, state.filter, use)) === use ? state : { ...state, filter: '' };
 }
 
 /** The file of a link in this workspace, which need not be where it was on the machine that made the link. */
