@@ -53,10 +53,9 @@ def register(
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration_changed(params: types.DidChangeConfigurationParams) -> None:
-        # Only those that are named change: some editors push what they have, which may be nothing, after the start.
-        known = configuration.settings
-        given = params.settings if isinstance(params.settings, dict) else {}
-        configuration.replace(_convert({**msgspec.to_builtins(known), **given}, Settings, known))
+        # Some editors push what they have after the start, which may be nothing: that changes nothing.
+        if params.settings:
+            configuration.replace(_convert(params.settings, Settings, configuration.settings))
         refresh_lenses(server)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
