@@ -194,7 +194,8 @@ def test_self_values_of_boxes_and_functions_are_what_is_attributed_to_them(
         assert paths_of(tree, own) == {path: amount for path, amount in expected.items() if amount}
         assert int(own[0].sum()) == tree.total
         first = children(tree, 0, 0, 20, attribution).rows
-        assert first
+        # one of the files has no samples
+        assert bool(first) == bool(plain.stacks)
         for row in first:
             assert row.self_bytes == int(own[0, row.node])
             # the innermost frame of a stack has all of it
