@@ -133,6 +133,8 @@ test('has one row for each bar, in a small window with the sidebar as well', asy
 });
 
 test('Tab leaves the filter’s list of terms out', async () => {
+  // terms are offered while there is none
+  await view.filter('');
   await view.locator('.plot-surface').first().focus();
   await view.press('/');
   await view.locator('.filter-offers li', { hasText: 'file:' }).first().waitFor();
