@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.bench.generate import generate
 from tests.python.command_line import memlens
-from tests.python.conftest import event, frame, real_files, real_profiles
+from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.recordings import PPROF, TORCH
 from tests.python.replays import torch as oracle
 
@@ -140,8 +140,8 @@ def test_memory_attributed_to_no_line(tmp_path: Path) -> None:
     }  # fmt: skip
     assert tuple(answer["total"].values()) == (1597, 5, 1000, 597)
     words = [line.strip() for line in memlens("lines", path).stdout.splitlines()]
-    assert words[1].endswith("7 B  /home/me/model.py:7 step")
-    assert words[2].endswith("60 B  /v/site-packages/torch/nn/linear.py:5 forward (library)")
+    assert words[1].endswith("7 B       1  /home/me/model.py:7 step")
+    assert words[2].endswith("67 B       2  /v/site-packages/torch/nn/linear.py:5 forward (library)")
     assert [line.rpartition("   ")[2].strip() for line in words[4:]] == [
         "charged to", "lines of your own code", "lines of libraries, as no frame is your own code",
         "no line: no Python frame with a known line", "no line: no stack recorded",
@@ -164,14 +164,23 @@ def test_lines(sample: Path) -> None:
         assert (row["live_at_peak_bytes"], row["live_at_end_bytes"]) == (totals["peak"], totals["end"])
         assert row["self_total_bytes"] == totals["mine"]
         assert row["function"]
-    # the user's code first, largest first
-    order = [("site-packages" in row["file"], -row["live_at_peak_bytes"]) for row in rows]
-    assert order == sorted(order)
-    assert [row["kind"] for row in rows] == ["library" if of_library else "user" for of_library, _ in order]
+    assert {row["kind"] for row in rows if "site-packages" in row["file"]} <= {"library"}
+    assert all(row["kind"] == "user" for row in rows if "site-packages" not in row["file"])
+    columns = {
+        "self": "self_live_at_peak_bytes", "peak": "live_at_peak_bytes", "end": "live_at_end_bytes",
+        "total": "total_bytes", "count": "count",
+    }  # fmt: skip
+    for order, column in columns.items():
+        amounts = [row[column] for row in lines_of(sample, "--sort", order)]
+        assert amounts == sorted(amounts, reverse=True)
+        assert len(set(amounts)) > 3
+    # what keeps more after every step is the line that a reader looks for
+    assert (rows[0]["file"], rows[0]["function"]) == ("train.py", "remember")
+    assert lines_of(sample, "--sort", "self") == rows
     assert lines_of(sample, "--top", 3) == rows[:3]
     words = memlens("lines", sample, "--top", 3).stdout.splitlines()
     assert f"{rows[0]['file']}:{rows[0]['line']}" in words[1]
-    assert "self by my code" in words[0]
+    assert all(len(line) <= 80 for line in words)
     assert words[4] == ""
     assert [line.partition("  charged to")[1] or line.split()[-1] for line in words[5:]] == [
         "  charged to", "code", "total",
@@ -180,7 +189,11 @@ def test_lines(sample: Path) -> None:
     assert {(row["file"], row["line"]): row["self_total_bytes"] for row in by_any} == {
         place: totals["any"] for place, totals in expected.items()
     }
-    assert "self by any code" in memlens("lines", sample, "--any-code").stdout
+    assert "charged to the innermost frame" in " ".join(memlens("lines", "--help").stdout.split())
+    assert (
+        "sorted by self or total"
+        in memlens("lines", ROOT / "samples" / "words.pb.gz", "--sort", "end", status=1).stderr
+    )
 
 
 def test_recursion_counts_once(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     """Add the commands that print a report of one snapshot."""
     info = command("info", "Print a summary of a snapshot: devices, peaks, warnings.")
     oom = command("oom", "Explain a snapshot's out-of-memory events.")
-    lines = command("lines", "Print the source lines that allocated the most, those of your own code first.")
+    lines = command("lines", "Print the source lines that hold the most themselves at the peak.")
     stack = command("stack", "Print an allocation and its stack.")
     findings = command("findings", "Print what fills the memory, by whose lines, and what is worth a look.")
     bookmarks = command("bookmarks", "Print the bookmarks of a trace or a heap dump, with their notes.")
@@ -177,6 +177,11 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     lines.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     add_any_code(lines)
     lines.add_argument("--top", type=_positive, metavar="N", help="print only the first N lines")
+    lines.add_argument(
+        "--sort", choices=("self", "peak", "end", "total", "count"),
+        help="the order: what a line holds itself at the peak (self), or with what it calls at the peak, at the end, "
+        "or in all, or how many allocations; of a profile self or total",
+    )  # fmt: skip
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
     return reports
 

@@ -10,12 +10,14 @@ from typing import assert_never
 from msgspec import Struct
 
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, self_words, with_attribution, without_stacks
+from memlens.cli.attribution import attribution_of, with_attribution, without_stacks
 from memlens.cli.output import json_line, say
+from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes, format_value
 from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import HeapFile, HeapLine, largest_lines
@@ -66,14 +68,20 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Pro
     info, attribution = snapshot.info, attribution_of(options)
     match info:
         case GraphInfo(allocations=None):
-            without_stacks(options, "--value", "--any-code")
+            without_stacks(options, "--value", "--any-code", "--sort")
             return _Definitions(largest_lines(snapshot, options.top))
         case TimelineInfo():
-            lines = top_lines(snapshot, options.top, attribution)
+            lines = top_lines(snapshot, options.top, attribution, options.sort or "self")
             return _Timeline(lines, *charged_allocations(snapshot, attribution))
         case ProfileInfo() | GraphInfo():
             value = value_named(profile_of(info), options.value)
-            rows = top_profile_lines(snapshot, value, options.top, attribution)
+            if options.sort not in (None, "self", "total"):
+                raise BadRequestError(
+                    phrase(
+                        "Lines of a profile are sorted by self or total, not by {order}", order=options.sort
+                    )
+                )
+            rows = top_profile_lines(snapshot, value, options.top, attribution, options.sort or "self")
             return _Profile(
                 profile_of(info).values[value].name, rows, *charged_amounts(snapshot, value, attribution)
             )
@@ -96,27 +104,25 @@ def _print_definitions(answer: _Definitions) -> None:
 
 
 def _print_timeline(options: argparse.Namespace, answer: _Timeline) -> None:
-    say(
-        f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self total':>10}  line ({self_words(options)})"
-    )
+    say(f"{'self':>10} {'at peak':>10} {'at end':>10} {'in all':>10} {'count':>7}  line")
     for row in answer.lines:
         say(
-            f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
-            f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
+            f"{format_bytes(row.self_live_at_peak_bytes):>10} {format_bytes(row.live_at_peak_bytes):>10} "
+            f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>7,}  "
             f"{row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}{SOURCE_WORDS[row.source]}"
         )
     say("")
-    say(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'':>10}  charged to")
+    say(f"{'':>10} {'at peak':>10} {'at end':>10} {'in all':>10} {'count':>7}  charged to")
     for each in answer.charged:
         words = _words(each.to, attribution_of(options), "no Python frame with a known line")
-        say(f"{_figures(each)} {'':>10}  {words}")
-    say(f"{_figures(answer.total)} {'':>10}  in total")
+        say(f"{_figures(each)}  {words}")
+    say(f"{_figures(answer.total)}  in total")
 
 
 def _figures(sums: ChargedFigures) -> str:
     return (
-        f"{format_bytes(sums.live_at_peak_bytes):>10} {format_bytes(sums.total_bytes):>10} {sums.count:>10,} "
-        f"{format_bytes(sums.live_at_end_bytes):>10}"
+        f"{'':>10} {format_bytes(sums.live_at_peak_bytes):>10} {format_bytes(sums.live_at_end_bytes):>10} "
+        f"{format_bytes(sums.total_bytes):>10} {sums.count:>7,}"
     )
 
 
@@ -135,16 +141,16 @@ def _words(to: ChargedTo, attribution: Attribution, no_line: str) -> str:
 
 def _print_profile(options: argparse.Namespace, profile: ProfileInfo, answer: _Profile) -> None:
     value = profile.values[value_named(profile, options.value)]
-    say(f"{'total':>12} {'self':>12}  {value.title} ({value.name}), by line ({self_words(options)})")
+    say(f"{'self':>12} {'total':>12}  {value.title} ({value.name}), by line")
     for row in answer.lines:
         inclusive, own = format_value(row.total, value.unit), format_value(row.itself, value.unit)
-        say(f"{inclusive:>12} {own:>12}  {row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}")
+        say(f"{own:>12} {inclusive:>12}  {row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}")
     say("")
-    say(f"{'':>12} {'self':>12}  charged to")
+    say(f"{'self':>12} {'':>12}  charged to")
     for each in answer.charged:
         words = _words(each.to, attribution_of(options), "no frame with a known line")
-        say(f"{'':>12} {format_value(each.amount, value.unit):>12}  {words}")
-    say(f"{'':>12} {format_value(answer.total, value.unit):>12}  in total")
+        say(f"{format_value(each.amount, value.unit):>12} {'':>12}  {words}")
+    say(f"{format_value(answer.total, value.unit):>12} {'':>12}  in total")
     for warning in profile.warnings:
         # without this, a line that needed a pool would seem to be the one that keeps the memory
         if warning.code == "pools":

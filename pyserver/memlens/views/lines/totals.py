@@ -1,7 +1,7 @@
 """What source lines allocated."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from memlens.views.selection.through import stacks_through
 _SHOWN = [0, 1, 2, 4, 5]
 """The columns of :func:`line_totals` for total bytes, count, bytes live at the peak and at the end, largest."""
 _TOTAL, _AT_PEAK = 0, 2
+_COLUMNS = {"total": 0, "count": 1, "peak": 2, "end": 4}
+"""Columns of :func:`line_totals` by which lines can be ordered."""
 
 
 def source_files(snapshot: Snapshot) -> list[str]:
@@ -47,17 +49,30 @@ def source_lines(snapshot: Snapshot, file: str, attribution: Attribution = "mine
     return _source_lines(snapshot, _lines_of(snapshot, file), attribution)
 
 
-def top_lines(
-    snapshot: Snapshot, limit: int | None = None, attribution: Attribution = "mine"
-) -> list[SourceLine]:
-    """The lines that allocated the most: all of the user's code, then of libraries, then of C and C++; None for all.
+LineOrder = Literal["self", "peak", "end", "total", "count"]
+"""By what lines are ordered: their own bytes at the peak, or with what they call at the peak, at the end or in all."""
 
-    Inclusive sums grow towards ``main``, so without that order an interpreter's own lines would be first.
+
+def top_lines(
+    snapshot: Snapshot,
+    limit: int | None = None,
+    attribution: Attribution = "mine",
+    order: LineOrder = "self",
+) -> list[SourceLine]:
+    """The lines with the most, at most ``limit`` of them. Among equal ones user code is first, then libraries.
+
+    Inclusive sums grow towards ``main``, so lines are ordered by their own unless another order is asked for.
     """
     totals = line_totals(snapshot)
     kinds = snapshot.frames.kind[snapshot.lines.frame]
-    order = np.lexsort((-totals[:, _TOTAL], -totals[:, _AT_PEAK], kinds))
-    return _source_lines(snapshot, order[:limit], attribution)
+    if order == "self":
+        own = own_figures(snapshot, attribution)
+        rows = _rows_of(snapshot, np.arange(len(kinds)))
+        first = np.array([own.get(row[:2], NOTHING)[-1] for row in rows], np.int64)
+    else:
+        first = totals[:, _COLUMNS[order]]
+    by = np.lexsort((-totals[:, _TOTAL], -totals[:, _AT_PEAK], kinds, -first))
+    return _source_lines(snapshot, by[:limit], attribution)
 
 
 def _source_lines(
@@ -121,9 +136,13 @@ class ProfileLine(Struct, frozen=True):
 
 
 def top_profile_lines(
-    snapshot: Snapshot, value: int, limit: int | None = None, attribution: Attribution = "mine"
+    snapshot: Snapshot,
+    value: int,
+    limit: int | None = None,
+    attribution: Attribution = "mine",
+    order: Literal["self", "total"] = "self",
 ) -> list[ProfileLine]:
-    """The lines with the most of a profile's value; among equal ones user code first."""
+    """The lines with the most of a profile's value, by themselves or in all; among equal ones user code first."""
     own, columns = own_values(snapshot, attribution), snapshot.line_values
     totals = columns.value[value]
     chosen = np.flatnonzero((totals != 0) | (columns.own[value] != 0))
@@ -133,7 +152,13 @@ def top_profile_lines(
     ):
         itself = own[file, line][value] if (file, line) in own else 0
         lines.append((kind, ProfileLine(file, line, function, KIND_NAMES[kind], total, itself)))
-    lines.sort(key=lambda each: (each[0], -each[1].total, -each[1].itself, each[1].file, each[1].line))
+
+    def key(each: tuple[int, ProfileLine]) -> tuple[int | str, ...]:
+        kind, row = each
+        first, second = (row.itself, row.total) if order == "self" else (row.total, row.itself)
+        return -first, kind, -second, row.file, row.line
+
+    lines.sort(key=key)
     return [each for _, each in lines[:limit]]
 
 
