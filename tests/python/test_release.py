@@ -14,6 +14,7 @@ FILES = (
     "pyserver/pyproject.toml",
     "CHANGELOG.md",
     "scripts/release.mjs",
+    "scripts/lib/address.mjs",
     "scripts/lib/paths.mjs",
     "scripts/lib/steps.mjs",
 )
@@ -39,6 +40,8 @@ def repository(tmp_path: Path) -> Path:
     for name in ("package.json", "package-lock.json"):
         written = json.loads((tmp_path / name).read_text("utf-8"))
         written["version"] = "1.10.0"
+        if "repository" in written:
+            written["repository"]["url"] = "git+https://github.com/some/one.git"
         if "packages" in written:
             written["packages"][""]["version"] = "1.10.0"
         (tmp_path / name).write_text(json.dumps(written), "utf-8")
