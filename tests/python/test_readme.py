@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,26 +25,47 @@ TEXT = "\n".join(PAGES.values())
 SETTINGS = PAGES[ROOT / "docs" / "settings.md"]
 MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
 TEXTS = json.loads((ROOT / "package.nls.json").read_text("utf-8"))
-LINES = dict.fromkeys(re.findall(r"^memlens .*$", TEXT, re.MULTILINE))
-"""Each once, although the README and pages share some; the worked cases are tested elsewhere."""
-WRITTEN = ("archive", "train.zip", "train.pb.gz", "shared.hprof.zst")
-COMMANDS = [shlex.split(line)[1:] for line in LINES]
+LINES = {
+    path: lines
+    for path, text in PAGES.items()
+    if (
+        lines := [
+            shlex.split(line)[1:]
+            for block in re.findall(r"^```.*?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+            for line in re.findall(r"^memlens .*$", block, re.MULTILINE)
+        ]
+    )
+}
+"""The commands of each page's blocks, in order; the worked cases are tested elsewhere."""
+
+
+def test_every_command_is_in_a_block() -> None:
+    assert ROOT / "docs" / "command-line.md" in LINES
+    assert sum(map(len, LINES.values())) == len(re.findall(r"^memlens ", TEXT, re.MULTILINE))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    # what they write, they write here
-    arguments = [str(tmp_path / word) if word in WRITTEN else word for word in arguments]
-    monkeypatch.chdir(ROOT)
-    if arguments[0] in ("lsp", "mcp"):
-        # a server ends without a client; test_server.py and test_mcp.py talk to running ones
-        subprocess.run(
-            [sys.executable, "-m", "memlens", *arguments], stdin=subprocess.DEVNULL, timeout=60, check=True
-        )
-        return
-    assert memlens(*arguments).stdout
+@pytest.mark.parametrize("page", LINES, ids=lambda page: page.name)
+def test_a_page_runs_in_order_in_one_folder(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a reader would run it, so that no command is refused for what an earlier one wrote."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "project"
+    for name in ("samples", "tests/fixtures"):
+        shutil.copytree(ROOT / name, folder / name)
+    monkeypatch.chdir(folder)
+    for arguments in LINES[page]:
+        if arguments[0] in ("lsp", "mcp"):
+            # a server ends without a client; test_server.py and test_mcp.py talk to running ones
+            subprocess.run(
+                [sys.executable, "-m", "memlens", *arguments],
+                stdin=subprocess.DEVNULL,
+                timeout=60,
+                check=True,
+            )
+        else:
+            assert memlens(*arguments).stdout, arguments
 
 
 def test_an_untrusted_workspace_sets_nothing_that_names_a_program_or_a_place() -> None:
