@@ -103,7 +103,7 @@ const GRAPH: GraphState = {
     opened: { types: ['a'] },
   },
   ...{ flame: null, value: 0, series: [], x0: 0, x1: 1, top: 0, fileBytes: 9 },
-} as GraphState;
+};
 
 describe('a link', () => {
   const link = {
