@@ -50,6 +50,7 @@ export default tseslint.config(
       '**/node_modules/',
       '**/*.gen.ts',
       'tests/e2e/.*',
+      'tests/newcomer/',
     ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },

@@ -5,7 +5,6 @@ where its runtime isn't installed; its text is taken from the page, and only lim
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,25 +14,10 @@ from typing import Any
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.recipes import Page, needs, needs_memray, replaced
 
-PAGE = (ROOT / "docs" / "it-already-died.md").read_text("utf-8")
+PAGE = Page("it-already-died.md")
 KILL_ITSELF = "os.kill(os.getpid(), 9)"
-
-
-def recipe(section: str, language: str = "") -> str:
-    """Return the first block of a language in a section of the page."""
-    text = PAGE.split(f"## {section}\n")[1].split("\n## ")[0]
-    block = re.search(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    assert block is not None, section
-    return block[1]
-
-
-def needs(program: str) -> str:
-    """Return the path of a program, or skip the test."""
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"{program} isn't installed")
-    return path
 
 
 def run(command: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -49,14 +33,6 @@ def run(command: list[str], folder: Path, **environment: str) -> subprocess.Comp
     )
     assert done.returncode, done.stdout
     return done
-
-
-def replaced(text: str, *pairs: tuple[str, str]) -> str:
-    """Replace parts of a recipe, each of which must be in it."""
-    for part, other in pairs:
-        assert part in text
-        text = text.replace(part, other)
-    return text
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/recording.md", "docs/it-already-died.md"])
@@ -95,7 +71,7 @@ def test_node_near_its_limit(tmp_path: Path) -> None:
         "function visit(id) { sessions.push({ id, visited: new Array(200).fill(id) }); }\n"
         "for (let id = 0; ; id++) visit(id);\n"
     )
-    node, *words = replaced(recipe("Next time: Node.js"), ("=1500", "=30")).split()
+    node, *words = replaced(PAGE.block("Next time: Node.js"), ("=1500", "=30")).split()
     run([needs(node), *words], tmp_path)
     dumps = sorted(tmp_path.glob("Heap.*.heapsnapshot"))
     assert 1 <= len(dumps) <= 2
@@ -110,7 +86,7 @@ def test_java_out_of_memory(tmp_path: Path) -> None:
     )
     subprocess.run([compiler, "Leak.java"], cwd=tmp_path, check=True, timeout=120)
     java, *words = replaced(
-        recipe("Next time: Java"),
+        PAGE.block("Next time: Java"),
         ("/var/tmp", str(tmp_path)),
         ("-XX:MaxRAMPercentage=75", "-Xmx24m"),
         ("-jar app.jar", "-cp . Leak"),
@@ -123,7 +99,7 @@ def test_java_out_of_memory(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of address space is Linux's")
 def test_python_below_a_limit(tmp_path: Path) -> None:
     program = "kept = []\ndef work():\n    while True:\n        kept.append(bytearray(100_000))\n" + replaced(
-        recipe("Next time: Python", "python"), ("8 << 30", "1 << 29")
+        PAGE.block("Next time: Python", "python"), ("8 << 30", "1 << 29")
     )
     (tmp_path / "app.py").write_text(program)
     done = run([sys.executable, "app.py"], tmp_path)
@@ -132,13 +108,11 @@ def test_python_below_a_limit(tmp_path: Path) -> None:
 
 
 def test_memray_of_a_killed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = ROOT / ".cache" / "memray" / "bin" / "python"
-    if not python.exists():
-        pytest.skip("memray isn't installed")
+    python = needs_memray()
     (tmp_path / "app.py").write_text(
         f"import os\nkept = [bytearray(100_000) for _ in range(300)]\n{KILL_ITSELF}\n"
     )
-    section = PAGE.split("## Next time: Python\n")[1]
+    section = PAGE.section("Next time: Python")
     command = re.search(r"^python (-m memray .*)$", section, re.MULTILINE)
     assert command is not None
     run([str(python), *command[1].split()], tmp_path)
@@ -148,13 +122,13 @@ def test_memray_of_a_killed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_ruby_below_a_limit(tmp_path: Path) -> None:
     ruby = needs("ruby")
-    section = PAGE.split("## Next time: Ruby\n")[1]
+    section = PAGE.section("Next time: Ruby")
     limit = re.search(r"^`(Process\.setrlimit\(:AS.*?\))`", section, re.MULTILINE)
     assert limit is not None
     (tmp_path / "app.rb").write_text(
         replaced(limit[1], ("4 << 30", "400 << 20"))
         + '\n$kept = []\ndef work\n  loop { $kept << ("x" * 900_000 + $kept.size.to_s) }\nend\n'
-        + recipe("Next time: Ruby", "ruby")
+        + PAGE.block("Next time: Ruby", "ruby")
     )
     done = run([ruby, "app.rb"], tmp_path)
     assert "NoMemoryError" in done.stderr
@@ -165,7 +139,7 @@ def test_go_above_a_limit(tmp_path: Path) -> None:
     go = needs("go")
     (tmp_path / "main.go").write_text(
         'package main\n\nimport (\n\t"os"\n\t"runtime"\n\t"runtime/pprof"\n\t"time"\n)\n\nvar kept [][]byte\n\n'
-        + replaced(recipe("Next time: Go", "go"), ("time.Second", "time.Millisecond"))
+        + replaced(PAGE.block("Next time: Go", "go"), ("time.Second", "time.Millisecond"))
         + "\nfunc main() {\n\tgo WriteHeapAbove(40<<20, os.Args[1])\n"
         + "\tfor range 1000 {\n\t\tkept = append(kept, make([]byte, 100_000))\n\t\ttime.Sleep(time.Millisecond)\n\t}\n"
         + "\tos.Exit(1)\n}\n"
@@ -214,7 +188,7 @@ def test_profiles_of_allocators_that_were_written_before_the_end(
     if not any(Path("/usr/lib").glob(f"*/{library}")):
         pytest.skip(f"{library} isn't installed")
     leak_in_c(tmp_path)
-    text = PAGE.split("## Next time: C, C++, Rust\n")[1].split("\n## ")[0]
+    text = PAGE.section("Next time: C, C++, Rust")
     (command,) = (line for line in text.splitlines() if line.endswith(f"{library} ./app"))
     command = replaced(command, ("/var/tmp", str(tmp_path)), (interval, smaller))
     run(["sh", "-c", command], tmp_path)

@@ -30,7 +30,7 @@ from memlens.texts import Text, phrase
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline, parts
 from memlens.views.findings.answers import Figure, SnapshotFinding, TextPart, pieces
-from memlens.views.findings.writing import made, short_function
+from memlens.views.findings.writing import called, made, short_function
 from memlens.views.selection.items import items_of
 from memlens.views.selection.stacks import AMOUNT
 from memlens.views.sql.query import SqlSession
@@ -470,12 +470,20 @@ def test_traces_without_findings(opened: Opened, tmp_path: Path) -> None:
         ("std::vector<int, std::allocator<int> >::reserve(unsigned long)", "vector::reserve"),
         ("void node::crypto::Decode<node::Hash>(v8::Info<v8::Value> const&, int (*)(int))", "crypto::Decode"),
         ("operator()", "operator()"),
+        ("(anonymous namespace)::parse(char const*)", "parse"),
+        ("(no stack: the snapshot has no tree)", "(no stack: the snapshot has no tree)"),
         ("print[abi:cxx11](char const*) const", "print"),
         ("f" * 90, "f" * 39 + "…"),
     ],
 )
 def test_functions_are_short(name: str, short: str) -> None:
     assert short_function(name) == short
+
+
+@pytest.mark.parametrize("name", ["(below massif's threshold)", "(anonymous)"])
+def test_what_stands_for_a_function_is_not_called(name: str) -> None:
+    assert called(short_function(name)) == name
+    assert called("main") == "main()"
 
 
 def test_answers_survive_the_wire(opened: Opened, sample: Path) -> None:

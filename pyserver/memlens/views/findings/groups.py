@@ -12,7 +12,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
-from memlens.views.findings.writing import amount, linked, short_function, text_in_sql
+from memlens.views.findings.writing import amount, called, linked, short_function, text_in_sql
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -164,7 +164,7 @@ def _without_line(row: Group) -> Text:
     if is_by_address(row.name.text):
         return row.name
     name = short_function(row.name.text)
-    return phrase("{name} (line unknown)", name=name) if row.detail == LINE_UNKNOWN else Text(f"{name}()")
+    return phrase("{name} (line unknown)", name=name) if row.detail == LINE_UNKNOWN else Text(called(name))
 
 
 def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:

@@ -29,7 +29,7 @@ from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
-from memlens.views.findings.writing import amount, as_part, linked, percent, text_in_sql
+from memlens.views.findings.writing import amount, as_part, called, linked, percent, text_in_sql
 from memlens.views.graph.packages import packages_of
 from memlens.views.selection.arenas import pooled_amount
 
@@ -302,7 +302,7 @@ def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = T
     for group in found.groups[:MOST_LINES]:
         if group.amount <= 0 or (parts and group.amount < LEAST_SHARE * found.total):
             break
-        function = [f"{group.function}()"] if profile and group.function and group.line is not None else []
+        function = [called(group.function)] if profile and group.function and group.line is not None else []
         part = [_share(group, found, profile)] if shares else []
         parts.append(in_a_row([group.named(), *function, group.measured(), *part], " "))
     rest = found.total - sum(group.amount for group in found.groups[: len(parts)])

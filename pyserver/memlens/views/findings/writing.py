@@ -113,7 +113,9 @@ def short_function(name: str) -> str:
     if name.startswith("<") and name.endswith(">"):
         # <lambda>, <module>, <listcomp>
         return name
-    text = _IMPLEMENTED.sub(lambda found: found["type"], name)
+    if is_description(name):
+        return shortened(name, _MOST_FUNCTION)
+    text = _IMPLEMENTED.sub(lambda found: found["type"], name.replace("(anonymous namespace)::", ""))
     text = _without_parameters(text.removesuffix(" const"))
     while (shorter := _BRACKETS.sub("", text)) != text:
         text = shorter
@@ -121,6 +123,16 @@ def short_function(name: str) -> str:
     text = text.rsplit(" ", 1)[-1] if "operator" not in text else text
     text = "::".join(text.split("::")[-2:]).rpartition("/")[2]
     return shortened(text or name, _MOST_FUNCTION)
+
+
+def called(name: str) -> str:
+    """A function's short name with the parentheses of a call: ``main()``; a description is left as it is."""
+    return name if is_description(name) else f"{name}()"
+
+
+def is_description(name: str) -> bool:
+    """Whether a name stands for functions that aren't known: ``(below massif's threshold)``, V8's ``(anonymous)``."""
+    return name.startswith("(") and name.endswith(")") and _without_parameters(name) == name
 
 
 def _without_parameters(name: str) -> str:
