@@ -61,6 +61,9 @@ export class Uri {
   static joinPath(base: Uri, ...segments: string[]): Uri {
     return new Uri(base.scheme, [base.path, ...segments].join('/'));
   }
+  with(change: { path: string }): Uri {
+    return new Uri(this.scheme, change.path);
+  }
   get fsPath(): string {
     return this.path;
   }
