@@ -10,6 +10,7 @@ from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
 from memlens.formats.tools import Tools
 from memlens.ingest import ingest
+from memlens.store.files.cache import Cache
 from memlens.texts import phrase
 from memlens.units import format_bytes
 
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         archive = ingest(
             options.file,
-            cache_of(options),
+            cache_of(options) if options.out is None else Cache(),
             report,
             options.out,
             tools,

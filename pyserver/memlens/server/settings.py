@@ -1,5 +1,6 @@
 """The user's settings, with the workspace's folders that they may refer to."""
 
+import logging
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -9,6 +10,8 @@ import msgspec
 from memlens.server.protocol.settings import Settings
 from memlens.sources.decompilers import Tools
 from memlens.store.files.cache import Cache
+
+logger = logging.getLogger(__name__)
 
 _VARIABLE = re.compile(r"\$\{(workspaceFolder(?::(?P<folder>[^}]*))?|userHome)\}")
 
@@ -45,9 +48,15 @@ class Configuration:
 
     @property
     def cache(self) -> Cache:
-        """The cache of archives, in the folder that the settings name."""
+        """The cache of archives, in the folder that the settings name.
+
+        Raises :class:`~memlens.store.files.cache_folder.NoCacheFolderError` if they name none and there is none.
+        """
         if self._cache is None:
-            self._cache = Cache(self.cache_folder, self.settings.cache_limit_bytes)
+            cache = Cache(self.cache_folder, self.settings.cache_limit_bytes)
+            if cache.warning is not None:
+                logger.warning("%s", cache.warning)
+            self._cache = cache
         return self._cache
 
     @property

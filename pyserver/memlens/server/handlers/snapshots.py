@@ -27,8 +27,11 @@ def register(server: LanguageServer, registry: Registry) -> None:
             progress = ProgressParams(params.view, stage, fraction)
             server.protocol.notify("memlens/progress", msgspec.to_builtins(progress))
 
+        # before the snapshot has a view, because this can fail
+        warnings = registry.warnings
         opened = await registry.open(params.path, params.view, on_progress)
-        return OpenResult(opened.name, opened.info)
+        info = msgspec.structs.replace(opened.info, warnings=[*warnings, *opened.info.warnings])
+        return OpenResult(opened.name, info)
 
     async def close_snapshot(params: CloseParams) -> Done:
         await registry.close(params.snapshot, params.view)

@@ -18,6 +18,7 @@ from memlens import limits
 from memlens.child import IngestError
 from memlens.errors import FileError
 from memlens.model.frames import LIBRARY, USER
+from memlens.model.info import Notice
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
 from memlens.server.sessions.children import ProgressListener, examine, fill_tables, ingest
@@ -191,8 +192,8 @@ class Registry:
 
     async def _read(self, entry: _Entry) -> OpenSnapshot:
         source = Path(entry.identity.path)
-        cache = self._configuration.cache
         try:
+            cache = self._configuration.cache
             while self._removals:
                 await asyncio.wait(self._removals)
             try:
@@ -404,8 +405,13 @@ class Registry:
 
     def _cache_options(self) -> list[str]:
         options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]
-        folder = self._configuration.cache_folder
-        return options if folder is None else [*options, "--cache-dir", str(folder)]
+        return [*options, "--cache-dir", str(self._configuration.cache.folder)]
+
+    @property
+    def warnings(self) -> list[Notice]:
+        """What is wrong with the place of all snapshots' archives."""
+        warning = self._configuration.cache.warning
+        return [] if warning is None else [Notice("cache", warning)]
 
     def _changed(self) -> None:
         for listener in self.listeners:

@@ -6,9 +6,11 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 from memlens.errors import MemlensError
+from memlens.store.files.cache_folder import default_folder
 from memlens.store.files.disk import make_folder, make_private, room_in
 from memlens.store.files.processes import is_running, remove_leftovers
 from memlens.store.manifest import (
@@ -21,7 +23,7 @@ from memlens.store.manifest import (
     read_manifest,
     sizes_in,
 )
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 
@@ -47,9 +49,24 @@ class Cache:
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
         spared_s: float = SPARED_S,
     ) -> None:
-        self.folder = folder or _user_folder()
+        self._chosen = folder
         self.limit_bytes = limit_bytes
         self.spared_s = spared_s
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the archives. Raises :class:`~memlens.store.files.cache_folder.NoCacheFolderError`."""
+        return self._place[0]
+
+    @property
+    def warning(self) -> Text | None:
+        """Why the archives are not in the user's cache folder, if nobody has chosen another. Raises as above."""
+        return self._place[1]
+
+    @cached_property
+    def _place(self) -> tuple[Path, Text | None]:
+        # only when needed, because archives may be made elsewhere
+        return default_folder() if self._chosen is None else (self._chosen, None)
 
     def folder_for(self, source: Path) -> Path:
         """The archive folder for the current version of a file. Raises OSError if the file doesn't exist."""
@@ -96,13 +113,6 @@ class Cache:
                 continue
             _remove(entry)
             total -= size
-
-
-def _user_folder() -> Path:
-    # the caller need not wait for it
-    import platformdirs
-
-    return platformdirs.user_cache_path("memlens", appauthor=False) / "archives"
 
 
 def partial_folder(archive: Path, pid: int) -> Path:
