@@ -335,6 +335,9 @@ export type FromWebviewMessage =
   /** The user dismissed the notice that a file has changed. */
   | { type: 'dismissFile'; of: ShownFile }
   | { type: 'closeOther' }
+  /** Install a Python, where the server has none, or open the setting that names one. */
+  | { type: 'installPython' }
+  | { type: 'openPythonSetting' }
   /** Show the log after an internal error. */
   | { type: 'showLog' }
   /** Put a text on the clipboard. */

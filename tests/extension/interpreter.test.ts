@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { Logger } from '../../extension/src/base/logger';
 import { findInterpreter, NoInterpreterError } from '../../extension/src/python/interpreter';
+import { missingPython } from '../../extension/src/server/missingPython';
 import { extensions, settings, workspace } from './vscode';
 
 const PATH = process.env['PATH'];
@@ -66,5 +67,35 @@ describe('the Python that runs the server', { skip: process.platform === 'win32'
       NoInterpreterError,
     );
     assert.ok(!existsSync(ran));
+  });
+
+  it('is named on the page with its place, if it is too old or too new', async () => {
+    mkdirSync(path.join(folder, 'pyserver', 'libraries'), { recursive: true });
+    const place = path.join(folder, 'python of a system');
+    const says = (sentence: string): void => {
+      writeFileSync(place, `#!/bin/sh\necho 'a warning' >&2\necho '${sentence}' >&2\nexit 1\n`);
+      chmodSync(place, 0o755);
+    };
+    const shown = async (): Promise<[code: string, message: string]> => {
+      const found = findInterpreter({ extensionPath: folder, storagePath: folder }, log);
+      const error: unknown = await found.catch((reason: unknown) => reason);
+      assert.ok(error instanceof NoInterpreterError);
+      const { problem } = missingPython(folder, error);
+      assert.ok(problem.retry);
+      return [problem.code, problem.message];
+    };
+    settings['interpreter'] = place;
+    says(`is Python 3.9.2 at ${place}; Memlens needs 3.11 or later`);
+    const old = `Python 3.9.2 at ${place} is too old: Memlens needs 3.11 or later`;
+    assert.deepEqual(await shown(), ['no-python', old]);
+    says(`is Python 3.15.0 at ${place}; this version of Memlens is for 3.11 to 3.14`);
+    const newer = `Python 3.15.0 at ${place} is too new: this version of Memlens is for 3.11 to 3.14`;
+    assert.deepEqual(await shown(), ['no-python', newer]);
+    says('No module named numpy');
+    const none = 'Memlens needs Python 3.11 to 3.14, which was not found';
+    assert.deepEqual(await shown(), ['no-python', none]);
+    rmSync(path.join(folder, 'pyserver'), { recursive: true });
+    const [code, message] = await shown();
+    assert.deepEqual([code, message], ['no-libraries', 'A Python with the memlens package was not found']);
   });
 });

@@ -63,7 +63,10 @@ describe('the Python of an installed extension', { skip: process.platform === 'w
   });
 
   it('is one with a version in its name, where python3 is too old, and the old one is refused with a sentence', async () => {
-    python(path.join(folder, 'bin', 'python3'), 'is Python 3.9.18; Memlens needs 3.11 or later');
+    python(
+      path.join(folder, 'bin', 'python3'),
+      'is Python 3.9.18 at /usr/bin/python3; Memlens needs 3.11 or later',
+    );
     python(path.join(folder, 'bin', 'python3.12'));
     const looked: string[] = [];
     const found = await findInterpreter({ extensionPath, storagePath }, log, (where) => looked.push(where));
@@ -93,7 +96,10 @@ describe('the Python of an installed extension', { skip: process.platform === 'w
   });
 
   it('is asked for with each that was refused, and why', async () => {
-    const refusals = ['is Python 3.9.18; Memlens needs 3.11 or later', 'is a free-threaded Python'];
+    const refusals = [
+      'is Python 3.9.18 at /usr/bin/python3; Memlens needs 3.11 or later',
+      'is a free-threaded Python',
+    ];
     python(path.join(folder, 'bin', 'python3'), refusals[0]);
     python(path.join(folder, 'bin', 'python3.13'), refusals[1]);
     // Pythons in the folders of this machine's own are real, and have no memlens here.

@@ -4,6 +4,7 @@ import type * as vscode from 'vscode';
 import type { ToWebviewMessage } from '../../extension/shared/messages';
 import { ViewStates } from '../../extension/src/editor/states';
 import { SnapshotView } from '../../extension/src/editor/view';
+import { ProblemError } from '../../extension/src/server/problem';
 import { FakeMemory, FakePanel, FakeServer, INFO, log, responseError, settle, STATE } from './fakes';
 import { unpack } from '../../webview/src/unpacking';
 import { commands, env, events, Uri } from './vscode';
@@ -221,6 +222,36 @@ describe('a view', () => {
     panel.received.fire({ type: 'choosePython' });
     await settle();
     assert.equal(server.count('memlens/open'), 2);
+  });
+
+  it('offers a Python where the server has none, and opens by itself once it runs', async () => {
+    const ran: unknown[][] = [];
+    const registered = ['memlens.installPython', 'workbench.action.openSettings'].map((name) =>
+      commands.registerCommand(name, (...args) => ran.push([name, ...args])),
+    );
+    for (const [before, code] of ['no-python', 'no-libraries', 'no-server'].entries()) {
+      makeView();
+      panel.received.fire({ type: 'ready' });
+      server.last('memlens/open').reject(new ProblemError({ ...PROBLEM, code, retry: true }));
+      await settle();
+      const failed = panel.taken().at(-1);
+      assert.ok(failed?.type === 'failed' && failed.problem.code === code && !failed.canOpenAsText);
+      panel.received.fire({ type: 'installPython' });
+      panel.received.fire({ type: 'openPythonSetting' });
+      await settle();
+      assert.deepEqual(ran.splice(0), [
+        ['memlens.installPython'],
+        ['workbench.action.openSettings', 'memlens.interpreter'],
+      ]);
+      // neither takes the page away
+      assert.deepEqual(panel.taken(), []);
+      assert.equal(server.count('memlens/open'), 2 * before + 1);
+      server.started.fire();
+      assert.equal(server.count('memlens/open'), 2 * before + 2);
+      panel.dispose();
+      panel = new FakePanel();
+    }
+    for (const each of registered) each.dispose();
   });
 
   it('can be cancelled while it reads', async () => {

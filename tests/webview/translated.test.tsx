@@ -405,13 +405,41 @@ test('what stands where no picture is, and what became of the file', async () =>
     <ProgressScreen progress={signal({ stage: 'Σ', fraction: null })} cancel={nothing} />,
     'progress',
   );
-  const actions = { retry: nothing, openAsText: nothing, choosePython: nothing, showLog: nothing };
+  const pressed: string[] = [];
+  const press = (name: string) => () => void pressed.push(name);
+  const actions = {
+    retry: press('retry'),
+    openAsText: press('openAsText'),
+    choosePython: press('choosePython'),
+    installPython: press('installPython'),
+    openPythonSetting: press('openPythonSetting'),
+    showLog: press('showLog'),
+  };
   const problem = { code: 'internal', message: 'Μ', advice: 'Α', offset: 12, retry: true };
   assertView(<FailedScreen {...{ problem, canOpenAsText: true, actions }} />, 'a failure');
   const memray = { ...problem, code: 'needs-memray' };
   const needsMemray = mounted(<FailedScreen {...{ problem: memray, canOpenAsText: false, actions }} />);
   assertTranslated(needsMemray, 'a failure without memray');
   assert.equal(needsMemray.querySelectorAll('button').length, 2);
+  for (const [code, buttons] of [
+    ['no-python', ['installPython', 'openPythonSetting', 'retry', 'showLog']],
+    ['no-libraries', ['openPythonSetting', 'retry', 'showLog']],
+    ['no-server', ['retry', 'showLog']],
+  ] as const) {
+    const screen = mounted(
+      <FailedScreen {...{ problem: { ...problem, code }, canOpenAsText: false, actions }} />,
+    );
+    assertTranslated(screen, code);
+    const shown = [...screen.querySelectorAll('button')];
+    for (const button of shown) button.click();
+    assert.deepEqual(pressed.splice(0), buttons);
+    assert.deepEqual(
+      shown.map((button) => !button.classList.contains('secondary')),
+      buttons.map((_, at) => at === (code === 'no-libraries' ? 1 : 0)),
+    );
+    // they are in the page until something else takes its place
+    assert.equal(screen.querySelectorAll('button').length, buttons.length);
+  }
   assert.equal(mounted(<EmptyScreen text="Κ" />).textContent, 'Κ');
   for (const state of ['changed', 'gone'] as const) {
     const bar = new FileBar({ post: nothing }, () => 'Φ');

@@ -10,7 +10,13 @@ import { savePicture, takeReport, type AskedSvg } from './shell/export';
 import { never } from './shell/model';
 import { SnapshotView } from './timeline/view';
 import { learnFileNames } from './base/paths';
-import { EmptyScreen, FailedScreen, ProgressScreen, type Progress } from './shell/screens';
+import {
+  EmptyScreen,
+  type FailedActions,
+  FailedScreen,
+  ProgressScreen,
+  type Progress,
+} from './shell/screens';
 
 /** What every model's view can do. */
 interface ShownView {
@@ -135,13 +141,17 @@ export class App {
   }
 
   private showFailure(problem: Problem, canOpenAsText: boolean): void {
-    const post = (type: 'openAsText' | 'choosePython' | 'showLog') => (): void => this.api.post({ type });
+    const post = (type: Exclude<keyof FailedActions, 'retry'>) => (): void => this.api.post({ type });
     const actions = {
       retry: () => {
         this.showProgress();
         this.api.post({ type: 'retry' });
       },
-      ...{ openAsText: post('openAsText'), choosePython: post('choosePython'), showLog: post('showLog') },
+      openAsText: post('openAsText'),
+      choosePython: post('choosePython'),
+      installPython: post('installPython'),
+      openPythonSetting: post('openPythonSetting'),
+      showLog: post('showLog'),
     };
     render(<FailedScreen {...{ problem, canOpenAsText, actions }} />, this.root);
   }

@@ -6,6 +6,7 @@ import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import { ask } from '../base/window';
 import { OPEN_RANK, type Server } from '../server/client';
+import { openPythonSetting } from '../server/missingPython';
 import { problem, ProblemError, problemOf, showProblem } from '../server/problem';
 import { showWork } from '../server/work';
 import { SnapshotDocument } from './document';
@@ -87,6 +88,12 @@ export class FleetEditorProvider
           break;
         case 'copy':
           void vscode.env.clipboard.writeText(message.text);
+          break;
+        case 'installPython':
+          void vscode.commands.executeCommand('memlens.installPython');
+          break;
+        case 'openPythonSetting':
+          void openPythonSetting();
           break;
         case 'showLog':
           this.log.show();

@@ -13,7 +13,8 @@ import type { OpenResult, Problem, ShownValue, SnapshotInfo } from '../../shared
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
-import { CANCELLED, NO_SERVER, problem, ProblemError, problemOf } from '../server/problem';
+import { openPythonSetting } from '../server/missingPython';
+import { CANCELLED, problem, ProblemError, problemOf, WITHOUT_SERVER } from '../server/problem';
 import { FileWatch } from './fileWatch';
 import { History } from './history';
 import { showPage } from './html';
@@ -54,7 +55,7 @@ type Status =
 
 /** Failures after which the file can't be expected to be text. */
 const NOT_THE_FILES_FAULT = new Set([
-  NO_SERVER,
+  ...WITHOUT_SERVER,
   CANCELLED,
   'closed',
   'file',
@@ -298,7 +299,7 @@ export class SnapshotView extends Disposable {
   }
 
   get #failedForWantOfServer(): boolean {
-    return this.#status.is === 'failed' && this.#status.problem.code === NO_SERVER;
+    return this.#status.is === 'failed' && WITHOUT_SERVER.has(this.#status.problem.code);
   }
 
   #open(): void {
@@ -419,6 +420,12 @@ export class SnapshotView extends Disposable {
           return;
         case 'copy':
           await vscode.env.clipboard.writeText(message.text);
+          return;
+        case 'installPython':
+          await vscode.commands.executeCommand('memlens.installPython');
+          return;
+        case 'openPythonSetting':
+          await openPythonSetting();
           return;
         case 'showLog':
           await vscode.commands.executeCommand('memlens.showLog');

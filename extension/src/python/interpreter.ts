@@ -19,10 +19,30 @@ export interface Found extends Candidate {
   rejected: string[];
 }
 
+/** What `memlens.server.requirements` says of a Python of a version that Memlens isn't for. */
+const OTHER_VERSION = /: is Python (?<version>\S+) at (?<place>.+); (?<needed>Memlens needs|this version)/;
+
+/** A Python of a version that Memlens isn't for: where it is, and whether it is older or newer. */
+export interface OtherVersion {
+  version: string;
+  place: string;
+  isOld: boolean;
+}
+
 /** No Python that can run Memlens was found; `tried` lists the candidates and why each was rejected. */
 export class NoInterpreterError extends Error {
   constructor(readonly tried: string[]) {
     super('No Python that can run Memlens was found');
+  }
+
+  /** The first that was rejected for its version; null if there was none. */
+  get otherVersion(): OtherVersion | null {
+    for (const text of this.tried) {
+      const { version, place, needed } = OTHER_VERSION.exec(text)?.groups ?? {};
+      if (version !== undefined && place !== undefined)
+        return { version, place, isOld: needed === 'Memlens needs' };
+    }
+    return null;
   }
 }
 

@@ -25,10 +25,11 @@ import type {
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import { plainLenses, showError, showInformation, showWarning } from '../base/window';
-import { bundledLibraries, pythonEnvironment } from '../python/environment';
+import { pythonEnvironment } from '../python/environment';
 import { findInterpreter, type Interpreter, NoInterpreterError } from '../python/interpreter';
 import { readSettings, SECTION } from '../settings';
 import { findFiles } from './findFiles';
+import { missingPython, showMissingPython } from './missingPython';
 import { NO_SERVER, problem, ProblemError } from './problem';
 
 export const SHOW_LINE = 'memlens.showLine';
@@ -337,12 +338,10 @@ export class Server extends Disposable {
       return noServer(vscode.l10n.t('The Memlens server could not be started ({0})', messageOf(error)));
     }
     this.log.error([error.message, ...error.tried].join('\n  '));
-    const advice = missingPython(this.context.extensionPath);
-    if (!this.#shownMissingPython) void showMissingPython(advice);
+    const missing = missingPython(this.context.extensionPath, error);
+    if (!this.#shownMissingPython) void showMissingPython(missing);
     this.#shownMissingPython = true;
-    return new ProblemError(
-      problem(NO_SERVER, vscode.l10n.t('{0} was not found', advice.wanted), advice.advice),
-    );
+    return new ProblemError(missing.problem);
   }
 
   #configurationChanged(event: vscode.ConfigurationChangeEvent): void {
@@ -393,29 +392,6 @@ function noServer(message: string): ProblemError {
   );
 }
 
-interface MissingPython {
-  wanted: string;
-  advice: string;
-  /** What to run in a terminal, in a checkout. */
-  command: string | undefined;
-}
-
-/** A checkout's set-up makes a Python with all libraries; an installed extension has them, and needs just a Python. */
-function missingPython(extensionPath: string): MissingPython {
-  if (bundledLibraries(extensionPath) === undefined) {
-    const command = `npm --prefix "${extensionPath}" run setup`;
-    return {
-      wanted: vscode.l10n.t('A Python with the memlens package'),
-      advice: vscode.l10n.t('Run: {0} (or set memlens.interpreter to one).', command),
-      command,
-    };
-  }
-  const advice = vscode.l10n.t(
-    'Run "Memlens: Install Python…", or set memlens.interpreter to one. "Memlens: Show Log" lists those that were rejected, and why.',
-  );
-  return { wanted: vscode.l10n.t('Python 3.11 to 3.14'), advice, command: undefined };
-}
-
 async function showCrashes(): Promise<void> {
   const restart = vscode.l10n.t('Restart');
   const log = vscode.l10n.t('Show Log');
@@ -434,18 +410,4 @@ async function showDamage(message: string): Promise<void> {
   const log = vscode.l10n.t('Show Log');
   const choice = await showWarning(message, log);
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
-}
-
-async function showMissingPython({ wanted, advice, command }: MissingPython): Promise<void> {
-  const act = command === undefined ? vscode.l10n.t('Install Python') : vscode.l10n.t('Copy Command');
-  const settings = vscode.l10n.t('Open Settings');
-  const log = vscode.l10n.t('Show Log');
-  const message = vscode.l10n.t('Memlens needs {0}, which was not found. {1}', wanted, advice);
-  const choice = await showError(message, act, settings, log);
-  if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
-  if (choice === settings)
-    await vscode.commands.executeCommand('workbench.action.openSettings', 'memlens.interpreter');
-  if (choice !== act) return;
-  if (command === undefined) await vscode.commands.executeCommand('memlens.installPython');
-  else await vscode.env.clipboard.writeText(command);
 }

@@ -24,13 +24,15 @@ PACKAGES = (
 )
 
 _version = ".".join(str(part) for part in sys.version_info[:3])
+# its whole path, for a page that names it (extension/src/python/interpreter.ts)
+_at = " at " + sys.executable if sys.executable else ""
 if sys.version_info < OLDEST:
-    sys.exit("is Python " + _version + "; Memlens needs 3.11 or later")
+    sys.exit("is Python " + _version + _at + "; Memlens needs 3.11 or later")
 from pathlib import Path  # noqa: E402 - Python 2 ends before it reaches this
 
 if (Path(__file__).resolve().parents[2] / "libraries").is_dir():
     if sys.version_info[:2] > NEWEST_WITH_LIBRARIES:
-        sys.exit("is Python " + _version + "; this version of Memlens is for 3.11 to 3.14")
+        sys.exit("is Python " + _version + _at + "; this version of Memlens is for 3.11 to 3.14")
     if sys.implementation.name != "cpython":
         sys.exit("is " + sys.implementation.name + "; Memlens needs CPython")
     import sysconfig

@@ -93,7 +93,16 @@ function ProgressLine({ progress }: { readonly progress: { readonly value: Progr
 }
 
 /** Failures of which the log says more than the sentence. */
-const HAS_LOG: ReadonlySet<string> = new Set(['internal', 'ingest-died']);
+const HAS_LOG: ReadonlySet<string> = new Set([
+  'internal',
+  'ingest-died',
+  'no-server',
+  'no-python',
+  'no-libraries',
+]);
+/** The server has no Python; the second is of a checkout, in which installing one is no help. */
+const NO_PYTHON = 'no-python';
+const NO_LIBRARIES = 'no-libraries';
 /** A capture of memray, which Memlens can't read without it. */
 const NEEDS_MEMRAY = 'needs-memray';
 
@@ -101,6 +110,8 @@ export interface FailedActions {
   readonly retry: () => void;
   readonly openAsText: () => void;
   readonly choosePython: () => void;
+  readonly installPython: () => void;
+  readonly openPythonSetting: () => void;
   readonly showLog: () => void;
 }
 
@@ -112,6 +123,7 @@ interface FailedProps {
 
 export function FailedScreen({ problem, canOpenAsText, actions }: FailedProps): VNode {
   const { code, message, advice, offset } = problem;
+  const isRetryFirst = code !== NEEDS_MEMRAY && code !== NO_PYTHON;
   return (
     <Screen role="alert" class={code === 'cancelled' ? 'screen' : 'screen failed'}>
       <p class="screen-stage">
@@ -125,7 +137,11 @@ export function FailedScreen({ problem, canOpenAsText, actions }: FailedProps): 
       {offset !== null && <p class="muted code">{t('at byte {0}', count(offset))}</p>}
       <div class="screen-buttons">
         {code === NEEDS_MEMRAY && <Button text={t('Choose Python…')} press={actions.choosePython} primary />}
-        {problem.retry && <Button text={t('Retry')} press={actions.retry} primary={code !== NEEDS_MEMRAY} />}
+        {code === NO_PYTHON && <Button text={t('Install Python')} press={actions.installPython} primary />}
+        {(code === NO_PYTHON || code === NO_LIBRARIES) && (
+          <Button text={t('Open Settings')} press={actions.openPythonSetting} />
+        )}
+        {problem.retry && <Button text={t('Retry')} press={actions.retry} primary={isRetryFirst} />}
         {HAS_LOG.has(code) && <Button text={t('Show Log')} press={actions.showLog} />}
         {canOpenAsText && <Button text={t('Open as text')} press={actions.openAsText} />}
       </div>
