@@ -104,7 +104,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
   ): Promise<vscode.LanguageModelToolResult> {
     const call = this.#call(await this.#asked(input));
     const { text, is_error } = await this.#request('memlens/tool', token, call);
-    // An error is thrown, so that the model is told that there is no answer.
+    // The model learns from an error that there is no answer.
     if (is_error) throw new Error(text);
     return new vscode.LanguageModelToolResult([new vscode.LanguageModelTextPart(text)]);
   }

@@ -58,6 +58,21 @@ def program() -> list[str]:
     return [str(Path(sysconfig.get_path("scripts")) / "memlens")]
 
 
+def run(hostile: Path, arguments: list[str], **further: str) -> None:
+    """Run the installed command in the folder: it succeeds, and runs nothing of it."""
+    done = subprocess.run(
+        [*program(), *arguments],
+        cwd=hostile,
+        env=environment(hostile.parent, **further),
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert not (hostile.parent / "mark").exists(), (hostile.parent / "mark").read_text()
+    assert done.returncode == 0, done.stderr
+
+
 COMMANDS = [
     ["info", "train.pickle"],
     ["findings", "train.pickle"],
@@ -76,18 +91,7 @@ def test_no_command_imports_from_its_folder(arguments: list[str], path: str | No
         shutil.rmtree(hostile / "memlens")
         for name in {*sys.stdlib_module_names, "memlens", "sitecustomize", "usercustomize"}:
             (hostile / f"{name}.py").unlink(missing_ok=True)
-    further = {} if path is None else {"PYTHONPATH": path}
-    done = subprocess.run(
-        [*program(), *arguments],
-        cwd=hostile,
-        env=environment(hostile.parent, **further),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert not (hostile.parent / "mark").exists(), (hostile.parent / "mark").read_text()
-    assert done.returncode == 0, done.stderr
+    run(hostile, arguments, **({} if path is None else {"PYTHONPATH": path}))
 
 
 def test_a_model_that_asks_about_a_file_runs_nothing_of_its_folder(
@@ -108,17 +112,7 @@ def test_a_fleet_runs_nothing_of_the_folder_that_it_is_started_in(hostile: Path)
     snapshots = hostile / "snapshots"
     snapshots.mkdir()
     shutil.copy(hostile / "train.pickle", snapshots)
-    done = subprocess.run(
-        [*program(), "fleet", "snapshots", "--out", "out.fleet", "--workers", "1"],
-        cwd=hostile,
-        env=environment(hostile.parent, PYTHONPATH=str(python)),
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert not (hostile.parent / "mark").exists(), (hostile.parent / "mark").read_text()
-    assert done.returncode == 0, done.stderr
+    run(hostile, ["fleet", "snapshots", "--out", "out.fleet", "--workers", "1"], PYTHONPATH=str(python))
 
 
 def test_children_are_started_in_one_place() -> None:

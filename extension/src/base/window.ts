@@ -7,7 +7,7 @@ import * as vscode from 'vscode';
 /** The longest text that is shown, in UTF-16 code units: a name from a file may have megabytes. */
 export const MOST_SHOWN = 1_000;
 
-/** Neither a space nor a break, and not drawn: what stands on both sides of it is no syntax any more. */
+/** An invisible character without width, which keeps its neighbours from being read as syntax. */
 const JOINER = '\u2060';
 
 // Control characters but the line feed, and those that change the direction of what follows them.

@@ -59,10 +59,7 @@ const PROFILE: Checks<ProfileState> = {
 
 const HEAP: Checks<HeapState> = {
   ...SHARED,
-  graph: (value) => {
-    const graph = fieldsOf(value);
-    return Object.entries(GRAPH).every(([name, fits]) => fits(graph[name]));
-  },
+  graph: (value) => fitsAll(GRAPH, fieldsOf(value)),
 };
 
 const isFlag = (value: unknown): boolean => typeof value === 'boolean';
@@ -137,7 +134,13 @@ export function readLink(uri: { path: string; query: string }): Link | null {
 function isState(value: unknown): value is ViewState {
   const fields = fieldsOf(value);
   const [, parts] = Object.entries(PARTS).find(([model]) => model === fields['model']) ?? [];
-  return parts !== undefined && Object.entries(parts).every(([name, fits]) => fits(fields[name]));
+  return parts !== undefined && fitsAll(parts, fields);
+}
+
+type AnyChecks = Readonly<Record<string, (value: unknown) => boolean>>;
+
+function fitsAll(checks: AnyChecks, fields: Record<string, unknown>): boolean {
+  return Object.entries(checks).every(([name, fits]) => fits(fields[name]));
 }
 
 function fieldsOf(value: unknown): Record<string, unknown> {

@@ -7,7 +7,7 @@ export const CANCELLED = 'cancelled';
 export const NO_SERVER = 'no-server';
 /** There is no Python that can run the server. */
 export const NO_PYTHON = 'no-python';
-/** There is none with the libraries, in a checkout. */
+/** In a checkout: no Python has Memlens's libraries. */
 export const NO_LIBRARIES = 'no-libraries';
 /** Failures that are over once the server runs. */
 export const WITHOUT_SERVER: ReadonlySet<string> = new Set([NO_SERVER, NO_PYTHON, NO_LIBRARIES]);

@@ -7,12 +7,13 @@ from typing import NamedTuple
 from memlens import limits
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
+from memlens.formats import HEAP_DUMPS
 from memlens.formats.containers import open_source
 from memlens.formats.obfuscation import mapping_beside
 from memlens.formats.redacted import CONTENTS, VALUES
 from memlens.formats.redaction import redact
 from memlens.formats.redaction.output import compressed
-from memlens.store.files.output import HEAP_DUMPS, Output
+from memlens.store.files.output import Output
 from memlens.texts import Text
 from memlens.units import format_bytes
 

@@ -13,7 +13,8 @@ from memlens.dumping.processes import Process
 from memlens.dumping.programs import Program, inspected, is_recorded, named
 from memlens.dumping.runtimes import NAMES, Kind
 from memlens.errors import BadRequestError
-from memlens.store.files.output import HEAP_DUMPS, Output
+from memlens.formats import HEAP_DUMPS
+from memlens.store.files.output import Output
 from memlens.texts import phrase
 from memlens.units import plain
 

@@ -50,6 +50,9 @@ FORMATS = {
 }
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 
+HEAP_DUMPS = ("hprof", "v8_heap", "gcdump", "python_heap", "pyheap", "ruby", "perfetto")
+"""Those of them that read heap dumps."""
+
 _BEGINNINGS = {
     "v8_heap": b'{"snapshot":{"meta":{"node_fields":',
     "hprof": b"JAVA PROFILE 1.0.",

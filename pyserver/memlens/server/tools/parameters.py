@@ -47,6 +47,10 @@ ValueName = Annotated[
     ),
 ]
 Limit = Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The maximum number of rows in each list.")]
+Inclusive = Annotated[bool, Meta(description="Count what a place allocated, including all that it called.")]
+Search = Annotated[
+    str, Meta(max_length=1000, description="Only rows whose names contain all of these words.")
+]
 AnyCode = Annotated[
     bool,
     Meta(
@@ -310,13 +314,9 @@ class CompareArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ) = UNSET
     device: Annotated[int, Meta(ge=0, description="The device of both traces.")] | UnsetType = UNSET
     value: ValueName | UnsetType = UNSET
-    inclusive: Annotated[
-        bool, Meta(description="Count what a place allocated, including all that it called.")
-    ] = False
+    inclusive: Inclusive = False
     any_code: AnyCode = False
-    search: Annotated[
-        str, Meta(max_length=1000, description="Only rows whose names contain all of these words.")
-    ] = ""
+    search: Search = ""
     filter: Annotated[
         str, Meta(max_length=4096, description="Heap dumps only: compare the objects that match this filter.")
     ] = ""
@@ -345,13 +345,9 @@ class SeriesArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     at: Moment | UnsetType = UNSET
     device: Annotated[int, Meta(ge=0, description="The device of all traces.")] | UnsetType = UNSET
     value: ValueName | UnsetType = UNSET
-    inclusive: Annotated[
-        bool, Meta(description="Count what a place allocated, including all that it called.")
-    ] = False
+    inclusive: Inclusive = False
     any_code: AnyCode = False
-    search: Annotated[
-        str, Meta(max_length=1000, description="Only rows whose names contain all of these words.")
-    ] = ""
+    search: Search = ""
     filter: Filter = ""
     limit: Limit = 20
 

@@ -21,10 +21,8 @@ from memlens.store.files.processes import is_running
 from memlens.store.manifest import SourceFile, is_archive, read_manifest
 from memlens.texts import Text, Value, phrase
 
-HEAP_DUMPS = ("hprof", "v8_heap", "gcdump", "python_heap", "pyheap", "ruby", "perfetto")
-"""The formats of heap dumps, for what writes one."""
-
 _OTHER_FILE = phrase("Choose another file.")
+_OTHER_FOLDER = phrase("Choose another folder.")
 _HEAD_BYTES = 1 << 16
 _TORCH_JSON = re.compile(rb'"(segments|device_traces|allocator_settings)"\s*:')
 _TORCH_PAGE = re.compile(rb'"base64"\s*:')
@@ -68,9 +66,7 @@ class Output:
                     )
                 )
         if is_archive(target) or is_archive(target.parent):
-            raise RefusedError(
-                phrase("{file} can't be written: it is an archive of Memlens, or in one", file=self._name)
-            )
+            raise self._in_archive(_OTHER_FILE)
         if not os.path.lexists(target):
             return target
         if not target.is_file():
@@ -151,13 +147,10 @@ class Output:
                     phrase(
                         "{folder} can't be written: {file} is read from it", folder=self.path, file=source
                     ),
-                    advice=phrase("Choose another folder."),
+                    advice=_OTHER_FOLDER,
                 )
         if is_archive(folder.parent):
-            raise RefusedError(
-                phrase("{file} can't be written: it is an archive of Memlens, or in one", file=self._name),
-                advice=phrase("Choose another folder."),
-            )
+            raise self._in_archive(_OTHER_FOLDER)
         if not os.path.lexists(self.path) or not any(folder.iterdir()) or self._is_of_input(folder):
             return
         strange = next((each.name for each in folder.iterdir() if not _is_of_archive(each)), None)
@@ -166,7 +159,7 @@ class Output:
                 phrase(
                     "{folder} has a file that is not of the archive: {file}", folder=self.path, file=strange
                 ),
-                advice=phrase("Choose another folder."),
+                advice=_OTHER_FOLDER,
             )
         if not self.force:
             raise RefusedError(
@@ -217,6 +210,12 @@ class Output:
     def _impossible(self, why: Text) -> BadRequestError:
         return BadRequestError(
             phrase("{file} can't be written: {why}", file=self._name, why=why), advice=_OTHER_FILE
+        )
+
+    def _in_archive(self, advice: Text) -> RefusedError:
+        return RefusedError(
+            phrase("{file} can't be written: it is an archive of Memlens, or in one", file=self._name),
+            advice=advice,
         )
 
     def _exists(self) -> RefusedError:
