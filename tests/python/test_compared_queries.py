@@ -150,7 +150,8 @@ def test_types_are_compared_as_by_the_comparison_itself(
         if row["type"] not in types:
             continue
         other = types[row["type"]]
-        before, after = (row[f"{side} n"] or 0 for side in ("before", "after"))  # NULL: the dump has no such type
+        # NULL: the dump has no such type
+        before, after = (row[f"{side} n"] or 0 for side in ("before", "after"))
         assert [before, after] == [other["before_count"], other["after_count"]]
         assert row["difference n"] == after - before
         shared += 1
