@@ -29,7 +29,7 @@ FOLDERS = {
     "l10n": ("bundle.l10n.json",),
     "samples": ("*.py", "*.pickle", "*.pb.gz"),
 }
-PYTHON = ("*.py", "*.sql")
+PYTHON = ("*.py", "*.sql", "*.toml")
 DEVELOPMENT = ("scripts", "devDependencies", "private")
 """Keys of package.json that are about a checkout; the script `vscode:prepublish` would build everything again."""
 

@@ -24,7 +24,7 @@ def test_every_file_of_memlens_is_shipped_and_nothing_else() -> None:
     needed = {
         path.relative_to(ROOT / "pyserver").as_posix()
         for path in (ROOT / "pyserver" / "memlens").rglob("*")
-        if path.suffix in {".py", ".sql"}
+        if path.suffix in {".py", ".sql", ".toml"}
     }
     assert shipped == needed
     assert not [name for name in shipped if UNWANTED.search(f"/{name}")]

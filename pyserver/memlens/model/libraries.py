@@ -9,12 +9,14 @@ it ``fits`` (whose library is ``as``, if the pattern has a group) and ``near`` m
 * ``cut_path``: a path whose beginning was cut off by PyTorch's CPU profiler.
 * ``file_name``: the file's name, if the file has no folder (valgrind's massif and DHAT record names only); with
   ``inside``, only in functions that match it, because a program may have an ``import.c`` itself.
-* ``function``: the function's name without its parameters and template arguments, if the file has no folder.
+* ``function``: the function's name without its parameters and template arguments, if the file has no folder; Rust's
+  names, which begin with the crate, also if the path is relative (crates are compiled in their own folders).
+* ``symbol``: the function's name as recorded, in any file of a compiled language.
 * ``module``: the program or shared library that contains the code.
 
 ``{{name}}`` in a pattern stands for any of the ``words`` of that name in the same table. A frame belongs to the
 library of the first rule that it matches, and is the user's own if it matches none: the tables of languages come
-first, then those of projects (code of others within one) and of the system.
+first, then those of generated code, of projects (code of others within one) and of the system.
 
 Ambiguous names count as the user's. A folder takes precedence over a name, a file of the workspace over a rule for
 names (:func:`is_by_name_only`), and ``memlens.libraries`` over everything. ``tests/python/test_libraries.py`` runs all
@@ -44,9 +46,9 @@ PYTHON, CPYTHON, TORCH, CPP, C = (
 )
 """Libraries that other modules speak of; the tables name all."""
 
-Where = Literal["path", "cut_path", "file_name", "function", "module"]
+Where = Literal["path", "cut_path", "file_name", "function", "symbol", "module"]
 
-_LAST = ("projects", "system")
+_LAST = ("generated", "projects", "system")
 """Tables that come after those of the languages."""
 
 
@@ -70,6 +72,7 @@ class Rule(Struct, frozen=True, dict=True, forbid_unknown_fields=True, rename={"
     cut_path: str = ""
     file_name: str = ""
     function: str = ""
+    symbol: str = ""
     module: str = ""
     inside: str = ""
     hints: tuple[str, ...] = ()
@@ -166,6 +169,11 @@ def match_of(file: str, function: str = "", module: str = "", *, cut: bool = Fal
         match = _first("cut_path", file.replace("\\", "/"))
     if match is None and is_bare(file):
         match = _by_name(file, function)
+    elif match is None and file.endswith(".rs") and _is_relative(file):
+        crates = qualified(function, rust=True)
+        match = _first("function", crates) if crates.startswith(_CRATES) else None
+    if match is None and not file.endswith(_NOT_COMPILED):
+        match = _by_symbol(function)
     if match is None and module:
         match = _by_module(module)
     return match
@@ -223,6 +231,15 @@ def _named(file: str) -> list[tuple[Rule, Match]]:
 
 
 @remembered(1 << 12)
+def _by_symbol(function: str) -> Match | None:
+    return _first("symbol", function)
+
+
+def _is_relative(file: str) -> bool:
+    return not file.startswith(("/", "\\")) and file[1:2] != ":"
+
+
+@remembered(1 << 12)
 def _by_module(module: str) -> Match | None:
     return _first("module", module.replace("\\", "/"))
 
@@ -259,6 +276,7 @@ def canonical(path: str) -> str:
     return path
 
 
+_CRATES = "rust:"
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _RUST_SIDE = re.compile(r"(?:&(?:'\w+ )?|mut |dyn |\*const |\*mut |\[|\()*(?P<crate>[a-z_]\w*)::")
 
@@ -289,7 +307,7 @@ def qualified(function: str, *, rust: bool = False) -> str:
 def _crates(function: str) -> str:
     if not function.startswith("<"):
         crate = _RUST_SIDE.match(function)
-        return f"rust:{crate['crate']}" if crate else function
+        return f"{_CRATES}{crate['crate']}" if crate else function
     depth, end = 0, len(function)
     for at, letter in enumerate(function):
         depth += (letter == "<") - (letter == ">" and function[at - 1] != "-")
@@ -298,4 +316,4 @@ def _crates(function: str) -> str:
             break
     own, _, trait = function[1:end].partition(" as ")
     sides = [side["crate"] for text in (own, trait) if (side := _RUST_SIDE.match(text))]
-    return f"rust:{','.join(sides)}" if sides else function
+    return f"{_CRATES}{','.join(sides)}" if sides else function
