@@ -24,6 +24,7 @@ from tests.python import (
 from tests.python.heap_files import small_heap
 from tests.python.test_java_heap import HEAP
 from tests.python.test_memray import header
+from tests.python.test_other_formats import saved
 from tests.python.test_pprof import build
 from tests.python.test_torch_reader import html, protocol_2, small
 
@@ -64,6 +65,8 @@ def seeds() -> dict[str, bytes]:
         "protocol2.pickle": protocol_2(everything),
         "protocol5.pickle": pickle.dumps(everything, 5),
         "segments.pickle": pickle.dumps(everything["segments"], 4),
+        "ranks.pickle": pickle.dumps(dict.fromkeys(range(2), everything), 4),
+        "saved.pt": saved(protocol_2(everything)),
         "everything.json": json.dumps(everything).encode(),
         "everything.html": html(plain),
         "everything.pickle.gz": gzip.compress(plain, mtime=0),

@@ -379,8 +379,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         (b"JAVA PROFILE 1.0.2\0\0\0", DamagedSnapshotError, "truncated within its header"),
         (b"JAVA PROFILE 1.0.9\0" + bytes(12), NotASnapshotError, "version 1.0.9"),
         (b"JAVA PROFILE 1.0.2\0\0\0\0\2" + bytes(8), DamagedSnapshotError, "ids have 2 bytes"),
-        (b"JAVA PROFILE 1.0.2\0\0\0\0\x08" + bytes(8), NotASnapshotError, "no heap"),
-        (Dump().end(), NotASnapshotError, "no heap"),
+        (b"JAVA PROFILE 1.0.2\0\0\0\0\x08" + bytes(8), NotASnapshotError, "ends after its header"),
+        (Dump().end(), NotASnapshotError, "ends before its heap"),
     ):
         with pytest.raises(error, match=words):
             load(made(tmp_path, data))

@@ -366,7 +366,7 @@ def test_a_finding_of_what_holds_most(tmp_path: Path, opened: Callable[[Path], S
 
 def test_traces_are_told_from_profiles_which_are_protocol_buffers_too(tmp_path: Path) -> None:
     for packets in ([processes(app=1)], [graph_packet()], [compressed([processes(app=1)])]):
-        with plain_source(tmp_path / "x", trace(packets), tmp_path) as source:
+        with plain_source(tmp_path / "x", [trace(packets)], tmp_path) as source:
             assert recognised(source) == "perfetto"
     # a text may begin with the same byte
     assert not perfetto.sniff(b"\nHello Python\n" * 400)
@@ -375,7 +375,7 @@ def test_traces_are_told_from_profiles_which_are_protocol_buffers_too(tmp_path: 
     letters = [b"\n" + bytes(rng.randrange(32, 127) for _ in range(600)) for _ in range(2_000)]
     assert sum(map(perfetto.sniff, letters)) < 3
     profile = Builder(("space", "bytes"))
-    with plain_source(tmp_path / "x", encode(profile.message), tmp_path) as source:
+    with plain_source(tmp_path / "x", [encode(profile.message)], tmp_path) as source:
         assert recognised(source) == "pprof"
 
 

@@ -329,7 +329,7 @@ def directory_of(entries: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("entries", "error"), [(65, "has 65 files"), (1000, "has 1,000 files"), (1_000_000, "directory has")]
+    ("entries", "error"), [(65, "a and 62 more"), (1000, "a and 997 more"), (1_000_000, "many other files")]
 )
 def test_zip_of_many_files_is_rejected(entries: int, error: str, tmp_path: Path, cache: Cache) -> None:
     path = tmp_path / "many.zip"

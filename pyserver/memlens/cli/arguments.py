@@ -141,7 +141,8 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     ingest.add_argument("--memory-limit", type=_positive, metavar="BYTES", default=0,
                         help="the memory that may be used (Linux only; default no limit)")  # fmt: skip
     ingest.add_argument("--dump", type=_positive, metavar="NUMBER",
-                        help="which heap dump to read from a file with several (default: the last)")  # fmt: skip
+                        help="which dump to read from a file with several (default: the last heap dump, or the "
+                        "first of several snapshots of PyTorch)")  # fmt: skip
     ingest.add_argument("--no-findings", action="store_true",
                         help="compute a large heap dump's findings only when they are first asked for")  # fmt: skip
     ingest.add_argument("--memray-python", metavar="PATH", default="",

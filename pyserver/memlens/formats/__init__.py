@@ -96,7 +96,7 @@ def recognised(source: Source) -> str:
 
     if is_old_pickle(head):
         raise refusal(source)
-    raise other_files.refusal(head)
+    raise other_files.refusal(head, source.path.name)
 
 
 def _reader(module: str) -> Reader:

@@ -3,7 +3,7 @@
 import contextlib
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -183,10 +183,10 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
 
 
 @contextlib.contextmanager
-def plain_source(path: Path, data: bytes, scratch: Path) -> Iterator[Source]:
-    """Open bytes from within another file as a source, through a temporary file in ``scratch``."""
+def plain_source(path: Path, chunks: Iterable[bytes], scratch: Path) -> Iterator[Source]:
+    """Open the contents of another file as a source, through a temporary file in ``scratch``."""
     with _temporary_file(scratch) as plain:
-        plain.write(data)
+        plain.writelines(chunks)
         plain.flush()
         with contextlib.closing(Source(path, plain)) as source:
             yield source

@@ -25,6 +25,8 @@ def _said(name: str, n: int) -> Text:
             return phrase("Objects whose class is not in the file: {n}.", n=n)
         case "shortened_texts":
             return phrase("Strings shown without their end: {n}.", n=n)
+        case "unknown_records":
+            return phrase("Records of an unknown kind, which were skipped: {n}.", n=n)
         case "impossible_natives":
             return phrase("Native memory left out because its size is impossible: {n}.", n=n)
         case "shared_stacks":

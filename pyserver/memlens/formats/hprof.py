@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from memlens.errors import MemlensError
 from memlens.formats import several
 from memlens.formats.containers import ChangedFileError, Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -74,7 +75,8 @@ KINDS = (
 _MAGIC = b"JAVA PROFILE 1.0"
 _VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
 _HEAD_BYTES = 256
-_TEXT = 0x01
+_TEXT, _CPU_SAMPLES = 0x01, 0x0D
+_RECORD = phrase("Record the heap with: jmap -dump:format=b,file=FILE PID")
 _ANDROID = "1.0.3"
 _PASSES = (0.05, 0.35, 1.0)
 """The share of the work that is done after each pass."""
@@ -106,9 +108,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     passes = _Passes(source, report)
     records = kernel.Records(source.data, header.start, header.id_bytes, header.time_ms)
     passes.run(records, header.start)
-    dump = _chosen(
-        source.dump, records.dump_count, cut=source.truncated or records.ended != kernel.ENDED_WHOLE
-    )
+    if not records.dump_count:
+        raise _no_heap(source, records, header.start)
+    dump = several.chosen(source.dump, records.dump_count)
     objects = hprof_objects.Objects(records, dump, header.version == _ANDROID)
     passes.run(objects, objects.offset)
     if not objects.count:
@@ -185,15 +187,23 @@ def header_of(head: bytes) -> Header:
     return Header(version, id_bytes, time_ms, len(name) + 1 + 12)
 
 
-def _chosen(dump: int | None, count: int, *, cut: bool) -> int:
-    if not count:
-        if cut:
-            raise DamagedSnapshotError(phrase("The dump is truncated before its heap"))
-        raise NotASnapshotError(
-            phrase("The file has no heap, only what a profiler of CPU time recorded"),
-            advice=phrase("Record the heap with: jmap -dump:format=b,file=FILE PID"),
+def _no_heap(source: Source, records: kernel.Records, start: int) -> MemlensError:
+    """The error for a file without a heap, whose records begin at ``start``."""
+    if source.length <= start and not source.truncated:
+        return NotASnapshotError(
+            phrase("Nothing was recorded: the file ends after its header"),
+            advice=phrase(
+                "The program may have ended before it wrote its heap, or the disk was full. {advice}",
+                advice=_RECORD,
+            ),
         )
-    return several.chosen(dump, count)
+    if source.truncated or records.ended != kernel.ENDED_WHOLE:
+        return DamagedSnapshotError(phrase("The dump is truncated before its heap"), offset=records.offset)
+    if records.has(_CPU_SAMPLES):
+        return NotASnapshotError(
+            phrase("The file has no heap, only what a profiler of CPU time recorded"), advice=_RECORD
+        )
+    return NotASnapshotError(phrase("The dump ends before its heap"), advice=_RECORD)
 
 
 def _graph(
@@ -319,5 +329,6 @@ def _notices(references: hprof_references.References) -> list[Notice]:
         short_instances=references.short_instances,
         unknown_classes=references.unknown_classes,
         shortened_texts=references.shortened_texts,
+        unknown_records=objects.records.unknown_records,
     )
     return notices

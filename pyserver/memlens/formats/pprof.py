@@ -73,7 +73,9 @@ _RECORDS: dict[_Record, Text] = {
 _ERRORS = {
     kernel.TRUNCATED: phrase("The profile ends within a field"),
     kernel.BAD_TAG: phrase("The profile has a field with an invalid tag"),
-    kernel.BAD_WIRE: phrase("A field of the profile has the wrong wire type"),
+    kernel.BAD_WIRE: phrase(
+        "A field has another type than in a profile of pprof: the file is damaged, or of another format"
+    ),
     kernel.TOO_MANY: phrase("The profile has too many samples"),
 }
 

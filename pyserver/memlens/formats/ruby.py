@@ -92,7 +92,7 @@ def in_lines(source: Source, scratch: Path) -> Iterator[Source]:
     if _is_in_lines(source):
         yield source
         return
-    with plain_source(source.path, b"".join(_lines(source)), scratch) as lines:
+    with plain_source(source.path, _lines(source), scratch) as lines:
         lines.truncated = source.truncated
         yield lines
 

@@ -4,13 +4,13 @@ from memlens.errors import BadRequestError
 from memlens.texts import phrase, plural
 
 
-def chosen(dump: int | None, count: int) -> int:
-    """The number of the dump to read of ``count``, from 0: the last one if None is asked for.
+def chosen(dump: int | None, count: int, default: int = -1) -> int:
+    """The number of the dump to read of ``count``, from 0: if ``dump`` is None the default, -1 for the last one.
 
     Raises :class:`BadRequestError`.
     """
     if dump is None:
-        return count - 1
+        return default % count
     if not 0 <= dump < count:
         raise BadRequestError(
             phrase(

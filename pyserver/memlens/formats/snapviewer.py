@@ -14,12 +14,8 @@ Everything else in the trace is lost. Archives that Memlens exports have two mor
 SnapViewer ignores: ``before_trace`` and ``live_at_end``.
 """
 
-import io
-import mmap
 import re
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +28,9 @@ from msgspec import Struct
 
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
-from memlens.formats.packing import MOST_EXPANSION, DamagedContainerError
+from memlens.formats.errors import NotASnapshotError
+from memlens.formats.packing import MOST_EXPANSION
+from memlens.formats.zip_files import MAGIC, entries_named, opened, unpacked
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames, SourceFrame, source_frame
 from memlens.model.info import Notice, device_phrase
@@ -53,8 +51,6 @@ CREATE TABLE allocs (
 """
 STEPS_TO_COME_DOWN = 3
 
-_MOST_ENTRIES = 64
-_MOST_DIRECTORY_BYTES = 1 << 20
 _MOST_JSON_BYTES = 2 << 30
 _MOST_ALLOCATION_BYTES = 64 << 20
 """The most JSON of one allocation, whose polygon has a point for each time that it moved."""
@@ -64,17 +60,8 @@ _MOST_DATABASE_EXPANSION = 200
 _MOST_ALLOCATIONS = 20_000_000
 _MOST_STACK_CHARACTERS = 1 << 20
 _MOST_FRAMES_OF_A_STACK = 4_096
-_CHUNK_BYTES = 1 << 20
 _FRAME = re.compile(r"^\(\d{1,6}\) (?P<file>.*?):(?P<line>\d{1,9}):(?P<function>.*)$", re.DOTALL)
 _LEVEL = re.compile(r"\n(?=\(\d{1,6}\) )")
-
-
-class NotAnArchiveError(MemlensError):
-    """A zip file that is not a SnapViewer archive."""
-
-    code = "not-a-snapshot"
-    advice = phrase("A SnapViewer archive contains allocations.json and elements.db.")
-    retry = False
 
 
 class DamagedArchiveError(MemlensError):
@@ -105,121 +92,31 @@ class _Lives(Struct):
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are those of a zip file."""
-    return head[:4] == b"PK\x03\x04"
+    return head.startswith(MAGIC)
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline:
-    """Read an archive into a Timeline. Raises :class:`NotAnArchiveError`, :class:`DamagedArchiveError`, MemoryError."""
+    """Read an archive into a Timeline.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedZipError`, :class:`DamagedArchiveError`, or MemoryError.
+    """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        try:
-            with zipfile.ZipFile(_MapFile(source.data)) as archive:
-                entries = _entries(archive)
-                listed = entries[ALLOCATIONS]
-                most = max(listed.compress_size, 4096) * MOST_EXPANSION
-                lives = _lives(_unpacked(archive, listed, min(most, _MOST_JSON_BYTES)))
-                report("reading", 0.4)
-                database = Path(folder) / ELEMENTS
-                packed = entries[ELEMENTS]
-                most = max(packed.compress_size * _MOST_DATABASE_EXPANSION, _LEAST_DATABASE_BYTES)
-                with database.open("wb") as plain:
-                    plain.writelines(_unpacked(archive, packed, min(most, _MOST_DATABASE_BYTES)))
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-            OverflowError,
-        ) as error:
-            raise DamagedArchiveError(
-                phrase("The zip file is damaged: {reason}", reason=str(error))
-            ) from error
+        with opened(source.data) as archive:
+            entries = entries_named(archive, ALLOCATIONS, ELEMENTS)
+            listed = entries[ALLOCATIONS]
+            most = max(listed.compress_size, 4096) * MOST_EXPANSION
+            lives = _lives(unpacked(archive, listed, min(most, _MOST_JSON_BYTES)))
+            report("reading", 0.4)
+            database = Path(folder) / ELEMENTS
+            packed = entries[ELEMENTS]
+            most = max(packed.compress_size * _MOST_DATABASE_EXPANSION, _LEAST_DATABASE_BYTES)
+            with database.open("wb") as plain:
+                plain.writelines(unpacked(archive, packed, min(most, _MOST_DATABASE_BYTES)))
         report("reading", 0.6)
         frames, stacks = _stacks(database, lives)
     report("reading", 1.0)
     device = _device(lives, stacks)
     return Timeline(KIND, frames, [device], list(ACTIONS), [], [0], [(-1, -1)], {}, _notices(lives, stacks))
-
-
-class _MapFile(io.RawIOBase):
-    """Mapped bytes as a file for ``zipfile``, whose directory, read at once, is limited."""
-
-    def __init__(self, data: mmap.mmap | bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
-        if base + offset < 0:
-            raise OSError("before the beginning of the file")
-        self._at = base + offset
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        count = size if size >= 0 else len(self._data) - self._at
-        if count > _MOST_DIRECTORY_BYTES:
-            raise NotAnArchiveError(
-                phrase("The zip file's directory has {count} bytes, too many for a snapshot", count=count)
-            )
-        return super().read(max(count, 0)) or b""
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
-def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    entries: dict[str, zipfile.ZipInfo] = {}
-    infos = archive.infolist()
-    if len(infos) > _MOST_ENTRIES:
-        raise NotAnArchiveError(
-            phrase("The zip file has {count} files, too many for a snapshot", count=len(infos))
-        )
-    for info in infos:
-        # the zip file may contain the folder of the files
-        name = info.filename.rsplit("/", 1)[-1]
-        if name in (ALLOCATIONS, ELEMENTS):
-            if name in entries:
-                raise DamagedArchiveError(phrase("The zip file has two files named {name}", name=name))
-            if info.flag_bits & 1:
-                raise DamagedArchiveError(
-                    phrase("{name} is encrypted", name=name),
-                    advice=phrase("Unzip it, and zip it without a password."),
-                )
-            entries[name] = info
-    for name in (ALLOCATIONS, ELEMENTS):
-        if name not in entries:
-            raise NotAnArchiveError(
-                phrase("The zip file has no {name}, so it is not a SnapViewer archive", name=name)
-            )
-    return entries
-
-
-def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
-    size = 0
-    with archive.open(info) as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            size += len(chunk)
-            if size > most:
-                raise DamagedContainerError(
-                    phrase(
-                        "{file} unpacks to more than {most} bytes",
-                        file=info.filename[:100],
-                        most=most,
-                    )
-                )
-            yield chunk
 
 
 class _Batch(NamedTuple):
@@ -295,7 +192,7 @@ def _lives(chunks: Iterator[bytes]) -> _Lives:
                 )
             )
     if not batches:
-        raise NotAnArchiveError(phrase("The archive has no allocations, so there is nothing to show"))
+        raise NotASnapshotError(phrase("The archive has no allocations, so there is nothing to show"))
     sizes, steps, before, at_end = (np.concatenate(column) for column in list(zip(*batches, strict=True))[:4])
     if sum(int(batch.size.sum()) for batch in batches) > 2**62:
         raise DamagedArchiveError(phrase("The sum of the sizes is too large"))

@@ -1,4 +1,6 @@
-"""PyTorch CUDA memory snapshots: pickle, JSON, or the HTML of ``torch.cuda._memory_viz``.
+"""PyTorch CUDA memory snapshots: pickle, zip file of ``torch.save``, JSON, or HTML of ``torch.cuda._memory_viz``.
+
+A file may have several, such as one for each rank in a dict or a list.
 
 Sources of the format: ``torch/cuda/memory.py`` (``_snapshot``, ``_dump_snapshot``),
 ``torch/csrc/cuda/memory_snapshot.cpp``, and for ``category`` and frames inside names
@@ -11,7 +13,7 @@ import json
 import mmap
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.background import Background
+from memlens.formats import several
 from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.pickles import is_pickle, scan
+from memlens.formats.packing import MOST_EXPANSION, MOST_UNPACKED_BYTES
+from memlens.formats.pickles import UnsafePickleError, is_pickle, scan
 from memlens.formats.torch_frames import frames_of
 from memlens.formats.torch_unknown import (
     MOST_BYTES,
@@ -33,6 +37,7 @@ from memlens.formats.torch_unknown import (
     scanned,
     usable_events,
 )
+from memlens.formats.zip_files import MAGIC, TORCH_PICKLE, entries_named, first_name, opened, unpacked
 from memlens.kernels.readers import pickle_machine as machine
 from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames, lacks_its_line
@@ -60,6 +65,9 @@ KIND = "pytorch-snapshot"
 _MOST_DEVICES = 256
 _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
+_LEAST_ZIPPED = 4096
+_OLD_SAVE = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+"""How files begin that ``torch.save`` wrote before it wrote zip files: with a pickle of its magic number."""
 _STRETCH_ROWS = 1 << 18
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 EMPTY = phrase(
@@ -75,9 +83,17 @@ _PAGE = re.compile(rb"<(?:!|\?xml|(?:html|head|body|script|meta|title|div)\b)", 
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes may be a snapshot: a pickle of protocol 2 to 5, JSON, or HTML that may embed one."""
+    """Whether the first bytes may be a snapshot.
+
+    That is a pickle of protocol 2 to 5, also in a zip file by ``torch.save``, JSON, or HTML that may embed one.
+    """
     text = head.lstrip()
-    return is_pickle(head) or text[:1] in (b"{", b"[") or _PAGE.match(text) is not None
+    return (
+        is_pickle(head)
+        or text[:1] in (b"{", b"[")
+        or first_name(head).endswith(f"/{TORCH_PICKLE}")
+        or _PAGE.match(text) is not None
+    )
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline:
@@ -86,30 +102,74 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
     Raises :class:`NotASnapshotError`, :class:`UnsafePickleError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
     with _pickle_of(source, scratch) as plain:
-        scanner = scan(kernel.Scanner(plain.data), plain, kernel.FIELD_NAMES, report)
-        root = scanner.root()
-        if root is None:
-            raise NotASnapshotError(
-                phrase("The file contains no memory snapshot: it has neither 'segments' nor 'device_traces'"),
-                advice=phrase(
-                    "Make one with torch.cuda.memory._dump_snapshot(), or with tracemalloc's Snapshot.dump()."
-                ),
-            )
-        return _Tables(scanner, root).timeline(report)
+        try:
+            scanner = scan(kernel.Scanner(plain.data), plain, kernel.FIELD_NAMES, report)
+        except UnsafePickleError as error:
+            if source.head().startswith(MAGIC):
+                raise _saved_objects() from error
+            raise
+        roots = scanner.roots()
+        if not roots:
+            raise _no_snapshot(plain.head())
+        number = several.chosen(source.dump, len(roots), default=0)
+        timeline = _Tables(scanner, roots[number]).timeline(report)
+    if len(roots) > 1:
+        timeline.settings |= {"dump": number + 1, "dumps": len(roots)}
+        said = phrase(
+            "The file has {n} snapshots, such as one per rank; this is number {number}. To read another: memlens "
+            "ingest FILE --dump NUMBER",
+            n=len(roots),
+            number=number + 1,
+        )
+        timeline.notices.append(Notice("several-dumps", said))
+    return timeline
+
+
+def _no_snapshot(head: bytes) -> NotASnapshotError:
+    """The error for a pickle of plain data that has no snapshot in it."""
+    if head.startswith(_OLD_SAVE):
+        return _saved_objects()
+    return NotASnapshotError(
+        phrase("The file contains no memory snapshot: it has neither 'segments' nor 'device_traces'"),
+        advice=phrase(
+            "Make one with torch.cuda.memory._dump_snapshot(), or with tracemalloc's Snapshot.dump()."
+        ),
+    )
+
+
+def _saved_objects() -> NotASnapshotError:
+    return NotASnapshotError(
+        phrase(
+            "The file was written by torch.save and contains more than plain data, such as the weights of a model"
+        ),
+        advice=phrase(
+            "Nothing in it was run. Write a memory snapshot to a file of its own: "
+            "torch.cuda.memory._dump_snapshot(path)"
+        ),
+    )
 
 
 def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
     head = source.head()
     if head[0] == 0x80:
         return nullcontext(source)
+    if head.startswith(MAGIC):
+        return plain_source(source.path, _pickle_of_zip(source), scratch)
     first = head.lstrip()[:1]
     if first in (b"{", b"["):
-        return plain_source(source.path, _pickle_of_json(source), scratch)
+        return plain_source(source.path, [_pickle_of_json(source)], scratch)
     if first == b"<":
-        return plain_source(source.path, _pickle_of_html(source), scratch)
+        return plain_source(source.path, [_pickle_of_html(source)], scratch)
     raise NotASnapshotError(
         phrase("The file is neither a pickle of protocol 2 to 5, nor JSON, nor a page that _memory_viz wrote")
     )
+
+
+def _pickle_of_zip(source: Source) -> Iterator[bytes]:
+    with opened(source.data) as archive:
+        entry = entries_named(archive, TORCH_PICKLE)[TORCH_PICKLE]
+        most = max(entry.compress_size, _LEAST_ZIPPED) * MOST_EXPANSION
+        yield from unpacked(archive, entry, min(most, MOST_UNPACKED_BYTES))
 
 
 def _pickle_of_json(source: Source) -> bytes:

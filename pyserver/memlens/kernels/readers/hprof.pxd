@@ -262,6 +262,8 @@ cdef class Records(Owner):
     cdef readonly uint64_t time_ms
     cdef readonly int ended
     cdef readonly uint32_t dumps
+    cdef readonly uint64_t unknown_records
+    cdef uint64_t tags              # a bit for each tag below 64 of the records outside heaps
     cdef uint32_t first_segment     # of the dump that is being read
     cdef Vector text_ids, text_places, loads, frame_ids, frame_rows, traces, trace_frames, segments
     cdef AddressMap texts_by_id

@@ -119,10 +119,15 @@ cdef class Records(Owner):
             if self.segments.count > self.first_segment:
                 self.dumps += 1
                 self.first_segment = <uint32_t> self.segments.count
-        elif tag == 0 or tag > HEAP_DUMP_END:
+        elif tag not in (UNLOAD_CLASS, ALLOC_SITES, HEAP_SUMMARY, START_THREAD, END_THREAD, CPU_SAMPLES,
+                         CONTROL_SETTINGS):
             # a file has zeros where nothing was written
-            self.ended = UNKNOWN_TAG
-            return RUN_OK
+            if tag == 0 or (start + bytes < self.length and self.bytes[start + bytes] == 0):
+                self.ended = UNKNOWN_TAG
+                return RUN_OK
+            self.unknown_records += 1
+        if tag < 64:
+            self.tags |= <uint64_t> 1 << tag
         self.offset = start + bytes
         return code
 
@@ -277,6 +282,10 @@ cdef class Records(Owner):
         return column_of(&self.names.units, b"B"), column_of(&self.names.starts, b"Q")
 
     # tables
+
+    def has(self, int tag) -> bool:
+        """Return whether the file has a record with this tag, which is below 64, outside heaps."""
+        return self.tags >> tag & 1 == 1
 
     def take_loads(self) -> object:
         """Move out the loaded classes, three ``uint64`` each: id, id of the name, serial number."""

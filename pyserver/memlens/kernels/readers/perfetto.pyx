@@ -71,6 +71,23 @@ cdef struct Part:
     uint64_t end
 
 
+cdef bint begins_with_number(Reader r) noexcept nogil:
+    """Return whether the message that follows begins with a number, or with a message that does.
+
+    So do lists of processes. Data of OpenTelemetry, which otherwise looks like a packet, has a text or more messages.
+    """
+    cdef Reader inner = inside(&r)
+    cdef Reader first
+    cdef uint32_t field, wire
+    if not more(&inner, &field, &wire):
+        return False
+    if wire == BYTES:
+        first = inside(&inner)
+        if not more(&first, &field, &wire):
+            return False
+    return wire == VARINT
+
+
 def sniff(const uint8_t[::1] head) -> bool:
     """Return whether the first bytes of a file are those of a trace: a packet and the beginning of another one.
 
@@ -107,7 +124,7 @@ def sniff(const uint8_t[::1] head) -> bool:
             elif field in (F_PROCESSES, F_SYNCHRONIZATION, F_PROFILE, F_COMPRESSED, F_HEAP_GRAPH, F_MAPPING, F_FAILURE,
                            6, 33, 89):
                 # also clocks, the configuration, the trace's id
-                known += 1
+                known += field != F_PROCESSES or begins_with_number(inner)
                 if wire != BYTES:
                     fail(&inner, E_BAD_WIRE)
             elif (field == 1 and wire != BYTES) or field > MOST_FIELD:

@@ -73,13 +73,32 @@ cdef struct Text:
     uint64_t length
 
 
+cdef enum:
+    # fields of a profile that are messages
+    VALUE_TYPE = 1
+    SAMPLE = 2
+    LOCATION = 4
+    PERIOD_TYPE = 11
+    MOST_STRINGS = 1 << 28
+
+
+cdef bint fits(uint32_t message, uint32_t field, uint32_t wire) noexcept nogil:
+    """Return whether a field of a message in a profile may be a number (VARINT) or a message or packed (BYTES)."""
+    if message == SAMPLE:
+        return wire == BYTES if field == 3 else True
+    if message == LOCATION and field == 4:
+        return wire == BYTES
+    return wire == VARINT
+
+
 def sniff(const uint8_t[::1] head) -> bool:
     """Return whether the first bytes of a file are those of a profile.
 
     Every field must have the number and encoding of one of a profile's fields, also in nested messages, and at least
-    one nested message must be complete.
+    one nested message must be complete. After that one, fields of nested messages may be damaged.
     """
     cdef Reader r, inner
+    cdef uint64_t number
     cdef uint32_t field, wire, inner_field, inner_wire
     cdef size_t whole = 0, before
     if head.shape[0] == 0:
@@ -109,7 +128,14 @@ def sniff(const uint8_t[::1] head) -> bool:
                 while more(&inner, &inner_field, &inner_wire):
                     if inner_field > 10 or inner_wire not in (VARINT, BYTES):
                         fail(&inner, E_BAD_WIRE)
-                    skip(&inner, inner_wire)
+                    elif not whole and not fits(field, inner_field, inner_wire):
+                        fail(&inner, E_BAD_WIRE)
+                    elif inner_wire == VARINT:
+                        number = varint(&inner)
+                        if field in (VALUE_TYPE, PERIOD_TYPE) and number >= MOST_STRINGS:
+                            fail(&inner, E_BAD_WIRE)
+                    else:
+                        skip(&inner, inner_wire)
                 if inner.status == E_OK and inner.at > before and r.status == E_OK:
                     whole += 1
                 done(&r, &inner)

@@ -26,6 +26,10 @@ UNKNOWN_TIME = 0
 UNKNOWN_DEVICE = -1
 
 
+cdef enum:
+    MOST_SNAPSHOTS = 1 << 16    # in one file
+
+
 cdef class Scanner(Events):
     """Scans a whole pickle in steps; ``take`` then moves the tables out."""
 
@@ -47,27 +51,45 @@ cdef class Scanner(Events):
 
     # ---- for formats/torch.py ----
 
-    def root(self):
-        """Return the values of the top level by key, or None if the pickle isn't a snapshot.
+    def roots(self):
+        """Return each snapshot of the file, its values by key: the top level alone, or if that is none, those in it.
 
         A value is ``("list", row)``, ``("dict", row)`` or, for anything else but None, ``("other", 0)``.
         """
         cdef PairRow *pairs = <PairRow *> self.pairs.data
         cdef uint8_t *fields = <uint8_t *> self.fields.data
+        cdef uint8_t *kinds = <uint8_t *> self.dict_kinds.data
         cdef size_t index
+        cdef bint alone
         if self.root_kind == LIST:
             if self.rows_kind(self.root_payload) == SEGMENT or self.list_of_lists(self.root_payload) == []:
-                return {"segments": ("list", self.root_payload)}
-            return None
-        if self.root_kind != DICT or (<uint8_t *> self.dict_kinds.data)[self.root_payload] != ROOT:
-            return None
-        result = {}
+                return [{"segments": ("list", self.root_payload)}]
+        elif self.root_kind != DICT:
+            return []
+        alone = self.root_kind == DICT and kinds[self.root_payload] == ROOT
+        found = {}
         for index in range(self.pairs.count):
-            if pairs[index].dict == self.root_payload and pairs[index].kind != NONE:
-                name = FIELD_NAMES[fields[pairs[index].key]] or self.string_at(pairs[index].key)
-                kind = {LIST: "list", DICT: "dict"}.get(pairs[index].kind, "other")
-                result[name] = kind, pairs[index].payload if kind != "other" else 0
-        return result
+            if pairs[index].kind == NONE or kinds[pairs[index].dict] != ROOT:
+                continue
+            if alone and pairs[index].dict != self.root_payload:
+                continue
+            if len(found) == MOST_SNAPSHOTS and pairs[index].dict not in found:
+                continue
+            name = FIELD_NAMES[fields[pairs[index].key]] or self.string_at(pairs[index].key)
+            kind = {LIST: "list", DICT: "dict"}.get(pairs[index].kind, "other")
+            found.setdefault(pairs[index].dict, {})[name] = kind, pairs[index].payload if kind != "other" else 0
+        if alone:
+            return [found.get(self.root_payload, {})]
+        return [found[row] for row in sorted(found) if self.has_memory(found[row])]
+
+    def has_memory(self, values):
+        """Return whether a dict within the file, by its values, is a snapshot, which may be empty."""
+        kind, row = values.get("segments", ("other", 0))
+        if kind == "list" and self.rows_kind(row) == SEGMENT:
+            return True
+        empty = kind == "list" and self.list_of_lists(row) == []
+        kind, row = values.get("device_traces", ("other", 0))
+        return kind == "list" and (empty or self.rows_kind(row) == EVENT or bool(self.list_of_lists(row)))
 
     def odd_counts(self):
         """Return how many values of each field of each kind of record are invalid: ``(kind, field, count)``.
