@@ -282,13 +282,11 @@ def test_stacks_that_are_not_a_tree_are_refused() -> None:
     nodes, frames = np.array([2, 0, 1], np.uint32), np.array([0, 7, 5], np.uint32)
     good = np.array([0, 0, 1], np.uint32)
     for parents, fits in ((good, True), (np.array([0, 2, 1], np.uint32), False), (good[:2], False)):
-        depths = np.empty(3, np.int64)
         levels = [np.empty(3, np.int64) for _ in range(3)]
         by_frame = np.empty(8, np.int64), np.empty(3, np.uint32), np.empty(3, np.uint32)
         works: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
-            (kernel.stack_depths, (nodes, parents, depths)),
-            (kernel.stack_levels, (nodes, parents, frames, 10, *levels)),
-            (kernel.stacks_by_frame, (nodes, parents, frames, *by_frame)),
+            (kernel.stack_levels, (nodes, parents, frames, 10, 9, *levels)),
+            (kernel.stacks_by_frame, (nodes, parents, frames, 9, *by_frame)),
         ]
         for work, arguments in works:
             if fits:
@@ -297,9 +295,8 @@ def test_stacks_that_are_not_a_tree_are_refused() -> None:
                 with pytest.raises(IndexError):
                     work(*arguments)
         if fits:
-            assert depths.tolist() == [2, 0, 1]
             assert [each.tolist() for each in levels] == [[10, 10, 12], [0, 1, 0], [5, 7, 7]]
             assert by_frame[0].tolist() == [0, 0, 0, 0, 0, 1, 1, 3]
             assert [each.tolist() for each in by_frame[1:]] == [[0, 0, 2], [0, 1, 0]]
     with pytest.raises(IndexError):
-        kernel.stacks_by_frame(nodes, good, frames, np.empty(7, np.int64), *by_frame[1:])
+        kernel.stacks_by_frame(nodes, good, frames, 9, np.empty(7, np.int64), *by_frame[1:])

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
+from memlens.cli.folded import paths
+from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, say
 from memlens.model.info import GraphInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes
-from memlens.views.graph.groupings import DOMINATORS, Form, grouped_tree
+from memlens.units import format_bytes, shortened
+from memlens.views.graph.groupings import DOMINATORS, Form, GroupedTree, grouped_tree
 
 LEAST_SHARE = 0.01
 _FIGURE = {"dominators": "retained", "paths": "total"}
@@ -65,7 +67,12 @@ def _rows(snapshot: Snapshot, form: Form) -> Iterator[tuple[str, int, int, int, 
     stored = grouped_tree(snapshot, form)
     least = LEAST_SHARE * int(stored.total[0])
     todo = [(0, 0)]
+    printed = 0
     while todo:
+        if printed == MOST_LINES:
+            say(f"note: only the first {MOST_LINES:,} groups are printed.", error=True)
+            return
+        printed += 1
         node, depth = todo.pop()
         objects, shallow, total = (
             int(column[node]) for column in (stored.objects, stored.shallow, stored.total)
@@ -84,7 +91,7 @@ def text(snapshot: Snapshot, form: Form = DOMINATORS) -> Iterator[str]:
         share = total / whole if whole else 0
         yield (
             f"{format_bytes(total):>11} {format_bytes(shallow):>11} {objects:>11,} "
-            f"{share:>6.1%} {' ' * depth}{name}"
+            f"{share:>6.1%} {' ' * min(depth, MOST_INDENT)}{shortened(name, MOST_PRINTED)}"
         )
 
 
@@ -94,11 +101,22 @@ def folded(snapshot: Snapshot, form: Form = DOMINATORS) -> Iterator[str]:
     Raises :class:`BadRequestError`.
     """
     stored = grouped_tree(snapshot, form)
-    paths: dict[int, str] = {}
-    rows = zip(stored.parent.tolist(), stored.shallow.tolist(), strict=True)
-    for node, (parent, shallow) in enumerate(rows):
+    names = _FoldedNames(stored)
+    nodes = np.flatnonzero(stored.shallow).astype(np.uint32)
+    numbers = np.arange(len(stored.parent), dtype=np.uint32)
+    for node, path in zip(nodes.tolist(), paths(stored.parent, numbers, nodes, names), strict=True):
+        yield f"{';'.join(filter(None, (names[0], path)))} {int(stored.shallow[node])}"
+
+
+class _FoldedNames(dict[int, str]):
+    """The names of a tree's nodes as folded stacks have them, each made on first use."""
+
+    def __init__(self, tree: GroupedTree) -> None:
+        super().__init__()
+        self._tree = tree
+
+    def __missing__(self, node: int) -> str:
         # semicolons separate groups
-        name = stored.name(node).text.replace(";", ",").replace("\n", " ")
-        path = paths[node] = f"{paths[parent]};{name}" if node else name
-        if shallow:
-            yield f"{path} {shallow}"
+        name = self._tree.name(node).text[:MOST_PRINTED].replace(";", ",").replace("\n", " ")
+        self[node] = name
+        return name

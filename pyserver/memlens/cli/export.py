@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.output import say
+from memlens.cli.output import note_of_cut, say
 from memlens.cli.progress import reporter
 from memlens.cli.written import output_of, write_file
 from memlens.errors import BadRequestError
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
         say(output.path)
         return 0
     samples, title = ask(options, lambda snapshot: _samples(snapshot, options))
+    note_of_cut(samples.levels())
     if options.speedscope is not None:
         write_file(output, speedscope(samples, title))
         if negative := left_out(samples):

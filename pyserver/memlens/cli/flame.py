@@ -14,14 +14,15 @@ from memlens.cli import dominators
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, given, self_words, with_attribution, without_stacks
 from memlens.cli.dominators import PrintedTree
-from memlens.cli.output import json_line, say
+from memlens.cli.folded import paths
+from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, json_line, say
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.units import KIND_WORDS, format_value
+from memlens.units import KIND_WORDS, format_value, shortened
 from memlens.views.compare import difference
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side, side_of
@@ -186,24 +187,32 @@ def folded(tree: CallTree) -> Iterator[str]:
     """
     sides = sides_of(tree.meaning)
     rows = [tree.by] if sides is None else [sides.before + AMOUNT, sides.after + AMOUNT]
-    nodes = np.flatnonzero(tree.inclusive[rows].any(axis=0))[1:]
-    columns = (nodes, tree.parents[nodes], tree.name[nodes], tree.ends[rows][:, nodes].T)
-    texts: dict[int, str] = {}
-    paths = {0: ""}
-    for node, parent, name, values in zip(*(column.tolist() for column in columns), strict=True):
-        text = texts.get(name)
-        if text is None:
-            text = texts[name] = _folded_name(*tree.names.names([name]))
-        path = paths[node] = f"{paths[parent]};{text}" if parent else text
-        if any(values):
-            yield f"{path} {' '.join(map(str, values))}"
+    ends = tree.ends[rows]
+    nodes = np.flatnonzero(ends.any(axis=0)).astype(np.uint32)
+    nodes = nodes[nodes > 0]
+    values = ends[:, nodes].T.tolist()
+    for path, amounts in zip(paths(tree.parents, tree.name, nodes, _FoldedNames(tree)), values, strict=True):
+        yield f"{path} {' '.join(map(str, amounts))}"
+
+
+class _FoldedNames(dict[int, str]):
+    """The names of a tree as folded stacks have them, by number, each made on first use."""
+
+    def __init__(self, tree: CallTree) -> None:
+        super().__init__()
+        self._names = tree.names
+
+    def __missing__(self, number: int) -> str:
+        text = self[number] = _folded_name(*self._names.names([number]))
+        return text
 
 
 def _folded_name(name: FlameName) -> str:
     place = name.file.replace("\\", "/").rsplit("/", 1)[-1]
     if name.line:
         place = f"{place}:{name.line}"
-    text = f"{name.text} ({place})" if name.file else name.text
+    place, words = shortened(place, MOST_PRINTED), shortened(name.text, MOST_PRINTED)
+    text = f"{words} ({place})" if name.file else words
     return text.replace(";", ",")  # semicolons separate frames
 
 
@@ -219,7 +228,12 @@ def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
         yield f"{'inclusive':>11} {'self':>11} {'share':>6} ({self_words(options)})"
     unit = tree.meaning.types[tree.by if sides is None else AMOUNT].unit
     todo = [(0, 0)]
+    printed = 0
     while todo:
+        if printed == MOST_LINES:
+            yield f"… and deeper calls: the first {MOST_LINES:,} are printed. --folded and --filter show others."
+            return
+        printed += 1
         node, indent = todo.pop()
         value, own = int(tree.inclusive[tree.by, node]), int(selves[node])
         name = "all"
@@ -239,5 +253,5 @@ def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
         children = tree.children(node).tolist()
         large = [child for child in children if tree.inclusive[tree.by, child] >= LEAST_SHARE * tree.total]
         # a chain of calls is not indented, or deep stacks would be wider than the terminal
-        deeper = indent if len(children) == 1 and ends[node] == 0 else indent + 1
+        deeper = indent if len(children) == 1 and ends[node] == 0 else min(indent + 1, MOST_INDENT)
         todo += [(child, deeper) for child in reversed(large)]

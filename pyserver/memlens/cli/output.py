@@ -6,12 +6,26 @@ from typing import Any
 import msgspec
 
 from memlens.json_text import escaped, in_english
+from memlens.model.expansion import Levels, levels_notice
 from memlens.units import plain
+
+MOST_LINES = 10_000
+"""The most lines of a printed tree: a chain of calls may be a million long."""
+MOST_INDENT = 200
+"""The most blanks before a line of a tree."""
+MOST_PRINTED = 1_000
+"""The most characters of a name that may be printed many times."""
 
 
 def say(text: object, *, error: bool = False) -> None:
     """Print one line, to stderr if it is an error; control and formatting characters are replaced."""
     print(plain(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+def note_of_cut(levels: Levels) -> None:
+    """Print to stderr what is cut where stacks are written out, if anything is."""
+    if levels.is_cut:
+        say(f"note: {levels_notice(levels).message}", error=True)
 
 
 def json_line(value: Any) -> None:

@@ -18,6 +18,7 @@ from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
 from memlens.errors import BadRequestError, MemlensError
 from memlens.json_text import escaped
+from memlens.model.expansion import DEEP_STACKS
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import open_with
@@ -77,6 +78,10 @@ def filled(options: argparse.Namespace, query: str, path: Path | None = None) ->
         report = reporter("auto")
         fill(snapshot, report, parts)
         report("done", 1.0)
+        if "stack_frames" in query:
+            for notice in snapshot.info.warnings:
+                if notice.code == DEEP_STACKS:
+                    say(f"note: {notice.message}", error=True)
         return snapshot.archive
 
     archive = ask(options, fill_tables, path)

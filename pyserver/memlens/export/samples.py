@@ -6,8 +6,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.kernels.tree import stacks as kernel
+from memlens.model.expansion import Levels, levels_of
 from memlens.store.manifest import InconsistentError
 from memlens.views.flame.names import Names
 from memlens.views.naming.frame_names import FlameName
@@ -39,6 +41,9 @@ class Recording(NamedTuple):
 UNKNOWN = Recording()
 
 
+U32 = npt.NDArray[np.uint32]
+
+
 @dataclass(frozen=True, slots=True)
 class Unrolled:
     """The frames of each stack, innermost first, as indices into ``frames``, all of which occur."""
@@ -62,14 +67,20 @@ class Samples:
     labels: Sequence[Label] = ()
     recording: Recording = UNKNOWN
 
+    def levels(self, nodes: U32 | None = None) -> Levels:
+        """How many frames of each stack are written. Raises :class:`InconsistentError` for a damaged tree."""
+        tree = self.stacks.tree
+        found = levels_of(tree.parents, tree.ends[np.unique(self.stacks.stacks)] if nodes is None else nodes)
+        if found is None:
+            raise InconsistentError("The stacks contain a cycle")
+        return found
+
     def unrolled(self) -> Unrolled:
-        """All stacks in full. Raises :class:`InconsistentError` for a damaged tree."""
+        """All stacks, as far as :meth:`levels` says. Raises :class:`InconsistentError` for a damaged tree."""
         tree = self.stacks.tree
         numbers, stack_of = np.unique(self.stacks.stacks, return_inverse=True)
         nodes = tree.ends[numbers]
-        starts = np.empty(len(nodes) + 1, np.uint64)
-        if not kernel.measure(tree.parents, nodes, starts):
-            raise InconsistentError("The stacks contain a cycle")
+        starts = np.concatenate(([0], np.cumsum(self.levels(nodes).kept))).astype(np.uint64)
         sequence = np.empty(int(starts[-1]), np.uint32)
         kernel.unroll(tree.parents, tree.frames, nodes, starts, sequence)
         frames, places = np.unique(sequence, return_inverse=True)

@@ -16,6 +16,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pprof_prune import patterns_of
 from memlens.kernels.readers import pprof as kernel
+from memlens.model.expansion import most_items
 from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, sums_fit
@@ -29,10 +30,6 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Column = npt.NDArray[Any]
 
-_LEAST_FRAMES = 1 << 16
-_FRAMES_PER_BYTE = 16
-"""The most frames of all samples' stacks, by the bytes of the profile. A sample names a place in a byte or more, and
-real places have few inlined frames; without a limit, a few hundred bytes could stand for millions of frames."""
 _MOST_TYPES = 64
 _MOST_BINARIES = 3
 """The most binaries that a notice names."""
@@ -319,7 +316,8 @@ class _Reader:
     def _expanded(self, frames: list[SourceFrame], begins: I64, location_frames: U32) -> Frames:
         stacks = self.stacks
         counts = np.diff(begins)[stacks.sequence]
-        most = max(_LEAST_FRAMES, _FRAMES_PER_BYTE * self.source.length)
+        # a sample names a place in a byte or more, and real places have few inlined frames
+        most = most_items(self.source.length)
         if (count := int(counts.sum())) > most:
             raise DamagedSnapshotError(
                 phrase(

@@ -33,10 +33,16 @@ class Tree:
     def finish(self) -> tuple[bytes, bytes | None]: ...
 
 def sort_rows(keys: npt.NDArray[np.uint64], order: U32, spare: U32) -> None: ...
-def stack_depths(nodes: U32, parents: U32, depths: I64) -> None: ...
 def stack_levels(
-    nodes: U32, parents: U32, frames: U32, first_stack: int, stack_of: I64, level_of: I64, frame_of: I64
+    nodes: U32,
+    parents: U32,
+    frames: U32,
+    first_stack: int,
+    most: int,
+    stack_of: I64,
+    level_of: I64,
+    frame_of: I64,
 ) -> None: ...
 def stacks_by_frame(
-    nodes: U32, parents: U32, frames: U32, ends: I64, stack_of: U32, level_of: U32
+    nodes: U32, parents: U32, frames: U32, most: int, ends: I64, stack_of: U32, level_of: U32
 ) -> None: ...

@@ -454,34 +454,13 @@ def sort_rows(const uint64_t[::1] keys, uint32_t[::1] order, uint32_t[::1] spare
         raise IndexError("a row is out of range")
 
 
-def stack_depths(const uint32_t[::1] nodes, const uint32_t[::1] parents, int64_t[::1] depths):
-    """Count the frames of each stack. Raises IndexError if the prefix tree is invalid, as :func:`stack_levels` does."""
-    cdef Py_ssize_t stack
-    cdef uint32_t node
-    cdef bint fits = depths.shape[0] == nodes.shape[0]
-    with nogil:
-        if fits:
-            for stack in range(nodes.shape[0]):
-                depths[stack] = 0
-                node = nodes[stack]
-                if node and node >= <size_t> parents.shape[0]:
-                    fits = False
-                    break
-                while node:
-                    if parents[node] >= node:
-                        fits = False
-                        break
-                    depths[stack] += 1
-                    node = parents[node]
-                if not fits:
-                    break
-    if not fits:
-        raise IndexError("a stack is not in the prefix tree")
-
-
 def stack_levels(const uint32_t[::1] nodes, const uint32_t[::1] parents, const uint32_t[::1] frames,
-                 int64_t first_stack, int64_t[::1] stack_of, int64_t[::1] level_of, int64_t[::1] frame_of):
-    """Write a row per frame of each stack, innermost first; there are as many as :func:`stack_depths` counts."""
+                 int64_t first_stack, int64_t most, int64_t[::1] stack_of, int64_t[::1] level_of,
+                 int64_t[::1] frame_of):
+    """Write a row for each of the ``most`` innermost frames of each stack, innermost first.
+
+    Raises IndexError if the prefix tree is invalid, or the number of rows is not that of the frames.
+    """
     cdef Py_ssize_t stack, at = 0, room = stack_of.shape[0]
     cdef uint32_t node
     cdef int64_t level
@@ -491,7 +470,7 @@ def stack_levels(const uint32_t[::1] nodes, const uint32_t[::1] parents, const u
             for stack in range(nodes.shape[0]):
                 node = nodes[stack]
                 level = 0
-                while node:
+                while node and level < most:
                     if at >= room or node >= <size_t> frames.shape[0] or node >= <size_t> parents.shape[0] \
                             or parents[node] >= node:
                         fits = False
@@ -507,10 +486,10 @@ def stack_levels(const uint32_t[::1] nodes, const uint32_t[::1] parents, const u
 
 
 def stacks_by_frame(const uint32_t[::1] nodes, const uint32_t[::1] parents, const uint32_t[::1] frames,
-                    int64_t[::1] ends, uint32_t[::1] stack_of, uint32_t[::1] level_of):
+                    int64_t most, int64_t[::1] ends, uint32_t[::1] stack_of, uint32_t[::1] level_of):
     """Write the same rows sorted by frame, stack and level, and to ``ends`` where the rows of each frame end.
 
-    Raises IndexError if a frame is not in ``ends``, or the number of rows is not that of :func:`stack_depths`.
+    Raises IndexError if a frame is not in ``ends``, or the number of rows is not that of the frames.
     """
     cdef Py_ssize_t stack, at, room = stack_of.shape[0]
     cdef uint32_t node, level, frame
@@ -527,7 +506,7 @@ def stacks_by_frame(const uint32_t[::1] nodes, const uint32_t[::1] parents, cons
             for stack in range(nodes.shape[0]):
                 node = nodes[stack]
                 level = 0
-                while node:
+                while node and level < most:
                     if node >= <size_t> frames.shape[0] or node >= <size_t> parents.shape[0] or parents[node] >= node:
                         fits = False
                         break

@@ -8,38 +8,30 @@ ends the walk with an error and is never followed.
 from libc.stdint cimport uint32_t, uint64_t
 
 
-def measure(const uint32_t[::1] parents, const uint32_t[::1] nodes, uint64_t[::1] starts) -> bool:
-    """Fill ``starts`` with the offset of each node's stack when stacks are laid end to end, and the end of the last.
-
-    Return False if the tree is damaged.
-    """
-    cdef size_t index, count = nodes.shape[0], known = parents.shape[0]
-    cdef uint64_t place = 0
-    cdef uint32_t node
+def depths(const uint32_t[::1] parents, uint32_t[::1] depth) -> bool:
+    """Fill ``depth`` with the number of frames from the root to each node; return False if the tree is damaged."""
+    cdef size_t node, count = parents.shape[0]
     cdef bint whole = True
-    if <size_t> starts.shape[0] != count + 1:
-        raise ValueError("starts must be one longer than nodes")
+    if <size_t> depth.shape[0] != count:
+        raise ValueError("columns of different lengths")
+    if not count:
+        return True
     with nogil:
-        for index in range(count):
-            starts[index] = place
-            node = nodes[index]
-            while node:
-                if node >= known or parents[node] >= node:
-                    whole = False
-                    break
-                place += 1
-                node = parents[node]
-            if not whole:
+        depth[0] = 0
+        for node in range(1, count):
+            if parents[node] >= node:
+                whole = False
                 break
-        starts[count] = place
+            depth[node] = depth[parents[node]] + 1
     return whole
 
 
 def unroll(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] nodes,
            const uint64_t[::1] starts, uint32_t[::1] sequence):
-    """Write the stacks of ``nodes``, innermost frame first, into ``sequence``, at the offsets of :func:`measure`.
+    """Write the stacks of ``nodes``, innermost frame first, into ``sequence``, at the offsets ``starts``.
 
-    Frames that wouldn't fit are left out, so that nothing is written out of bounds, whatever the columns contain.
+    Each stack has as many of its frames as fit before the next; nothing is written out of bounds, whatever the columns
+    contain.
     """
     cdef size_t index, count = nodes.shape[0], known = parents.shape[0]
     cdef uint64_t place, end

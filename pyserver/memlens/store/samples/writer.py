@@ -9,8 +9,9 @@ from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
 from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.distinct import distinct
+from memlens.model.expansion import deep_stacks
 from memlens.model.frames import Frames, are_mixed
-from memlens.model.info import ProfileInfo, ProfileValue
+from memlens.model.info import Notice, ProfileInfo, ProfileValue
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -52,7 +53,8 @@ def write_samples(
     if profile.times is not None:
         _write_times(columns, profile.times)
     _write_lines(columns, profile, tree, nodes)
-    return _info(profile, source, len(stack_nodes)), stacks
+    deep = deep_stacks(tree.parents, stack_nodes)
+    return _info(profile, source, len(stack_nodes), deep), stacks
 
 
 def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32, strings: StringWriter) -> None:
@@ -72,14 +74,14 @@ def _write_times(columns: ColumnFiles, times: ProfileTimes) -> None:
     columns.write(Times, {"change_offsets": times.change_offsets, "changes": times.changes})
 
 
-def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
+def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[Notice]) -> ProfileInfo:
     times = profile.times
     counts = companions(profile.value_types)
     return ProfileInfo(
         kind=profile.kind,
         path=source.path,
         file_bytes=source.size,
-        warnings=profile.notices,
+        warnings=[*profile.notices, *deep],
         values=[
             ProfileValue(
                 kind.name, kind.unit, kind.meaning, kind.title, int(values.sum()), count,

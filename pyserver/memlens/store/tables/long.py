@@ -12,6 +12,7 @@ import numpy.typing as npt
 from memlens.kernels.base import sqlite_trees
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.trace import timeline as kernel
+from memlens.model.expansion import Levels, levels_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.progress import Report
 from memlens.store.charged import charged_by_rule
@@ -48,14 +49,15 @@ def fill_base(snapshot: Snapshot, filler: Filler) -> None:
 
 def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
     nodes, parents, frames = snapshot.stacks.node, snapshot.tree.parent, snapshot.tree.frame
-    depths = np.empty(len(nodes), np.int64)
+    levels = levels_of(parents, nodes)
+    if levels is None:
+        raise IndexError("a stack is not in the prefix tree")
     frame_ends = np.empty(len(snapshot.frames), np.int64)
-    sqlite_trees.stack_depths(nodes, parents, depths)
-    rows = int(depths.sum())
-    filler.fill("stacks", _stack_rows(snapshot, depths))
-    filler.fill("stack_frames", _level_rows(nodes, parents, frames, depths))
+    rows = int(levels.kept.sum())
+    filler.fill("stacks", _stack_rows(snapshot, levels.depths))
+    filler.fill("stack_frames", _level_rows(nodes, parents, frames, levels))
     stack_of, level_of = np.empty(rows, np.uint32), np.empty(rows, np.uint32)
-    sqlite_trees.stacks_by_frame(nodes, parents, frames, frame_ends, stack_of, level_of)
+    sqlite_trees.stacks_by_frame(nodes, parents, frames, levels.most, frame_ends, stack_of, level_of)
     filler.fill("stack_frames_by_frame", _frame_rows(frame_ends, stack_of, level_of))
 
 
@@ -80,14 +82,16 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
         yield Rows(part.stop - part.start, columns, part.start)
 
 
-def _level_rows(nodes: Column, parents: Column, frames: Column, depths: Column) -> Iterator[Rows]:
+def _level_rows(nodes: Column, parents: Column, frames: Column, levels: Levels) -> Iterator[Rows]:
     for part in stretches(len(nodes), STRETCH_ROWS // 8):
-        count = int(depths[part].sum())
-        stacks, levels, their_frames = (np.empty(count, np.int64) for _ in range(3))
-        sqlite_trees.stack_levels(nodes[part], parents, frames, part.start, stacks, levels, their_frames)
+        count = int(levels.kept[part].sum())
+        stacks, numbers, their_frames = (np.empty(count, np.int64) for _ in range(3))
+        sqlite_trees.stack_levels(
+            nodes[part], parents, frames, part.start, levels.most, stacks, numbers, their_frames
+        )
         columns = {
             "stack": number_column(stacks),
-            "level": number_column(levels),
+            "level": number_column(numbers),
             "frame": number_column(their_frames),
         }
         yield Rows(count, columns)

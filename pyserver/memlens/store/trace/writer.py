@@ -12,6 +12,7 @@ from memlens.background import Background
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.categories import callers_of, has_early, infer_categories
 from memlens.model.charging import passed_over, ranks
+from memlens.model.expansion import deep_stacks
 from memlens.model.frames import NATIVE, Frames, are_mixed
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, TimelineInfo, device_name
@@ -96,7 +97,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
         ).device,
         categories=categories,
         mixed_stacks=are_mixed(timeline.frames.frames),
-        warnings=timeline.notices,
+        warnings=[*timeline.notices, *deep_stacks(called.parents, called.nodes)],
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,

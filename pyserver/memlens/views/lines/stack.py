@@ -6,6 +6,7 @@ from typing import assert_never
 import msgspec
 import numpy as np
 
+from memlens.model.frames import NATIVE, RECORDED
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Snapshot
@@ -21,6 +22,9 @@ from memlens.views.selection.columns import (
     operator_of_stack,
     summaries,
 )
+
+MOST_FRAMES = 4_096
+"""The most frames of a stack that an answer has; real ones are less deep."""
 
 
 def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAnswer:
@@ -66,11 +70,19 @@ def _apart(frames: Sequence[Frame]) -> tuple[list[Frame], list[FxTrace], list[Fr
 
 
 def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
-    """The frames of a stack, innermost first, with those of FX traces and the forward stack."""
+    """The frames of a stack, innermost first, with those of FX traces and the forward stack.
+
+    The outermost of more than :data:`MOST_FRAMES` are one remark.
+    """
     ids = snapshot.stack_frame_ids(number)
+    left_out = len(ids) - MOST_FRAMES
+    ids = ids[:MOST_FRAMES]
     rows = snapshot.frames.rows(ids)
     sources = snapshot.frames.source[ids].tolist()
-    return [frame(rows[row], source) for row, source in zip(ids, sources, strict=True)]
+    found = [frame(rows[row], source) for row, source in zip(ids, sources, strict=True)]
+    if left_out > 0:
+        found.append(frame(("", 0, f"({left_out:,} outer frames are not listed)", NATIVE), RECORDED))
+    return found
 
 
 def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:

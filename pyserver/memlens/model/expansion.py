@@ -1,0 +1,80 @@
+"""How far what a file holds once may be written out, where it is referred to many times.
+
+A format lets a few bytes stand for much: each of 50,000 nested calls is a stack of its own, and written out in full
+they have a thousand million frames. Whatever writes out what the file shares keeps to one bound, which follows from
+what the file has: :func:`most_items`. For stacks that is the number of innermost frames that each keeps,
+:func:`levels_of`, the same in SQL's tables, in exports and in what is printed.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.tree import stacks as kernel
+from memlens.model.info import Notice
+from memlens.texts import phrase
+
+LEAST_ITEMS = 1 << 18
+"""What is always written out in full."""
+_ITEMS_PER_BYTE = 16
+_BYTES_OF_CALL = 4
+"""What a format spends on a node of the tree of calls at least: its place, and its caller."""
+DEEP_STACKS = "deep-stacks"
+"""The code of the warning of what is cut."""
+
+I64 = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
+
+
+def most_items(file_bytes: int) -> int:
+    """Return the most items (frames, labels, rows) that a file of that size may be written out to."""
+    return max(LEAST_ITEMS, _ITEMS_PER_BYTE * file_bytes)
+
+
+class Levels(NamedTuple):
+    """How many innermost frames of each stack are written out: of stack ``s`` the smaller of ``most`` and its depth."""
+
+    most: int
+    depths: I64
+    """The number of frames of each stack."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether any stack has more frames than are written out."""
+        return bool(self.depths.max(initial=0) > self.most)
+
+    @property
+    def kept(self) -> I64:
+        """The number of frames of each stack that are written out."""
+        return np.minimum(self.depths, self.most)
+
+
+def levels_of(parents: Numbers, nodes: Numbers) -> Levels | None:
+    """Return how many frames the stacks at some nodes of a prefix tree keep; None if the tree is damaged."""
+    of_nodes = np.empty(len(parents), np.uint32)
+    if not kernel.depths(parents, of_nodes) or (len(nodes) and int(nodes.max()) >= len(parents)):
+        return None
+    depths = of_nodes[nodes].astype(np.int64)
+    # how many stacks have a frame at each level, and how many frames there are down to it
+    deeper = np.cumsum(np.bincount(depths, minlength=1)[::-1])[::-1][1:]
+    fitting = int(np.searchsorted(np.cumsum(deeper), most_items(_BYTES_OF_CALL * len(parents)), "right"))
+    return Levels(max(fitting, 1), depths)
+
+
+def deep_stacks(parents: Numbers, nodes: Numbers) -> list[Notice]:
+    """Return the warning of what is cut when the stacks at some nodes are written out, if anything is."""
+    levels = levels_of(parents, nodes)
+    return [] if levels is None or not levels.is_cut else [levels_notice(levels)]
+
+
+def levels_notice(levels: Levels) -> Notice:
+    """Return the warning of what is cut."""
+    said = phrase(
+        "Stacks are up to {depth} frames deep and share most of their frames: the table stack_frames in SQL, exports "
+        "and folded stacks have the innermost {most} frames of each, and lack {n}.",
+        depth=int(levels.depths.max(initial=0)),
+        most=levels.most,
+        n=int((levels.depths - levels.kept).sum()),
+    )
+    return Notice(DEEP_STACKS, said)

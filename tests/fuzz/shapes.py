@@ -1,0 +1,335 @@
+"""Small files that stand for much: each by the rules of its format, made by a function of one size.
+
+A format lets a few bytes refer to something many times: stacks to inlined lines, objects to stacks, classes to their
+superclasses, samples to labels. :data:`SHAPES` has a generator for each such kind, at a size that once took minutes,
+gigabytes or a screen without an end.
+"""
+
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.python import gcdump_files, perfetto_files
+from tests.python.heap_files import HeapFile
+from tests.python.hprof_files import INT, OBJECT, Dump
+from tests.python.pprof_files import Builder, encode
+
+LINE = b"\x22\x04\x08\x01\x10\x03"
+
+
+class Shape(NamedTuple):
+    """A kind of file: its suffix, what makes it from a size, and the size that is tried."""
+
+    suffix: str
+    make: Callable[[int], bytes]
+    size: int
+
+
+def varint(value: int) -> bytes:
+    """A number as protobuf writes it."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def block(field: int, data: bytes) -> bytes:
+    """A field of protobuf with bytes."""
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def number(field: int, value: int) -> bytes:
+    """A field of protobuf with a number."""
+    return varint(field << 3) + varint(value)
+
+
+_STRINGS = b"".join(block(6, text) for text in (b"", b"inuse_space", b"bytes", b"main", b"/a/b.go", b"key"))
+_TYPES = block(1, number(1, 1) + number(2, 2))
+_FUNCTION = block(5, number(1, 1) + number(2, 3) + number(4, 4))
+
+
+def pprof_inlined(size: int) -> bytes:
+    """One sample that names a place ``size`` times, where as many lines are inlined."""
+    place = block(4, number(1, 1) + LINE * size)
+    sample = block(2, block(1, b"\x01" * size) + block(2, b"\x05"))
+    return _TYPES + sample + place + _FUNCTION + _STRINGS
+
+
+def pprof_labels(size: int) -> bytes:
+    """One sample with ``size`` labels."""
+    label = block(3, number(1, 5) + number(2, 3))
+    sample = block(2, block(1, b"\x01") + block(2, b"\x05") + label * size)
+    return _TYPES + sample + block(4, number(1, 1) + LINE) + _FUNCTION + _STRINGS
+
+
+def pprof_one_stack(size: int) -> bytes:
+    """One stack of ``size`` different frames."""
+    places = b"".join(
+        block(4, number(1, each) + block(4, number(1, 1) + number(2, each))) for each in range(1, size + 1)
+    )
+    sample = block(2, block(1, b"".join(map(varint, range(1, size + 1)))) + block(2, b"\x05"))
+    return _TYPES + sample + places + _FUNCTION + _STRINGS
+
+
+def pprof_long_name(size: int) -> bytes:
+    """A function whose name has ``size`` characters, and so has the value."""
+    builder = Builder(("inuse_space" + "v" * size, "bytes"))
+    builder.sample([builder.location(("f" * size, "/a/" + "d" * size + ".go", 3))], 5, key="l" * size)
+    return encode(builder.message)
+
+
+def v8_deep_trace(size: int) -> bytes:
+    """Two objects, and a tree of allocations as deep as ``size``: every place in it is a stack."""
+    tree = "[1,0,0,0," + "".join(f"[{each + 2},0,1,8," for each in range(size)) + "[]" + "]" * (size + 1)
+    return _v8(tree, '"A"', size)
+
+
+def v8_long_name(size: int) -> bytes:
+    """A class whose name has ``size`` characters."""
+    return _v8("[1,0,0,0,[]]", f'"{"N" * size}"', 1)
+
+
+def _v8(tree: str, name: str, trace: int) -> bytes:
+    sections = HeapFile().sections()["snapshot"]["meta"]
+    head = {"meta": sections, "node_count": 2, "edge_count": 1, "trace_function_count": 1}
+    return (
+        f'{{"snapshot":{json.dumps(head)},"nodes":[7,0,1,0,1,0,0,3,1,3,8,0,{trace},0],"edges":[2,1,7],'
+        f'"trace_function_infos":[0,1,1,1,1,1],"trace_tree":{tree},"samples":[],"strings":["",{name}]}}'
+    ).encode()
+
+
+def v8_list(size: int) -> bytes:
+    """A chain of ``size`` objects, each of which has 8 bytes and holds the next."""
+    count = size + 1
+    nodes = ",".join(
+        ["9,0,1,0,1,0,0", *(f"3,1,{2 * each + 1},8,{int(each < size)},0,0" for each in range(1, count))]
+    )
+    edges = ",".join(f"2,1,{7 * each}" for each in range(1, count))
+    head = {"meta": HeapFile().sections()["snapshot"]["meta"], "node_count": count, "edge_count": size}
+    return (
+        f'{{"snapshot":{json.dumps(head)},"nodes":[{nodes}],"edges":[{edges}],"trace_function_infos":[],'
+        '"trace_tree":[],"samples":[],"strings":["","A"]}'
+    ).encode()
+
+
+def v8_deep_sampling(size: int) -> bytes:
+    """A sampling profile whose calls are nested ``size`` deep, each with bytes of its own."""
+    call = '{"functionName":"f","scriptId":"1","url":"/a.js","lineNumber":1,"columnNumber":1}'
+    text = "".join(f'{{"callFrame":{call},"selfSize":8,"id":{each + 1},"children":[' for each in range(size))
+    return f'{{"head":{text}{"]}" * size},"samples":[]}}'.encode()
+
+
+def heaptrack_deep(size: int) -> bytes:
+    """A chain of ``size`` calls, each of which allocated 10 bytes."""
+    calls = "".join(f"t 1 {each:x}\n" for each in range(size))
+    allocations = "".join(f"a 10 {each + 1:x}\n+ {each:x}\n" for each in range(size))
+    return f"v 10400 3\nX p\nI 1000 10\ns main\ns main.c\ni 1 1 1 2 5\n{calls}{allocations}c 5\n".encode()
+
+
+def massif_deep(size: int) -> bytes:
+    """A tree of calls that is ``size`` deep."""
+    tree = "".join(f"{' ' * each}n1: 100 0x1: f (a.c:1)\n" for each in range(size))
+    return (
+        "desc: --x\ncmd: ./p\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=0\nmem_heap_B=100\n"
+        f"mem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=detailed\n{tree}{' ' * size}n0: 100 0x2: g (a.c:2)\n"
+    ).encode()
+
+
+def dhat_points(size: int) -> bytes:
+    """``size`` places with a stack of three frames each, no two alike."""
+    points = [
+        {
+            "tb": 100 + each % 977,
+            "tbk": 1,
+            "tl": 5,
+            "mb": 50,
+            "mbk": 1,
+            "gb": 50,
+            "gbk": 1,
+            "eb": 0,
+            "ebk": 0,
+            "fs": [1, 2, each + 3],
+        }
+        for each in range(size)
+    ]
+    frames = ["[root]", *(f"0x{each:X}: f{each} (a.c:{each})" for each in range(1, size + 4))]
+    head = {"dhatFileVersion": 2, "mode": "heap", "verb": "Allocated", "bklt": True, "bkacc": False, "tu": "instrs",
+            "Mtu": "Minstr", "tuth": 500, "cmd": "./p", "pid": 1, "te": 100, "tg": 50}  # fmt: skip
+    return json.dumps({**head, "pps": points, "ftbl": frames}).encode()
+
+
+def perfetto_superclasses(size: int) -> bytes:
+    """A chain of ``size`` classes, each with one field and one object."""
+    objects: list[dict[str, Any]] = [
+        {"id": 8 + 8 * each, "type_id": 1 + each, "self_size": 8, "reference_object_id": [8, 8, 8]}
+        for each in range(size)
+    ]
+    types: list[dict[str, Any]] = [
+        {
+            "id": 1 + each,
+            "class_name": f"C{each}",
+            "superclass_id": each,
+            "reference_field_id": [1],
+            "kind": 1,
+        }
+        for each in range(size)
+    ]
+    graph = {"pid": 7, "objects": objects, "types": types, "field_names": [{"iid": 1, "str": b"a.A a.A.next"}],
+             "roots": [{"object_ids": [8], "root_type": 1}]}  # fmt: skip
+    return perfetto_files.trace([{"timestamp": 10, "trusted_packet_sequence_id": 1, "heap_graph": graph}])
+
+
+def hprof_superclasses(size: int) -> bytes:
+    """A chain of ``size`` classes, each with ten fields and one object."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    for each in range(size):
+        fields = [(f"f{one}", INT) for one in range(10)]
+        above = dump.klass(0x2000 + 8 * each, f"C{each}", above, fields)
+        dump.instance(0x10_0000 + 8 * each, above, "I", 1)
+        dump.add(0xFF, "P", 0x10_0000 + 8 * each)
+    return dump.end()
+
+
+def hprof_threads(size: int) -> bytes:
+    """``size`` threads, all with one stack of ``size`` frames."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    thread = dump.klass(0x1100, "java/lang/Thread", above, [("name", OBJECT)])
+    dump.record(4, dump.pack("PPPPIi", 77, dump.name("run"), dump.name("()V"), dump.name("A.java"), 1, 34))
+    dump.record(5, dump.pack("III", 12, 1, size) + dump.pack("P", 77) * size)
+    for each in range(size):
+        dump.instance(0x10_0000 + 8 * each, thread, "P", 0)
+        dump.add(8, "PII", 0x10_0000 + 8 * each, each + 1, 12)
+    return dump.end()
+
+
+def hprof_long_name(size: int) -> bytes:
+    """A class whose name has ``size`` characters."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    named = dump.klass(0x1100, "a/" + "N" * size, above)
+    dump.add(0xFF, "P", dump.instance(0x2000, named))
+    return dump.end()
+
+
+def torch_zero_sizes(size: int) -> bytes:
+    """Allocations without bytes."""
+    return _torch([_event(each, 0, [_FRAME]) for each in range(size)])
+
+
+def torch_shared_stack(size: int) -> bytes:
+    """``size`` allocations, all with one list of as many frames, which the pickle has once."""
+    frames = [{"filename": "/a/b.py", "line": each + 1, "name": "f"} for each in range(size)]
+    return _torch([_event(each, 512, frames) for each in range(size)])
+
+
+def torch_nested(size: int) -> bytes:
+    """A list of ten lists, each of which is a list of ten lists and so on, ``size`` deep."""
+    value: Any = "x"
+    for _ in range(size):
+        value = [value] * 10
+    return pickle.dumps({"segments": [], "device_traces": [[_event(0, 512, [_FRAME])]], "extra": value}, 4)
+
+
+_FRAME = {"filename": "/a/b.py", "line": 3, "name": "f"}
+
+
+def _event(number: int, size: int, frames: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "action": "alloc",
+        "addr": 4096 + 1024 * number,
+        "size": size,
+        "stream": 0,
+        "frames": frames,
+        "time_us": number + 1,
+    }
+
+
+def _torch(trace: list[dict[str, Any]]) -> bytes:
+    return pickle.dumps({"segments": [], "device_traces": [trace]}, 4)
+
+
+def gcdump_long_name(size: int) -> bytes:
+    """A type whose name has ``size`` characters."""
+    return gcdump_files.gcdump([("[root]", 0, None), ("N" * size, 24, "a.dll")], [(0, 0, [1]), (1, None, [])])
+
+
+def gcdump_list(size: int) -> bytes:
+    """A chain of ``size`` objects."""
+    nodes = [(0, 0, [1]), *((1, None, [each + 1] if each < size else []) for each in range(1, size + 1))]
+    return gcdump_files.gcdump([("[root]", 0, None), ("A.B", 24, "a.dll")], nodes)
+
+
+def ruby_long_name(size: int) -> bytes:
+    """A class whose name has ``size`` characters."""
+    rows = [
+        {"type": "ROOT", "root": "vm", "references": ["0x8", "0x10"]},
+        {
+            "address": "0x8",
+            "type": "CLASS",
+            "class": "0x8",
+            "name": "N" * size,
+            "memsize": 40,
+            "slot_size": 40,
+        },
+        {"address": "0x10", "type": "OBJECT", "class": "0x8", "memsize": 40, "slot_size": 40},
+    ]
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def heap_text_deep(size: int) -> bytes:
+    """A heap profile in text with one stack of ``size`` addresses."""
+    stack = " ".join(f"0x{4096 + each:x}" for each in range(size))
+    return (
+        f"heap profile: 1: 5 [1: 5] @ heap_v2/524288\n 1: 5 [1: 5] @ {stack}\n\nMAPPED_LIBRARIES:\n".encode()
+    )
+
+
+def hprof_cycle(size: int) -> bytes:
+    """Classes that are their own superclasses, in a circle of ``size``."""
+    dump = Dump()
+    for each in range(size):
+        dump.klass(0x2000 + 8 * each, f"C{each}", 0x2000 + 8 * ((each + 1) % size), [("f", INT)])
+        dump.instance(0x10_0000 + 8 * each, 0x2000 + 8 * each, "I", 1)
+    dump.add(0xFF, "P", 0x10_0000)
+    return dump.end()
+
+
+def tracemalloc_shared(size: int) -> bytes:
+    """``size`` traces that share one traceback of as many frames."""
+    stack = tuple(("/a/b.py", each + 1) for each in range(size))
+    traces = tuple((0, 512, stack, size) for _ in range(size))
+    head = b"\x80\x04c" + b"tracemalloc\nSnapshot\n)\x81"
+    state = pickle.dumps({"traces": traces, "traceback_limit": size}, 4)[2:-1]
+    return head + state + b"b."
+
+
+SHAPES: dict[str, Shape] = {
+    "pprof-inlined": Shape("pb", pprof_inlined, 8_000),
+    "pprof-labels": Shape("pb", pprof_labels, 1_000_000),
+    "pprof-one-stack": Shape("pb", pprof_one_stack, 1_000_000),
+    "pprof-long-name": Shape("pb", pprof_long_name, 10_000_000),
+    "v8-deep-trace": Shape("heapsnapshot", v8_deep_trace, 50_000),
+    "v8-long-name": Shape("heapsnapshot", v8_long_name, 10_000_000),
+    "v8-list": Shape("heapsnapshot", v8_list, 100_000),
+    "v8-deep-sampling": Shape("heapprofile", v8_deep_sampling, 20_000),
+    "heaptrack-deep": Shape("heaptrack", heaptrack_deep, 50_000),
+    "massif-deep": Shape("massif", massif_deep, 2_000),
+    "dhat-points": Shape("json", dhat_points, 40_000),
+    "perfetto-superclasses": Shape("pftrace", perfetto_superclasses, 10_000),
+    "hprof-superclasses": Shape("hprof", hprof_superclasses, 10_000),
+    "hprof-cycle": Shape("hprof", hprof_cycle, 10_000),
+    "hprof-threads": Shape("hprof", hprof_threads, 10_000),
+    "hprof-long-name": Shape("hprof", hprof_long_name, 10_000_000),
+    "torch-zero-sizes": Shape("pickle", torch_zero_sizes, 1),
+    "torch-shared-stack": Shape("pickle", torch_shared_stack, 20_000),
+    "torch-nested": Shape("pickle", torch_nested, 30),
+    "tracemalloc-shared": Shape("pickle", tracemalloc_shared, 20_000),
+    "gcdump-long-name": Shape("gcdump", gcdump_long_name, 10_000_000),
+    "gcdump-list": Shape("gcdump", gcdump_list, 100_000),
+    "ruby-long-name": Shape("json", ruby_long_name, 10_000_000),
+    "heap-text-deep": Shape("heap", heap_text_deep, 200_000),
+}
