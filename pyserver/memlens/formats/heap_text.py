@@ -16,6 +16,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.process_maps import Maps
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks
+from memlens.formats.symbols.lookup import Symbols
 from memlens.kernels.readers import heap_text as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
@@ -27,6 +28,7 @@ from memlens.units import format_bytes
 KIND = "heap-text"
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
 
 _HEAD_BYTES = 4096
 _CUTS = (32, 64, 128)
@@ -40,6 +42,10 @@ _PLAIN = re.compile(
 )
 _THREADS = re.compile(rb"heap_v2/(?P<rate>\d{1,18})\r?\n(?: *t\*:" + _FOUR + rb"\r?\n)?")
 _VERSION = re.compile(rb"heap_v(?P<version>\d{1,9})/\d{1,18}\r?\n")
+_SYMBOLS = re.compile(rb"--- symbol\r?\n")
+_SYMBOL = re.compile(rb"^0x([0-9a-fA-F]{1,16})[ \t]+([^\n]{1,16000}?)[ \t\r]*$", re.MULTILINE)
+_PROFILE = re.compile(rb"^--- (?:heap|growth|profile)[ \t]*\r?\n", re.MULTILINE)
+_MOST_SYMBOLS_BYTES = 256 << 20
 _KNOWN_VERSION = 2
 _THREAD = 1
 _TAIL_BYTES = 4096
@@ -79,7 +85,9 @@ class _Head(NamedTuple):
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are the first line of a heap profile in text."""
-    return _PLAIN.match(head) is not None or _VERSION.match(head) is not None
+    return (
+        _PLAIN.match(head) is not None or _VERSION.match(head) is not None or _SYMBOLS.match(head) is not None
+    )
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
@@ -87,7 +95,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    head = _head(source.head(_HEAD_BYTES))
+    known, start = _symbols_before(source)
+    head = _head(source.data[start : start + _HEAD_BYTES] if start else source.head(_HEAD_BYTES))
+    head = head._replace(end=head.end + start)
     threads = head.kind == "jemalloc"
     scanner = _scan(source, head, report, threads=threads)
     rows = np.asarray(scanner.take("rows"))
@@ -103,7 +113,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     columns = [scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
     if not sums_fit(columns):
         raise DamagedSnapshotError(phrase("The sum of the values is too large"))
-    frames, stacks = _frames(scanner, rows, source, notices)
+    frames, stacks = _frames(scanner, rows, source, known, notices)
     types, values = ([*LIVE], columns[:2])
     if head.kind.startswith("growth"):
         types = [*_GROWTH]
@@ -119,6 +129,17 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         KIND, frames, types, len(types) - 1, stacks, values, labels, strings, _sizes(rows, head),
         settings=settings, notices=notices,
     )  # fmt: skip
+
+
+def _symbols_before(source: Source) -> tuple[dict[int, str], int]:
+    """Return the names that ``jeprof --raw`` puts before a profile, by address, and where the profile begins."""
+    if _SYMBOLS.match(source.head(_HEAD_BYTES)) is None:
+        return {}, 0
+    begin = _PROFILE.search(source.data, 0, _MOST_SYMBOLS_BYTES)
+    if begin is None:
+        raise DamagedSnapshotError(phrase("The file has symbols, but no heap profile after them"))
+    rows = _SYMBOL.finditer(source.data, 0, begin.start())
+    return {int(row[1], 16): row[2].decode("utf-8", "replace") for row in rows}, begin.end()
 
 
 def _head(head: bytes) -> _Head:
@@ -248,26 +269,31 @@ def _labels(thread: U32) -> tuple[Column, dict[int, str]]:
 
 
 def _frames(
-    scanner: kernel.Scanner, rows: Column, source: Source, notices: list[Notice]
+    scanner: kernel.Scanner, rows: Column, source: Source, names: dict[int, str], notices: list[Notice]
 ) -> tuple[Frames, U32]:
     """Return the stacks of the rows, with the names from comments or else addresses."""
     addresses = np.asarray(scanner.take("addresses"))
     maps = Maps(source.data, scanner.maps) if scanner.maps else Maps(b"", 0)
     # return addresses are after their calls
     calls = np.maximum(addresses, 1) - np.uint64(1)
-    by_address = [
-        profiled_frame("", 0, f"0x{address:x}", module)
-        for address, module in zip(calls.tolist(), maps.modules(calls), strict=True)
-    ]
-    frames, numbers = distinct_frames([*by_address, *map(_named_frame, scanner.texts())])
+    # Go's comments name the frames of their rows, whose addresses needn't be looked up
+    bare = np.unique(rows["stack"][rows["names"] == 0])
+    places = np.asarray(scanner.take("stack_addresses"))
     starts, named = np.asarray(scanner.take("stack_starts")), np.asarray(scanner.take("named_starts"))
+    is_bare = np.zeros(len(starts) - 1, np.bool_)
+    is_bare[bare] = True
+    needed = np.zeros(len(calls), np.bool_)
+    needed[places[np.repeat(is_bare, np.diff(starts).astype(np.int64))]] = True
+    by_address, sizes = _named_addresses(calls, needed, maps, source, names, notices)
+    frames, numbers = distinct_frames([*by_address, *map(_named_frame, scanner.texts())])
+    depths = np.diff(starts).astype(np.int64)[rows["stack"]]
+    starts, places = _with_inlined(starts, places, sizes)
     sequence = np.concatenate(
         (
-            numbers[np.asarray(scanner.take("stack_addresses"))],
+            numbers[places],
             numbers[np.asarray(scanner.take("named_frames")).astype(np.int64) + len(by_address)],
         )
     )
-    depths = np.diff(starts).astype(np.int64)[rows["stack"]]
     stacks = np.where(rows["names"] > 0, rows["names"] + np.uint32(len(starts)), rows["stack"]).astype(
         np.uint32
     )
@@ -287,27 +313,54 @@ def _frames(
             depth=str(int(depths.max())),
         )
         notices.append(Notice("cut-off", said))
-    unnamed = int(np.count_nonzero(rows["names"] == 0)) if len(addresses) else 0
-    if unnamed:
-        used = len(np.unique(addresses))
-        said = phrase(
-            plural(
-                unnamed,
-                "{n} of {all} has addresses without names ({used} distinct){where}. {advice}",
-                "{n} of {all} have addresses without names ({used} distinct){where}. {advice}",
-            ),
-            n=unnamed,
-            all=_samples(rows),
-            used=used,
-            where=""
-            if maps
-            else phrase(", and their libraries are unknown because the file has no memory map"),
-            advice=phrase(
-                "`pprof -proto` (of google/pprof, or go tool) or jeprof can add names on a machine with the binaries."
-            ),
-        )
-        notices.append(Notice("no-symbols", said))
     return used_stacks(*cut_stacks(both, stacks, cut))
+
+
+def _named_addresses(
+    calls: U64,
+    needed: npt.NDArray[np.bool_],
+    maps: Maps,
+    source: Source,
+    names: dict[int, str],
+    notices: list[Notice],
+) -> tuple[list[SourceFrame], I64]:
+    """Return the frames of all addresses, inlined ones first, and how many frames each address has.
+
+    ``needed`` is a mask of the addresses to look up; ``names`` are those of the file itself, by address.
+    """
+    addresses, regions = calls.tolist(), maps.regions(calls)
+    symbols = Symbols(source.tools, source.path)
+    found = symbols.look_up(
+        (address, region)
+        for address, region, wanted in zip(addresses, regions, needed.tolist(), strict=True)
+        if wanted and address not in names
+    )
+    frames: list[SourceFrame] = []
+    sizes = np.ones(len(addresses), np.int64)
+    for number, (address, region) in enumerate(zip(addresses, regions, strict=True)):
+        module = region.path if region is not None else ""
+        places = found.get(address)
+        if address in names:
+            # jeprof joins the names of inlined functions
+            several = names[address].split("--")
+            frames += [profiled_frame("", 0, name, module) for name in several]
+            sizes[number] = len(several)
+        elif places:
+            frames += [profiled_frame(place.file, place.line, place.function, module) for place in places]
+            sizes[number] = len(places)
+        else:
+            frames.append(profiled_frame("", 0, f"0x{address:x}", module))
+    notices += symbols.notices()
+    return frames, sizes
+
+
+def _with_inlined(starts: U64, addresses: U32, sizes: I64) -> tuple[U64, I64]:
+    """Return the starts of the stacks with all frames of each address, and the frames in their order."""
+    first = np.concatenate(([0], np.cumsum(sizes)))
+    count = sizes[addresses]
+    ends = np.concatenate(([0], np.cumsum(count)))
+    places = np.arange(int(ends[-1])) + np.repeat(first[addresses] - ends[:-1], count)
+    return ends[starts.astype(np.int64)].astype(np.uint64), places
 
 
 def _samples(rows: Column) -> Text:

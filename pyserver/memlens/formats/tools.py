@@ -18,7 +18,12 @@ class Tools(NamedTuple):
     only_folders: bool = False
     """Whether they are looked for nowhere else."""
 
+    symbol_folders: Sequence[Path] = ()
+    """Where binaries and their debug files are looked for first, to name the addresses of native programs."""
+
     @classmethod
     def of_environment(cls) -> "Tools":
-        """Return the programs that environment variables name, and the current folder, for the command line."""
-        return cls(os.environ.get("MEMLENS_MEMRAY_PYTHON", ""), (Path.cwd(),))
+        """Return the programs and folders that environment variables name, and the current folder."""
+        named = os.environ.get("MEMLENS_SYMBOLS", "").split(os.pathsep)
+        folders = tuple(Path(folder) for folder in named if folder)
+        return cls(os.environ.get("MEMLENS_MEMRAY_PYTHON", ""), (Path.cwd(),), folders)

@@ -1,0 +1,245 @@
+"""Functions and lines of addresses by DWARF 2 to 5, with inlined functions.
+
+Source: the standard, https://dwarfstd.org (sections 2.17, 3.3.8 and 6.2 of version 5).
+"""
+
+import posixpath
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+_MOST_HOPS = 8
+_MOST_DEPTH = 256
+_SCOPES = frozenset(("DW_TAG_namespace", "DW_TAG_module", "DW_TAG_structure_type", "DW_TAG_class_type",
+                     "DW_TAG_union_type", "DW_TAG_enumeration_type", "DW_TAG_variant_part", "DW_TAG_subprogram",
+                     "DW_TAG_lexical_block", "DW_TAG_common_block"))  # fmt: skip
+_CALLS = frozenset(("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"))
+_BLOCKS = frozenset(("DW_TAG_lexical_block", "DW_TAG_try_block", "DW_TAG_catch_block", "DW_TAG_with_stmt"))
+_ADDRESS_FORMS = frozenset(("DW_FORM_addr", "DW_FORM_addrx", "DW_FORM_addrx1", "DW_FORM_addrx2", "DW_FORM_addrx3",
+                            "DW_FORM_addrx4", "DW_FORM_GNU_addr_index"))  # fmt: skip
+
+
+class Place(NamedTuple):
+    """A frame: ``function`` is mangled or plain; ``line`` is 0 and ``file`` is empty if unknown."""
+
+    function: str
+    file: str
+    line: int
+
+
+class Debug:
+    """The debug information of one binary."""
+
+    def __init__(self, information: Any, demangle: Callable[[str], str], until: float) -> None:
+        """``information`` is the library's DWARFInfo; no unit is read any more after ``until`` of time.monotonic()."""
+        self._information = information
+        self._demangle = demangle
+        self._until = until
+        self.is_late = False
+        """Whether time ran out before all addresses were looked up."""
+
+    def places(self, addresses: Sequence[int]) -> dict[int, list[Place]]:
+        """Return the frames of each address that is known, the innermost first."""
+        found: dict[int, list[Place]] = {}
+        for unit, inside in self._units(sorted(set(addresses))):
+            if time.monotonic() > self._until:
+                self.is_late = True
+                break
+            try:
+                found |= self._in_unit(unit, inside)
+            except Exception:  # noqa: BLE001, S112 - one damaged unit of many; the library raises what it happens to
+                continue
+        return found
+
+    def _units(self, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
+        """Yield the units that have code at any of the addresses, with those addresses."""
+        rest = self._information.get_aranges()
+        of_units: dict[int, list[int]] = {}
+        unknown = []
+        for address in addresses:
+            offset = rest.cu_offset_at_addr(address) if rest is not None else None
+            if offset is None:
+                unknown.append(address)
+            else:
+                of_units.setdefault(offset, []).append(address)
+        for offset, inside in of_units.items():
+            yield self._information.get_CU_at(offset), inside
+        if not unknown:
+            return
+        for unit in self._information.iter_CUs():
+            if not unknown:
+                return
+            if time.monotonic() > self._until:
+                self.is_late = True
+                return
+            if unit.cu_offset in of_units:
+                continue
+            ranges = self._ranges(unit.get_top_DIE())
+            inside = [each for each in unknown if any(start <= each < end for start, end in ranges)]
+            if inside:
+                unknown = [each for each in unknown if each not in inside]
+                yield unit, inside
+
+    # ---- a unit ----
+
+    def _in_unit(self, unit: Any, addresses: list[int]) -> dict[int, list[Place]]:
+        top = unit.get_top_DIE()
+        program = self._information.line_program_for_CU(unit)
+        files = _Files(program, _text(top, "DW_AT_comp_dir"))
+        lines = _lines(program, addresses)
+        calls: dict[int, list[Any]] = {address: [] for address in addresses}
+        self._descend(top, addresses, calls, 0)
+        found = {}
+        for address in addresses:
+            file, line = lines.get(address, (None, 0))
+            places = []
+            for call in reversed(calls[address]):
+                places.append(Place(self._name(call), files[file], line))
+                file = _number(call, "DW_AT_call_file")
+                line = _number(call, "DW_AT_call_line") or 0
+            if not places and line:
+                places.append(Place("", files[file], line))
+            if places:
+                found[address] = places
+        return found
+
+    def _descend(self, above: Any, addresses: list[int], calls: dict[int, list[Any]], depth: int) -> None:
+        """Add the functions of each address to ``calls``, the outermost first."""
+        if depth > _MOST_DEPTH:
+            return
+        for child in above.iter_children():
+            if time.monotonic() > self._until:
+                self.is_late = True
+                return
+            tag, inside = child.tag, addresses
+            if tag in _CALLS or tag in _BLOCKS:
+                ranges = self._ranges(child)
+                inside = [each for each in addresses if any(start <= each < end for start, end in ranges)]
+                if tag in _CALLS:
+                    for each in inside:
+                        calls[each].append(child)
+                elif not ranges:
+                    inside = addresses
+            elif tag not in _SCOPES:
+                continue
+            if inside and child.has_children:
+                self._descend(child, inside, calls, depth + 1)
+
+    def _ranges(self, entry: Any) -> list[tuple[int, int]]:
+        attributes = entry.attributes
+        low = attributes.get("DW_AT_low_pc")
+        high = attributes.get("DW_AT_high_pc")
+        if low is not None and high is not None:
+            end = high.value if high.form in _ADDRESS_FORMS else low.value + high.value
+            return [(low.value, end)] if low.value else []
+        listed = attributes.get("DW_AT_ranges")
+        lists = self._information.range_lists()
+        if listed is None or lists is None:
+            return []
+        first = entry.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
+        base = first.value if first is not None else 0
+        ranges = []
+        for each in lists.get_range_list_at_offset(listed.value, cu=entry.cu):
+            if hasattr(each, "base_address"):
+                base = each.base_address
+            else:
+                shift = 0 if getattr(each, "is_absolute", False) else base
+                ranges.append((each.begin_offset + shift, each.end_offset + shift))
+        return [each for each in ranges if each[0]]
+
+    def _name(self, entry: Any) -> str:
+        """Return the name of a function, with its scopes where it is in any."""
+        plain, owner = "", None
+        for _ in range(_MOST_HOPS):
+            mangled = _text(entry, "DW_AT_linkage_name") or _text(entry, "DW_AT_MIPS_linkage_name")
+            if mangled:
+                name = self._demangle(mangled)
+                if name != mangled or not mangled.startswith(("_Z", "_R")):
+                    return name
+            own = _text(entry, "DW_AT_name")
+            if own and not plain:
+                plain, owner = own, entry
+            following = next(
+                (key for key in ("DW_AT_abstract_origin", "DW_AT_specification") if key in entry.attributes),
+                None,
+            )
+            if following is None:
+                break
+            entry = entry.get_DIE_from_attribute(following)
+        if owner is None:
+            return ""
+        # where the declaration is says in which class
+        return self._demangle("::".join([*_scopes(entry if _text(entry, "DW_AT_name") else owner), plain]))
+
+
+def _scopes(entry: Any) -> list[str]:
+    names: list[str] = []
+    for _ in range(_MOST_DEPTH):
+        entry = entry.get_parent()
+        if entry is None or entry.tag in ("DW_TAG_compile_unit", "DW_TAG_partial_unit"):
+            break
+        if entry.tag != "DW_TAG_lexical_block":
+            names.append(_text(entry, "DW_AT_name") or "(anonymous)")
+    return names[::-1]
+
+
+def _text(entry: Any, name: str) -> str:
+    attribute = entry.attributes.get(name)
+    value = attribute.value if attribute is not None else b""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+def _number(entry: Any, name: str) -> int | None:
+    attribute = entry.attributes.get(name)
+    return attribute.value if attribute is not None and isinstance(attribute.value, int) else None
+
+
+class _Files:
+    """The files of a line program by their numbers, with their folders."""
+
+    def __init__(self, program: Any, folder: str) -> None:
+        self._program, self._folder = program, folder
+
+    def __getitem__(self, number: int | None) -> str:
+        if number is None or self._program is None:
+            return ""
+        header = self._program.header
+        files, folders = header["file_entry"], header["include_directory"]
+        # version 5 counts from 0, and its first folder is the unit's
+        at = number if header["version"] >= 5 else number - 1
+        if not 0 <= at < len(files):
+            return ""
+        entry = files[at]
+        name, chosen = entry.name, entry.dir_index
+        if header["version"] < 5:
+            folder = folders[chosen - 1] if 0 < chosen <= len(folders) else b""
+        else:
+            folder = folders[chosen] if 0 <= chosen < len(folders) else b""
+        path = posixpath.join(self._folder, *(part.decode("utf-8", "replace") for part in (folder, name)))
+        return posixpath.normpath(path)
+
+
+def _lines(program: Any, addresses: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return the file's number and the line of each address."""
+    found: dict[int, tuple[int, int]] = {}
+    if program is None:
+        return found
+    starts: list[int] = []
+    rows: list[Any] = []
+    for entry in program.get_entries():
+        state = entry.state
+        if state is None:
+            continue
+        starts.append(state.address)
+        rows.append(state)
+        if not state.end_sequence:
+            continue
+        # sequences of code that the linker removed begin at 0
+        if starts[0] and starts == sorted(starts):
+            for address in addresses:
+                at = bisect_right(starts, address) - 1
+                if 0 <= at < len(rows) - 1 and address not in found:
+                    found[address] = rows[at].file, rows[at].line or 0
+        starts, rows = [], []
+    return found

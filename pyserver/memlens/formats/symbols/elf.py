@@ -1,0 +1,187 @@
+"""An ELF file as symbolization needs it: its build id, segments, symbols and debug information."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from elftools.elf.elffile import ELFFile
+
+_MAGIC = b"\x7fELF"
+_FUNCTIONS = (2, 10)
+"""The types of symbols that are code: STT_FUNC, STT_GNU_IFUNC."""
+_MOST_SYMBOLS_BYTES = 1 << 30
+_MOST_NAME = 16_384
+_MOST_DEBUG_BYTES = 1 << 30
+"""The most bytes of debug information that is read, which the library keeps in memory."""
+_PAGE = 4096
+
+
+class Segment(NamedTuple):
+    """A part of the file that is mapped into memory."""
+
+    offset: int
+    address: int
+    file_bytes: int
+    memory_bytes: int
+    executable: bool
+
+
+class Binary:
+    """An open ELF file."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        """Read the headers. Raises any exception of the library if the file is damaged, ValueError if it isn't ELF."""
+        self.path, self.file = path, file
+        if file.read(4) != _MAGIC:
+            raise ValueError("not an ELF file")
+        file.seek(0)
+        self.elf = ELFFile(file)
+        self.segments = [
+            Segment(
+                part["p_offset"],
+                part["p_vaddr"],
+                part["p_filesz"],
+                part["p_memsz"],
+                bool(part["p_flags"] & 1),
+            )
+            for part in self.elf.iter_segments("PT_LOAD")
+        ]
+        self.build_id = self._build_id()
+        self._symbols: (
+            tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64], bytes] | None
+        ) = None
+
+    def _build_id(self) -> str:
+        notes: Any
+        for notes in (*self.elf.iter_sections("SHT_NOTE"), *self.elf.iter_segments("PT_NOTE")):
+            for note in notes.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    return str(note["n_desc"]).lower()
+        return ""
+
+    @property
+    def base(self) -> int:
+        """The address of the first segment as linked, which prelink moves."""
+        return min((each.address for each in self.segments), default=0)
+
+    def address_of(self, offset: int) -> int | None:
+        """Return the linked address of a place in the file; None if it isn't mapped as code."""
+        for part in self.segments:
+            if part.executable and part.offset <= offset < part.offset + part.file_bytes:
+                return part.address + offset - part.offset
+        return None
+
+    def has_mapping(self, offset: int, size: int) -> bool:
+        """Return whether a process could have mapped ``size`` bytes of code from ``offset`` of this file.
+
+        A file of another build nearly always has code of another size.
+        """
+        for part in self.segments:
+            start = part.offset // _PAGE * _PAGE
+            end = -(-(part.offset + part.memory_bytes) // _PAGE) * _PAGE
+            if part.executable and start == offset and end - start == size:
+                return True
+        return False
+
+    def debug_link(self) -> tuple[str, int]:
+        """Return the name and the checksum of the debug file; empty and 0 if none is named."""
+        section = self.elf.get_section_by_name(".gnu_debuglink")
+        if section is None or not 8 <= section.data_size <= 4096:
+            return "", 0
+        data = section.data()
+        name = data.partition(b"\0")[0]
+        (crc,) = struct.unpack("<I" if self.elf.little_endian else ">I", data[-4:])
+        return name.decode("utf-8", "replace"), crc
+
+    def has_lines(self) -> bool:
+        """Return whether the file has debug information with lines."""
+        return any(self.elf.get_section_by_name(name) is not None for name in (".debug_line", ".zdebug_line"))
+
+    def has_all_symbols(self) -> bool:
+        """Return whether the file has symbols of functions that aren't exported."""
+        section = self.elf.get_section_by_name(".symtab")
+        return section is not None and section.header["sh_type"] == "SHT_SYMTAB"
+
+    def debug_information(self) -> Any:
+        """Return the library's DWARFInfo; None if there is none, or if it is too large."""
+        size = sum(
+            each.data_size for each in self.elf.iter_sections() if each.name.startswith((".debug", ".zdebug"))
+        )
+        if size > _MOST_DEBUG_BYTES or not self.elf.has_dwarf_info(strict=True):
+            return None
+        return self.elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
+
+    def symbol(self, address: int) -> str:
+        """Return the mangled name of the function at an address, empty if unknown."""
+        if self._symbols is None:
+            self._symbols = self._read_symbols()
+        starts, sizes, names, texts = self._symbols
+        at = int(np.searchsorted(starts, np.uint64(address), "right")) - 1
+        if at < 0:
+            return ""
+        size = int(sizes[at])
+        # code that is written by hand often has no size
+        if size and address >= int(starts[at]) + size:
+            return ""
+        if not size and not self._in_same_segment(int(starts[at]), address):
+            return ""
+        start = int(names[at])
+        end = texts.find(b"\0", start, start + _MOST_NAME)
+        return texts[start:end].decode("utf-8", "replace") if end > 0 else ""
+
+    def _in_same_segment(self, one: int, other: int) -> bool:
+        return any(part.address <= one and other < part.address + part.memory_bytes for part in self.segments)
+
+    def _read_symbols(self) -> Any:
+        empty = np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, np.int64), b""
+        parts = list(self._symbol_tables())
+        if not parts:
+            return empty
+        texts = b"".join(text for _, text in parts)
+        starts, sizes, names, before = [], [], [], 0
+        for table, text in parts:
+            code = (
+                np.isin(table["info"] & 15, _FUNCTIONS)
+                & (table["section"] != 0)
+                & (table["name"] < len(text))
+            )
+            starts.append(table["value"][code].astype(np.uint64))
+            sizes.append(table["size"][code].astype(np.uint64))
+            names.append(table["name"][code].astype(np.int64) + before)
+            before += len(text)
+        start, size, name = np.concatenate(starts), np.concatenate(sizes), np.concatenate(names)
+        order = np.lexsort((size, start))
+        return start[order], size[order], name[order], texts
+
+    def _symbol_tables(self) -> Iterator[tuple[npt.NDArray[Any], bytes]]:
+        end = "<" if self.elf.little_endian else ">"
+        wide = [
+            ("name", "u4"),
+            ("info", "u1"),
+            ("other", "u1"),
+            ("section", "u2"),
+            ("value", "u8"),
+            ("size", "u8"),
+        ]
+        narrow = [
+            ("name", "u4"),
+            ("value", "u4"),
+            ("size", "u4"),
+            ("info", "u1"),
+            ("other", "u1"),
+            ("section", "u2"),
+        ]
+        fields = wide if self.elf.elfclass == 64 else narrow
+        row = np.dtype([(name, end + kind) for name, kind in fields])
+        for name in (".symtab", ".dynsym"):
+            section = self.elf.get_section_by_name(name)
+            if section is None or section.header["sh_type"] not in ("SHT_SYMTAB", "SHT_DYNSYM"):
+                continue
+            strings = self.elf.get_section(section.header["sh_link"])
+            if max(section.data_size, strings.data_size) > _MOST_SYMBOLS_BYTES:
+                continue
+            data = section.data()
+            yield np.frombuffer(data[: len(data) // row.itemsize * row.itemsize], row), strings.data()

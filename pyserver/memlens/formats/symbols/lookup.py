@@ -1,0 +1,287 @@
+"""Looks up the addresses of a profile in the binaries of this machine and of the folders that the user named."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from memlens.formats.symbols import places
+from memlens.formats.symbols.dwarf import Debug, Place
+from memlens.formats.symbols.elf import Binary
+from memlens.formats.symbols.names import plain_name
+from memlens.formats.tools import Tools
+from memlens.model.info import Notice
+from memlens.texts import Text, as_text, phrase, plural
+from memlens.units import shortened
+
+logger = logging.getLogger(__name__)
+
+MOST_SECONDS = 120.0
+"""How long debug information is read in one profile, whose addresses then have the names of symbols alone."""
+_MOST_BINARIES = 512
+_MOST_NAMED = 3
+_MOST_NAME = 100
+_NO_FILE = ("[", "//anon", "anon_inode:", "/memfd:", "/dev/", "(")
+"""How a memory map names what isn't a file: ``[vdso]``, ``[heap]``, ..."""
+
+
+class Region(NamedTuple):
+    """A part of a binary in the recorded process: addresses, and where they are in the file."""
+
+    path: str
+    start: int
+    end: int
+    offset: int
+    """The place in the file of what is at ``start``."""
+    build_id: str = ""
+    is_whole: bool = True
+    """Whether this is the whole mapping as the system made it, so that its size says whether a binary matches."""
+
+
+class Symbols:
+    """The names of a profile's addresses, looked up, and what is to be said about those that have none."""
+
+    def __init__(self, tools: Tools, profile: Path) -> None:
+        """``tools`` has the user's folders; binaries beside ``profile`` are found, too."""
+        self._folders = [folder.absolute() for folder in tools.symbol_folders][:64]
+        self._beside = profile.absolute().parent
+        self._written_at = _changed_at(profile)
+        self._until = time.monotonic() + MOST_SECONDS
+        self._missing: dict[str, int] = {}
+        self._other_build: dict[str, int] = {}
+        self._without_lines: dict[str, int] = {}
+        self._newer: list[str] = []
+        self._is_late = False
+        self._unnamed = self._named = 0
+
+    def look_up(self, region_of: Iterable[tuple[int, Region | None]]) -> dict[int, list[Place]]:
+        """Return the frames of each address in its region, the innermost first, as far as they are known."""
+        by_binary: dict[tuple[str, str], list[tuple[int, Region]]] = {}
+        for address, region in region_of:
+            if region is None or not region.path or region.path.startswith(_NO_FILE):
+                self._unnamed += 1
+                continue
+            by_binary.setdefault((region.path.removesuffix(" (deleted)"), region.build_id), []).append(
+                (address, region)
+            )
+        found: dict[int, list[Place]] = {}
+        # those with the most addresses first, since the time is limited
+        for (path, build_id), inside in sorted(by_binary.items(), key=lambda row: -len(row[1]))[
+            :_MOST_BINARIES
+        ]:
+            named: dict[int, list[Place]] = {}
+            try:
+                named = self._in_binary(path, build_id, inside)
+            except MemoryError:
+                raise
+            except Exception:
+                # the library raises what it happens to for a damaged file
+                logger.exception("the symbols of %s can't be read", path)
+                self._missing[path] = self._missing.get(path, 0) + len(inside)
+            found |= named
+            self._named += len(named)
+            self._unnamed += len(inside) - len(named)
+        return found
+
+    # ---- a binary ----
+
+    def _in_binary(
+        self, path: str, build_id: str, inside: Sequence[tuple[int, Region]]
+    ) -> dict[int, list[Place]]:
+        with contextlib.ExitStack() as files:
+            binary = self._binary(path, build_id, [region for _, region in inside], files)
+            if binary is None:
+                return {}
+            debug = None if binary.has_lines() else self._debug_file(binary, files)
+            moved = debug.base - binary.base if debug is not None and debug.base else 0
+            linked = {
+                address: known
+                for address, region in inside
+                if (known := binary.address_of(address - region.start + region.offset)) is not None
+            }
+            source = debug or binary
+            by_lines = self._by_lines(source, [address + moved for address in linked.values()], path)
+            found = {}
+            for address, known in linked.items():
+                symbol = source.symbol(known + moved) or binary.symbol(known)
+                frames = by_lines.get(known + moved, [])
+                name = plain_name(symbol)
+                if not frames and name:
+                    frames = [Place(name, "", 0)]
+                elif frames and not frames[-1].function:
+                    frames = [*frames[:-1], frames[-1]._replace(function=name or "?")]
+                if frames:
+                    found[address] = [place._replace(function=place.function or "?") for place in frames]
+            without = sum(not frames[0].line for frames in found.values()) + len(inside) - len(found)
+            if without and not source.has_lines():
+                self._without_lines[path] = without
+            return found
+
+    def _by_lines(self, source: Binary, addresses: Sequence[int], path: str) -> dict[int, list[Place]]:
+        if not source.has_lines() or time.monotonic() > self._until:
+            self._is_late = self._is_late or source.has_lines()
+            return {}
+        try:
+            information = source.debug_information()
+        except MemoryError:
+            raise
+        except Exception:
+            logger.exception("the debug information of %s can't be read", path)
+            return {}
+        if information is None:
+            return {}
+        debug = Debug(information, plain_name, self._until)
+        found = debug.places(addresses)
+        self._is_late = self._is_late or debug.is_late
+        return found
+
+    def _binary(
+        self, path: str, build_id: str, regions: Sequence[Region], files: contextlib.ExitStack
+    ) -> Binary | None:
+        """Return the first binary that may be that of the profile, preferably one with lines."""
+        is_other = False
+        poor: Binary | None = None
+        for place in dict.fromkeys(places.candidates(path, build_id, self._folders, self._beside)):
+            binary = _binary_at(place, files)
+            if binary is None:
+                continue
+            if not _matches(binary, build_id, regions):
+                is_other = True
+                continue
+            if not binary.has_lines() and poor is None:
+                # a folder may have one with more
+                poor = binary
+                continue
+            if binary.has_lines():
+                poor = binary
+                break
+        if poor is None:
+            kept = self._other_build if is_other else self._missing
+            kept[path] = kept.get(path, 0) + len(regions)
+        elif not build_id and self._written_at and _changed_at(poor.path) > self._written_at:
+            self._newer.append(path)
+        return poor
+
+    def _debug_file(self, binary: Binary, files: contextlib.ExitStack) -> Binary | None:
+        link, crc = binary.debug_link()
+        for place in dict.fromkeys(
+            places.debug_candidates(binary.path, binary.build_id, link, self._folders, self._beside)
+        ):
+            debug = _binary_at(place, files)
+            if debug is None or not debug.has_lines() or place == binary.path:
+                continue
+            if binary.build_id and debug.build_id:
+                fits = binary.build_id == debug.build_id
+            else:
+                fits = bool(link) and places.checksum(debug.file) == crc
+            if fits:
+                return debug
+            self._other_build[str(place)] = 0
+        return None
+
+    # ---- what is said ----
+
+    def notices(self) -> list[Notice]:
+        """Return one notice about what has no name or no line, with what to do; none if all is known."""
+        parts: list[Text] = []
+        if self._missing:
+            parts.append(
+                phrase(
+                    "Not found here: {binaries}. Copy them from where the program ran into a folder, and name it with "
+                    "MEMLENS_SYMBOLS=DIR in the environment.",
+                    binaries=_listed(self._missing),
+                )
+            )
+        if self._other_build:
+            parts.append(
+                phrase(
+                    "Of another build than the one that ran, so not used: {binaries}. Put those that ran into a "
+                    "folder, and name it with MEMLENS_SYMBOLS=DIR in the environment.",
+                    binaries=_listed(self._other_build),
+                )
+            )
+        if self._without_lines:
+            parts.append(
+                phrase(
+                    'Without lines: {binaries}. Build with -g (in Rust, debug = "line-tables-only"), or put the '
+                    "files with their debug information into such a folder.",
+                    binaries=_listed(self._without_lines),
+                )
+            )
+        if self._newer:
+            parts.append(
+                phrase(
+                    "Changed since the profile was written, so lines may be wrong: {binaries}.",
+                    binaries=_listed(dict.fromkeys(self._newer, 0)),
+                )
+            )
+        if self._is_late:
+            parts.append(
+                phrase(
+                    "The debug information took longer than {seconds} s to read, so some addresses have no line.",
+                    seconds=str(int(MOST_SECONDS)),
+                )
+            )
+        if self._unnamed:
+            total = self._unnamed + self._named
+            said = phrase(
+                plural(
+                    self._unnamed,
+                    "{n} of {all} has no name, only its address.",
+                    "{n} of {all} have no name, only their addresses.",
+                ),
+                n=self._unnamed,
+                all=phrase(plural(total, "{n} address", "{n} addresses"), n=total),
+            )
+            parts.insert(0, said)
+        if not parts:
+            return []
+        message = parts[0]
+        for part in parts[1:]:
+            message = phrase("{a} {b}", a=message, b=part)
+        return [Notice("no-symbols", message)]
+
+
+def _binary_at(place: Path, files: contextlib.ExitStack) -> Binary | None:
+    file = places.opened(place)
+    if file is None:
+        return None
+    files.enter_context(file)
+    try:
+        return Binary(place, file)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the library raises what it happens to for a damaged file
+        logger.info("%s can't be read as a binary: %s", place, error)
+        return None
+
+
+def _matches(binary: Binary, build_id: str, regions: Sequence[Region]) -> bool:
+    """Return whether a binary may be the one that the process had mapped."""
+    if build_id and binary.build_id:
+        return build_id == binary.build_id
+    return all(
+        binary.has_mapping(region.offset, region.end - region.start)
+        for region in set(regions)
+        if region.is_whole
+    )
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _listed(binaries: dict[str, int]) -> Text:
+    names = [
+        shortened(path.replace("\\", "/").rsplit("/", 1)[-1], _MOST_NAME)
+        for path, _ in sorted(binaries.items(), key=lambda row: -row[1])
+    ]
+    distinct = list(dict.fromkeys(names))
+    shown = ", ".join(distinct[:_MOST_NAMED])
+    rest = len(distinct) - _MOST_NAMED
+    return phrase("{shown} and {n} more", shown=shown, n=rest) if rest > 0 else as_text(shown)
