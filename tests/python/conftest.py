@@ -20,6 +20,9 @@ from memlens.store.snapshot import Snapshot
 # Oracles keep millions of small objects, none of them in cycles: looking for cycles took a fifth of the tests' time.
 gc.set_threshold(100_000, 20, 20)
 
+# Addresses' names must not depend on this machine's binaries; test_symbols.py and test_newcomer.py look them up.
+os.environ["MEMLENS_SYMBOLS"] = "off"
+
 ROOT = Path(__file__).parents[2]
 # real files that are not part of the project; tests that need them are skipped without them
 DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))

@@ -11,15 +11,17 @@ from tests.python.conftest import ROOT
 from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import open_source
+from memlens.formats.tools import Tools
 from memlens.model.frames import SourceFrame
 from memlens.model.profile import Profile
 
 FIXTURES = ROOT / "tests" / "fixtures" / "profiles"
 
 
-def load(path: Path) -> Profile:
-    """Read a file as the ingest does."""
+def load(path: Path, *symbol_folders: Path) -> Profile:
+    """Read a file as the ingest does, except that binaries are looked for only in the folders, not on this machine."""
     with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
+        source.tools = Tools(only_folders=True, symbol_folders=symbol_folders)
         profile = read(source, Path(tempfile.gettempdir()), lambda *_: None)
     assert isinstance(profile, Profile)
     return profile

@@ -145,10 +145,12 @@ def test_the_lock_has_hashes_for_every_imported_package() -> None:
     needed = {
         "apsw",
         "cachetools",
+        "demangle",
         "lsprotocol",
         "msgspec",
         "numpy",
         "platformdirs",
+        "pyelftools",
         "pygls",
         "regex",
         "websockets",

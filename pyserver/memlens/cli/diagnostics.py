@@ -18,7 +18,8 @@ from memlens.cli.output import say
 from memlens.project import ISSUES
 from memlens.units import counted, format_bytes
 
-LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstandard", "websockets")
+LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstandard", "websockets",
+             "pyelftools", "demangle")  # fmt: skip
 OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", "memray")
 """What some commands use where it is installed: fleets, and memray's captures."""
 PROGRAMS = ("java", "jcmd", "dotnet-gcdump", "node", "uv")

@@ -16,14 +16,23 @@ class Tools(NamedTuple):
     """Where scripts and their source maps may be, if not where they ran."""
 
     only_folders: bool = False
-    """Whether they are looked for nowhere else."""
+    """Whether scripts, binaries and debug files are looked for nowhere else, except beside the file itself."""
 
     symbol_folders: Sequence[Path] = ()
     """Where binaries and their debug files are looked for first, to name the addresses of native programs."""
 
+    look_up_symbols: bool = True
+    """Whether they are looked for at all."""
+
     @classmethod
     def of_environment(cls) -> "Tools":
         """Return the programs and folders that environment variables name, and the current folder."""
-        named = os.environ.get("MEMLENS_SYMBOLS", "").split(os.pathsep)
-        folders = tuple(Path(folder) for folder in named if folder)
-        return cls(os.environ.get("MEMLENS_MEMRAY_PYTHON", ""), (Path.cwd(),), folders)
+        named = os.environ.get("MEMLENS_SYMBOLS", "")
+        is_off = named == "off"
+        folders = () if is_off else tuple(Path(folder) for folder in named.split(os.pathsep) if folder)
+        return cls(
+            os.environ.get("MEMLENS_MEMRAY_PYTHON", ""),
+            (Path.cwd(),),
+            symbol_folders=folders,
+            look_up_symbols=not is_off,
+        )

@@ -13,6 +13,7 @@ NEWEST_WITH_LIBRARIES = (3, 14)
 PACKAGES = (
     "apsw",
     "cachetools",
+    "demangle",
     "elftools",
     "lsprotocol",
     "msgspec",

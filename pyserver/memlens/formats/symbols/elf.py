@@ -12,6 +12,8 @@ from elftools.elf.elffile import ELFFile
 _MAGIC = b"\x7fELF"
 _FUNCTIONS = (2, 10)
 """The types of symbols that are code: STT_FUNC, STT_GNU_IFUNC."""
+_MOST_PARTS = 4096
+"""The most sections or segments; linked binaries have a few dozen."""
 _MOST_SYMBOLS_BYTES = 1 << 30
 _MOST_NAME = 16_384
 _MOST_DEBUG_BYTES = 1 << 30
@@ -39,6 +41,8 @@ class Binary:
             raise ValueError("not an ELF file")
         file.seek(0)
         self.elf = ELFFile(file)
+        if max(self.elf.num_sections(), self.elf.num_segments()) > _MOST_PARTS:
+            raise ValueError("too many sections or segments")
         self.segments = [
             Segment(
                 part["p_offset"],
@@ -66,6 +70,14 @@ class Binary:
     def base(self) -> int:
         """The address of the first segment as linked, which prelink moves."""
         return min((each.address for each in self.segments), default=0)
+
+    def has_layout_of(self, other: "Binary") -> bool:
+        """Return whether the segments are those of another file, perhaps moved as a whole."""
+        mine, others = (
+            [(part.address - each.base, part.memory_bytes, part.executable) for part in each.segments]
+            for each in (self, other)
+        )
+        return mine == others
 
     def address_of(self, offset: int) -> int | None:
         """Return the linked address of a place in the file; None if it isn't mapped as code."""
@@ -98,19 +110,16 @@ class Binary:
 
     def has_lines(self) -> bool:
         """Return whether the file has debug information with lines."""
-        return any(self.elf.get_section_by_name(name) is not None for name in (".debug_line", ".zdebug_line"))
+        return self.elf.has_section(".debug_line")
 
-    def has_all_symbols(self) -> bool:
-        """Return whether the file has symbols of functions that aren't exported."""
-        section = self.elf.get_section_by_name(".symtab")
-        return section is not None and section.header["sh_type"] == "SHT_SYMTAB"
+    def _is_old(self) -> bool:
+        """Return whether sections are compressed as by tools before 2016, which the library unpacks without a limit."""
+        return self.elf.has_section(".zdebug_info")
 
     def debug_information(self) -> Any:
         """Return the library's DWARFInfo; None if there is none, or if it is too large."""
-        size = sum(
-            each.data_size for each in self.elf.iter_sections() if each.name.startswith((".debug", ".zdebug"))
-        )
-        if size > _MOST_DEBUG_BYTES or not self.elf.has_dwarf_info(strict=True):
+        size = sum(each.data_size for each in self.elf.iter_sections() if each.name.startswith(".debug"))
+        if size > _MOST_DEBUG_BYTES or not self.elf.has_section(".debug_info") or self._is_old():
             return None
         return self.elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens.formats.symbols import places
 from memlens.formats.symbols.dwarf import Debug, Place
 from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.names import plain_name
+from memlens.formats.symbols.places import Places, checksum, opened
 from memlens.formats.tools import Tools
 from memlens.model.info import Notice
 from memlens.texts import Text, as_text, phrase, plural
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 MOST_SECONDS = 120.0
 """How long debug information is read in one profile, whose addresses then have the names of symbols alone."""
 _MOST_BINARIES = 512
+_MOST_FOLDERS = 64
 _MOST_NAMED = 3
 _MOST_NAME = 100
 _NO_FILE = ("[", "//anon", "anon_inode:", "/memfd:", "/dev/", "(")
@@ -45,8 +46,9 @@ class Symbols:
 
     def __init__(self, tools: Tools, profile: Path) -> None:
         """``tools`` has the user's folders; binaries beside ``profile`` are found, too."""
-        self._folders = [folder.absolute() for folder in tools.symbol_folders][:64]
-        self._beside = profile.absolute().parent
+        folders = [folder.absolute() for folder in tools.symbol_folders][:_MOST_FOLDERS]
+        self._places = Places(folders, profile.absolute().parent, tools.only_folders)
+        self._is_off = not tools.look_up_symbols
         self._written_at = _changed_at(profile)
         self._until = time.monotonic() + MOST_SECONDS
         self._missing: dict[str, int] = {}
@@ -60,7 +62,7 @@ class Symbols:
         """Return the frames of each address in its region, the innermost first, as far as they are known."""
         by_binary: dict[tuple[str, str], list[tuple[int, Region]]] = {}
         for address, region in region_of:
-            if region is None or not region.path or region.path.startswith(_NO_FILE):
+            if self._is_off or region is None or not region.path or region.path.startswith(_NO_FILE):
                 self._unnamed += 1
                 continue
             by_binary.setdefault((region.path.removesuffix(" (deleted)"), region.build_id), []).append(
@@ -95,7 +97,7 @@ class Symbols:
             if binary is None:
                 return {}
             debug = None if binary.has_lines() else self._debug_file(binary, files)
-            moved = debug.base - binary.base if debug is not None and debug.base else 0
+            moved = debug.base - binary.base if debug is not None and debug.segments else 0
             linked = {
                 address: known
                 for address, region in inside
@@ -110,8 +112,8 @@ class Symbols:
                 name = plain_name(symbol)
                 if not frames and name:
                     frames = [Place(name, "", 0)]
-                elif frames and not frames[-1].function:
-                    frames = [*frames[:-1], frames[-1]._replace(function=name or "?")]
+                elif frames and _is_fuller(name, frames[-1].function):
+                    frames = [*frames[:-1], frames[-1]._replace(function=name)]
                 if frames:
                     found[address] = [place._replace(function=place.function or "?") for place in frames]
             without = sum(not frames[0].line for frames in found.values()) + len(inside) - len(found)
@@ -143,7 +145,7 @@ class Symbols:
         """Return the first binary that may be that of the profile, preferably one with lines."""
         is_other = False
         poor: Binary | None = None
-        for place in dict.fromkeys(places.candidates(path, build_id, self._folders, self._beside)):
+        for place in dict.fromkeys(self._places.of_binary(path, build_id)):
             binary = _binary_at(place, files)
             if binary is None:
                 continue
@@ -166,16 +168,16 @@ class Symbols:
 
     def _debug_file(self, binary: Binary, files: contextlib.ExitStack) -> Binary | None:
         link, crc = binary.debug_link()
-        for place in dict.fromkeys(
-            places.debug_candidates(binary.path, binary.build_id, link, self._folders, self._beside)
-        ):
+        for place in dict.fromkeys(self._places.of_debug_file(binary.path, binary.build_id, link)):
             debug = _binary_at(place, files)
             if debug is None or not debug.has_lines() or place == binary.path:
                 continue
             if binary.build_id and debug.build_id:
                 fits = binary.build_id == debug.build_id
+            elif link:
+                fits = checksum(debug.file) == crc
             else:
-                fits = bool(link) and places.checksum(debug.file) == crc
+                fits = debug.has_layout_of(binary)
             if fits:
                 return debug
             self._other_build[str(place)] = 0
@@ -245,7 +247,7 @@ class Symbols:
 
 
 def _binary_at(place: Path, files: contextlib.ExitStack) -> Binary | None:
-    file = places.opened(place)
+    file = opened(place)
     if file is None:
         return None
     files.enter_context(file)
@@ -256,6 +258,11 @@ def _binary_at(place: Path, files: contextlib.ExitStack) -> Binary | None:
     except Exception as error:  # noqa: BLE001 - the library raises what it happens to for a damaged file
         logger.info("%s can't be read as a binary: %s", place, error)
         return None
+
+
+def _is_fuller(symbol: str, function: str) -> bool:
+    """Return whether a symbol has the scopes that debug information of lines alone leaves out, as Rust's does."""
+    return (bool(symbol) and symbol.rpartition("::")[2] == function.partition("<")[0]) or not function
 
 
 def _matches(binary: Binary, build_id: str, regions: Sequence[Region]) -> bool:

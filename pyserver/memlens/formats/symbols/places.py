@@ -1,42 +1,84 @@
 """Where the binaries of a profile and their debug files are on this machine.
 
-A path in a profile is untrusted: it is only ever opened if it is a regular file of a local disk, and only for reading.
+Names in a profile and in a binary are untrusted: ``local_paths`` decides which paths they may become, and such a path
+is only ever opened if it is a regular file, and only for reading.
 """
 
 import os
 import re
 import stat
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
+
+from memlens.local_paths import below, is_local
 
 DEBUG_FOLDER = Path("/usr/lib/debug")
-_SYSTEM = ("/proc/", "/sys/", "/dev/", "/net/", "/run/")
-"""Folders whose files are devices, the system's own, or mount what their name says."""
+_SYSTEM = ("dev", "proc", "sys", "run")
+"""Folders of the root whose files are devices or the system's own."""
 _BUILD_ID = re.compile(r"^[0-9a-f]{4,128}$")
 _CHUNK_BYTES = 1 << 20
+_MOST_CHECKED_BYTES = 8 << 30
+
+
+class Places(NamedTuple):
+    """Where to look."""
+
+    folders: Sequence[Path]
+    """Those that the user named, first."""
+
+    beside: Path
+    """The profile's own folder."""
+
+    only_folders: bool = False
+    """Whether nothing is looked for elsewhere: in its own place, or where the system has debug files."""
+
+    def of_binary(self, path: str, build_id: str) -> Iterator[Path]:
+        """Yield where the binary ``path`` of a profile may be, the likeliest first.
+
+        Below a folder it may have its whole path, as in a copy of a container's root, or its name alone.
+        """
+        plain = PurePosixPath(path.replace("\\", "/"))
+        parts = [part for part in plain.parts if part != plain.anchor]
+        if not parts:
+            return
+        for folder in self.folders:
+            yield from _below(folder, parts)
+            yield from _below(folder, parts[-1:])
+        yield from _below(self.beside, parts[-1:])
+        # only a path of this system can be the same file
+        own = Path(path)
+        if os.sep == "/" and not self.only_folders and own.is_absolute() and is_local(own, self.folders):
+            yield own
+        # where only the debug file is there
+        for folder in self.folders:
+            yield from _by_build_id(folder, build_id)
+            yield from _below(folder, [f"{parts[-1]}.debug"])
+
+    def of_debug_file(self, binary: Path, build_id: str, link: str) -> Iterator[Path]:
+        """Yield where the debug file of a binary may be, by its build id and by its ``.gnu_debuglink``."""
+        system = () if self.only_folders else (DEBUG_FOLDER,)
+        for folder in (*self.folders, *system):
+            yield from _by_build_id(folder, build_id)
+        name = [PurePosixPath(link.replace("\\", "/")).name or f"{binary.name}.debug"]
+        for folder in (binary.parent, binary.parent / ".debug", *self.folders, self.beside):
+            yield from _below(folder, name)
+        for folder in system:
+            yield from _below(folder, [*binary.parent.parts[1:], *name])
 
 
 def opened(path: Path) -> BinaryIO | None:
-    """Open a regular file of a local disk for reading; None if it is anything else, or can't be read."""
-    text = str(path)
-    if "\0" in text or text.startswith(("\\\\", "//")) or not path.is_absolute():
-        return None
+    """Open a regular file of a disk for reading; None if it is anything else, or can't be read."""
     try:
-        real = os.path.realpath(text)
         # what a link leads to counts, too
-        if real.startswith(("\\\\", "//", *_SYSTEM)) or not stat.S_ISREG(Path(real).stat().st_mode):
+        real = path.resolve(strict=True)
+        is_system = any(part in _SYSTEM for each in (path, real) for part in each.parts[1:2])
+        if is_system or not stat.S_ISREG(real.stat().st_mode):
             return None
-        flags = (
-            os.O_RDONLY
-            | getattr(os, "O_NONBLOCK", 0)
-            | getattr(os, "O_BINARY", 0)
-            | getattr(os, "O_NOCTTY", 0)
-        )
-        number = os.open(real, flags)
-    except (OSError, ValueError):
+        # a pipe that took its place meanwhile would block
+        number = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError, RuntimeError):
         return None
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
@@ -44,47 +86,21 @@ def opened(path: Path) -> BinaryIO | None:
     return os.fdopen(number, "rb")
 
 
-def candidates(path: str, build_id: str, folders: Sequence[Path], beside: Path) -> Iterator[Path]:
-    """Yield where the binary ``path`` of a profile may be: in the named ``folders``, beside the profile, in its place.
-
-    Below a folder it may have its whole path, as in a copy of a container's root, or its name alone.
-    """
-    plain = PurePosixPath(path.replace("\\", "/"))
-    parts = [part for part in plain.parts if part not in ("/", "..", ".") and ":" not in part]
-    if not parts:
-        return
-    for folder in folders:
-        yield folder.joinpath(*parts)
-        yield folder / parts[-1]
-        yield from _by_build_id(folder, build_id)
-        yield folder / f"{parts[-1]}.debug"
-    yield beside / parts[-1]
-    # only a path of this system can be the same file
-    if sys.platform != "win32" and plain.is_absolute() and ".." not in plain.parts:
-        yield Path(path)
-
-
-def debug_candidates(
-    binary: Path, build_id: str, link: str, folders: Sequence[Path], beside: Path
-) -> Iterator[Path]:
-    """Yield where the debug file of a binary may be, by its build id and by its ``.gnu_debuglink``."""
-    for folder in (*folders, DEBUG_FOLDER):
-        yield from _by_build_id(folder, build_id)
-    name = PurePosixPath(link.replace("\\", "/")).name
-    if name not in ("", "..", "."):
-        for folder in (binary.parent, binary.parent / ".debug", *folders, beside):
-            yield folder / name
-        if binary.is_absolute():
-            yield DEBUG_FOLDER.joinpath(*binary.parent.parts[1:], name)
-
-
-def checksum(file: BinaryIO) -> int:
-    """Return the CRC of a whole file that ``.gnu_debuglink`` has."""
+def checksum(file: BinaryIO) -> int | None:
+    """Return the CRC of a whole file that ``.gnu_debuglink`` has; None if the file is too large."""
+    if os.fstat(file.fileno()).st_size > _MOST_CHECKED_BYTES:
+        return None
     file.seek(0)
     value = 0
     while chunk := file.read(_CHUNK_BYTES):
         value = zlib.crc32(chunk, value)
     return value
+
+
+def _below(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    path = below(folder, parts)
+    if path is not None:
+        yield path
 
 
 def _by_build_id(folder: Path, build_id: str) -> Iterator[Path]:

@@ -1,0 +1,201 @@
+"""Names of native addresses: small programs of ours, built in many ways, and profiles that they wrote of themselves.
+
+tests/fixtures/symbols/make.py says how each was built. The sources say which lines the frames have to be.
+"""
+
+import shutil
+import struct
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from tests.python.conftest import ROOT
+from tests.python.profile_reading import load, samples_of
+
+from memlens.formats.symbols.names import plain_name
+from memlens.formats.symbols.places import Places, opened
+from memlens.model.frames import SourceFrame
+from memlens.model.profile import Profile
+
+FIXTURES = ROOT / "tests" / "fixtures" / "symbols"
+FUNCTIONS = {
+    "c": ("shelve", "restock", "main"),
+    "cc": ("shop::Shelf<double>::shelve(unsigned long)", "shop::restock(std::vector<int, std::allocator<int> > const&)",
+           "main"),
+    # debug = "line-tables-only" has no scopes of inlined functions
+    "rust": ("shelve<u64>", "shop::shop::restock", "main"),
+}  # fmt: skip
+SOURCES = {"c": "shop.c", "cc": "shop.cc", "rust": "shop.rs"}
+WITH_LINES = (
+    "c", "c-fixed", "c-compressed", "c-debuglink", "c-build-id", "c-prelinked", "cc", "cc-fixed", "cc-debuglink",
+    "rust", "rust-build-id",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Unpack the programs."""
+    folder = tmp_path_factory.mktemp("symbols")
+    with tarfile.open(FIXTURES / "binaries.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def line(source: str, mark: str) -> int:
+    """Return the number of the line with a mark."""
+    text = (FIXTURES / "src" / source).read_text("utf-8").splitlines()
+    (number,) = (number for number, line in enumerate(text, 1) if f" {mark}" in line)
+    return number
+
+
+def frames_of(profile: Profile) -> list[SourceFrame]:
+    """Return the frames of a profile's one stack, the innermost first."""
+    ((frames, _),) = samples_of(profile)
+    return list(frames)
+
+
+def is_unnamed(profile: Profile) -> bool:
+    """Return whether all frames have addresses in place of names."""
+    return all(" at 0x" in frame.function for frame in frames_of(profile))
+
+
+def warnings_of(profile: Profile) -> str:
+    """Return what is said about names."""
+    return " ".join(str(notice.message) for notice in profile.notices if notice.code == "no-symbols")
+
+
+@pytest.mark.parametrize("build", WITH_LINES)
+def test_lines_and_inlined_functions(build: str, builds: Path) -> None:
+    language = build.partition("-")[0]
+    source = SOURCES[language]
+    marks = [line(source, mark) for mark in ("INNERMOST", "INLINED CALL", "OUTERMOST")]
+    inner = frames_of(load(builds / build / "profile.heap", builds / build / "bin", builds / build))[:3]
+    found = [(frame.function, frame.line, frame.file) for frame in inner]
+    assert found == [
+        (function, number, f"/build/shop/{source}")
+        for function, number in zip(FUNCTIONS[language], marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_symbols_without_lines(language: str, builds: Path) -> None:
+    folder = builds / f"{language}-symbols"
+    profile = load(folder / "profile.heap", folder / "bin")
+    # symbols know nothing of what was inlined
+    assert [frame.function for frame in frames_of(profile)[:2]] == [*FUNCTIONS[language][1:]]
+    assert "Without lines: shop. Build with -g" in warnings_of(profile)
+
+
+def test_a_stripped_binary_without_its_debug_file(builds: Path) -> None:
+    folder = builds / "c-stripped"
+    profile = load(folder / "profile.heap", folder / "bin")
+    assert is_unnamed(profile)
+    said = warnings_of(profile)
+    assert "Without lines: shop." in said
+    assert "Not found here: libc.so.6." in said
+
+
+@pytest.mark.parametrize("layout", ["beside the profile", "its path below a folder", "its name in a folder"])
+def test_where_binaries_are_found(layout: str, builds: Path, tmp_path: Path) -> None:
+    build = builds / "c"
+    profile = shutil.copy(build / "profile.heap", tmp_path)
+    places = {
+        "beside the profile": tmp_path / "shop",
+        "its path below a folder": tmp_path / "root" / "srv" / "shop" / "bin" / "shop",
+        "its name in a folder": tmp_path / "root" / "shop",
+    }
+    assert is_unnamed(load(Path(profile)))
+    places[layout].parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(build / "bin" / "shop", places[layout])
+    assert frames_of(load(Path(profile), tmp_path / "root"))[0].function == "shelve"
+
+
+def test_a_binary_of_another_build_is_not_used(builds: Path, tmp_path: Path) -> None:
+    shutil.copy(builds / "rust" / "bin" / "shop", tmp_path)
+    profile = load(builds / "c" / "profile.heap", tmp_path)
+    assert is_unnamed(profile)
+    assert "Of another build than the one that ran, so not used: shop." in warnings_of(profile)
+
+
+@pytest.mark.parametrize("build", ["c-debuglink", "c-build-id"])
+def test_a_debug_file_of_another_build_is_not_used(build: str, builds: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(builds / build, tmp_path / build)
+    (debug,) = (path for path in folder.rglob("*.debug") if path.is_file())
+    data = bytearray(debug.read_bytes())
+    # the build id, or what the checksum is of
+    at = data.index(bytes.fromhex("c0ffee")) if build == "c-build-id" else len(data) - 1
+    data[at] ^= 1
+    debug.write_bytes(data)
+    profile = load(folder / "profile.heap", folder / "bin", folder)
+    assert is_unnamed(profile)
+    assert "Of another build than the one that ran, so not used:" in warnings_of(profile)
+
+
+def test_damaged_binaries(builds: Path, tmp_path: Path) -> None:
+    """Cut off anywhere and with bytes flipped, a binary costs its own names at most."""
+    profile = builds / "cc" / "profile.heap"
+    whole = (builds / "cc" / "bin" / "shop").read_bytes()
+    for number in range(60):
+        data = bytearray(whole[: len(whole) * number // 60] if number % 2 else whole)
+        for at in range(number * 97 % 1009, len(data), 1009):
+            data[at] ^= 1 << number % 8
+        (tmp_path / "shop").write_bytes(data)
+        assert len(frames_of(load(profile, tmp_path))) >= 5
+
+
+def test_a_binary_that_claims_endless_parts(builds: Path, tmp_path: Path) -> None:
+    data = bytearray((builds / "c" / "bin" / "shop").read_bytes())
+    (table,) = struct.unpack_from("<Q", data, 40)
+    # more sections than 16 bits hold: the first one's size says how many
+    struct.pack_into("<H", data, 60, 0)
+    struct.pack_into("<Q", data, table + 32, 1 << 32)
+    (tmp_path / "shop").write_bytes(data)
+    assert is_unnamed(load(builds / "c" / "profile.heap", tmp_path))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths of profiles are those of other systems")
+def test_what_names_in_a_profile_may_lead_to(tmp_path: Path) -> None:
+    places = Places([tmp_path], tmp_path / "beside")
+
+    def own(path: str) -> list[Path]:
+        return [place for place in places.of_binary(path, "") if tmp_path not in place.parents]
+
+    assert own("/usr/bin/shop") == [Path("/usr/bin/shop")]
+    for name in (
+        "/net/host/shop",
+        "//host/share/shop",
+        "/a/../net/host/shop",
+        r"\\host\share\shop",
+        "../shop",
+        "shop",
+    ):
+        assert own(name) == []
+    inside = [
+        place for name in ("/a/../../shop", "..", "/", "\0") for place in places.of_binary(name, "../../x")
+    ]
+    assert all(".." not in place.parts and tmp_path in place.parents for place in inside)
+    assert not list(
+        Places([], tmp_path, only_folders=True).of_debug_file(Path("/usr/bin/shop"), "ab" * 20, "..")
+    )
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for path in (
+        Path("/dev/zero"),
+        Path("/proc/self/exe"),
+        tmp_path / "link",
+        tmp_path,
+        tmp_path / "missing",
+    ):
+        assert opened(path) is None
+
+
+def test_names() -> None:
+    assert plain_name("_ZN4shop7restockERKSt6vectorIiSaIiEE") == FUNCTIONS["cc"][1]
+    assert plain_name("_ZN4shop4shop7restock17h0123456789abcdefE") == "shop::shop::restock"
+    assert plain_name("malloc@@GLIBC_2.2.5") == "malloc"
+    # a name whose substitutions double it at each step would be longer than any memory
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    bomb = "_Z1f" + "1AIiiE" + "".join(f"1BIS{digits[number]}_S{digits[number]}_E" for number in range(30))
+    assert len(plain_name(bomb)) < 100_000
+    deep = "_Z1f" + "P" * 16_000 + "i"
+    assert plain_name(deep) == deep
