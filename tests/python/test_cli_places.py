@@ -86,7 +86,7 @@ def test_a_pipe_is_called_by_what_it_is(pipe: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.decode() == (
         "memlens: /dev/stdin can't be opened: it is not a regular file. "
-        "Give a file; write a pipe's output to a file first.\n"
+        "Give a file, or - to read what comes through a pipe to stdin.\n"
     )
 
 

@@ -10,7 +10,8 @@ from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES
 
 from memlens.errors import BadRequestError
 from memlens.fleet.listing import files_of
-from memlens.fleet.place import keep, place_of, remove_unfinished, url_of, without_credentials
+from memlens.fleet.place import keep, remove_unfinished, url_of
+from memlens.stores import place_of, without_credentials
 
 SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCY"
 

@@ -19,7 +19,7 @@ from tests.python.fleet_summaries import RANKS, made, row_of
 
 from memlens.errors import BadRequestError
 from memlens.fleet.database import Database, open_fleet
-from memlens.fleet.place import natural, place_of, url_of
+from memlens.fleet.place import natural, url_of
 from memlens.fleet.questions.curves import curves
 from memlens.fleet.questions.growth import growth
 from memlens.fleet.questions.heat_map import heat_map
@@ -35,6 +35,7 @@ from memlens.fleet.tables import (
     columns_of,
 )
 from memlens.store.snapshot import Snapshot
+from memlens.stores import place_of
 
 
 @pytest.fixture(scope="module")

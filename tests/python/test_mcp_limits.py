@@ -98,6 +98,12 @@ def test_a_filter_can_not_guess_what_objects_contain(
     )
 
 
+@pytest.mark.parametrize("path", ["-", "https://127.0.0.1:9/x.pickle", "s3://bucket/x.pickle"])
+def test_a_model_opens_neither_stdin_nor_urls(client: McpClient, path: str) -> None:
+    """To the command line these name snapshots that are elsewhere, to a model files of that name."""
+    assert "There is no file" in client.failure("memlens_summary", path=path)
+
+
 def test_names_of_the_program_s_own_are_found(client: McpClient) -> None:
     for text in ("name:onToken", "onToken", "name:/^onTok/"):
         (row,) = client.call("memlens_top", path="private.heapsnapshot", by="object", filter=text)["rows"]

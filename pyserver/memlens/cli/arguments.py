@@ -8,7 +8,7 @@ from typing import get_args
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
-from memlens.cli.parsers import INTERNAL, LeftOut, Parser, Version
+from memlens.cli.parsers import INTERNAL, LeftOut, Parser, Version, snapshot
 from memlens.model.graph import Strength
 from memlens.store.tables.schema import PARTS
 from memlens.units import object_id, whole_number
@@ -116,6 +116,7 @@ _PROFILE_VALUE = (
     "profiles only: the value, by its name in `memlens info` "
     "or as live, peak, total, count, temporary or leaked"
 )
+_SNAPSHOT = "a file, - for stdin, or a URL (https, s3, gs, az, ssh) where fsspec is installed"
 _DEVICE = "the device (default: the one that the view shows first)"
 _FILTER = "use only the allocations that match this filter, as in the view; a leading - negates a term"
 _TREE = (
@@ -134,7 +135,7 @@ def _long_work(command: argparse.ArgumentParser) -> None:
 
 def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     ingest = command("ingest", "Read a snapshot into an archive and print the archive's folder.")
-    ingest.add_argument("file", type=Path)
+    ingest.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     ingest.add_argument("--out", type=Path, help="the archive folder to create, instead of one in the cache")
     _force(ingest, "replace the archive at --out even if it is of another file")
     _long_work(ingest)
@@ -164,7 +165,10 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     bookmarks = command("bookmarks", "Print the bookmarks of a trace or a heap dump, with their notes.")
     reports = [info, findings, oom, lines, stack, bookmarks]
     for report in reports:
-        report.add_argument("file", type=Path)
+        if report in (info, findings):
+            report.add_argument("files", type=snapshot, metavar="FILE", nargs="+", help=_SNAPSHOT)
+        else:
+            report.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     findings.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     findings.add_argument(
         "--top", type=_positive, default=20, metavar="N", help="print only the first N findings"
@@ -199,7 +203,7 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         "images", "Print the images of a heap dump, the largest first; those with the same pixels as one row."
     )
     for report in (types, one, paths, threads, images):
-        report.add_argument("file", type=Path)
+        report.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     images.add_argument("--order", choices=("bytes", "freed"), default="bytes",
                         help="freed: first those of which keeping only one would free the most")  # fmt: skip
     images.add_argument(
@@ -320,7 +324,7 @@ def _record(command: AddCommand) -> None:
 
 def _redact(command: AddCommand) -> None:
     redact = command("redact", "Write a copy of a heap dump without its values, to share it.")
-    redact.add_argument("file", type=Path)
+    redact.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     redact.add_argument("out", type=Path, metavar="OUT",
                         help="the file to write; compressed if its name ends in .gz or .zst")  # fmt: skip
     redact.add_argument("--keep-numbers", action="store_true",
@@ -335,12 +339,12 @@ def _redact(command: AddCommand) -> None:
 
 def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare = command("compare", "Print the differences between two snapshots, largest first.")
-    compare.add_argument("before", type=Path)
-    compare.add_argument("after", type=Path)
+    compare.add_argument("before", type=snapshot)
+    compare.add_argument("after", type=snapshot)
     # with a default, since argparse calls what may be left out required without one
     compare.add_argument(
         "more",
-        type=Path,
+        type=snapshot,
         nargs="*",
         default=[],
         help="further files, compared as a series: of heap dumps by type, of any snapshots with --sql",
@@ -388,7 +392,7 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
 
 def _steps(command: AddCommand) -> argparse.ArgumentParser:
     steps = command("steps", "Print the steps of a run and the lines that grow from step to step.")
-    steps.add_argument("file", type=Path)
+    steps.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     steps.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     steps.add_argument(
         "--top",
@@ -407,7 +411,7 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
         "Print where memory was allocated as a call tree, or as folded stacks; for a heap dump "
         "without stacks, the dominator tree in groups; with --tree paths the shortest paths from roots.",
     )
-    flame.add_argument("file", type=Path)
+    flame.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     flame.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     flame.add_argument(
         "--value", metavar="V",
@@ -430,7 +434,7 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     add_any_code(flame)
     flame.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     flame.add_argument(
-        "--diff", type=Path, metavar="OTHER",
+        "--diff", type=snapshot, metavar="OTHER",
         help="compare this file (before) with OTHER (after); frames are paired as in `memlens compare`",
     )  # fmt: skip
     form = flame.add_mutually_exclusive_group()
@@ -455,7 +459,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
         each.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
         _long_work(each)
     sql = command("sql", "Run a read-only SQL query on a snapshot.")
-    sql.add_argument("file", type=Path)
+    sql.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     sql.add_argument("query", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`",
                      nargs="?")  # fmt: skip
     sql.add_argument(
@@ -470,7 +474,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
         "--limit", type=_positive, metavar="N", help="print only the first N rows (default for a table: 1000)"
     )
     export = command("export", "Write a device's trace, or stacks with bytes and counts, for another tool.")
-    export.add_argument("file", type=Path)
+    export.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     target = export.add_mutually_exclusive_group(required=True)
     target.add_argument("--snapviewer", type=Path, metavar="OUT.zip",
                         help="the trace for SnapViewer, which opens the unzipped folder")  # fmt: skip
@@ -492,7 +496,7 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     report = command("report", "Write a snapshot's findings, pictures and tables as one HTML page.")
     picture = command("picture", "Draw a snapshot's timeline, flame graph or dominators as SVG.")
     for each in (report, picture):
-        each.add_argument("file", type=Path)
+        each.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
         each.add_argument(
             "-o", "--out", type=Path, metavar="OUT", help="the file to write, instead of stdout"
         )
@@ -500,7 +504,7 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
         _force(each)
     report.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
     report.add_argument(
-        "--before", type=Path, metavar="FILE",
+        "--before", type=snapshot, metavar="FILE",
         help="of a heap dump: also compare its findings with those of this earlier dump",
     )  # fmt: skip
     picture.add_argument("--of", choices=("timeline", "flame", "dominators", "sunburst"),
@@ -513,7 +517,7 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     picture.add_argument("--value", metavar="V", help="for a flame graph: as in `memlens flame`")
     picture.add_argument(
         "--diff",
-        type=Path,
+        type=snapshot,
         metavar="AFTER",
         help="draw the difference flame graph of FILE (before) and this one (after)",
     )

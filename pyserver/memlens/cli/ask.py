@@ -57,7 +57,7 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: P
     except OSError as error:
         raise FileError(
             phrase("{file} can't be opened: {reason}", file=file, reason=reason(error)),
-            advice=phrase("Give a file; write a pipe's output to a file first.")
+            advice=phrase("Give a file, or - to read what comes through a pipe to stdin.")
             if error.errno == errno.EINVAL
             else None,
         ) from error

@@ -2,12 +2,13 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memlens.cli.ask import ask
-from memlens.cli.output import json_line, say
+from memlens.cli.each_file import answer_each
 from memlens.export.markdown import finding_markdown, findings_markdown, place_of
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
@@ -15,7 +16,7 @@ from memlens.texts import as_text
 from memlens.units import counted, format_bytes
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
-from memlens.views.findings.component import filtered_findings
+from memlens.views.findings.component import ComponentAnswer, filtered_findings
 
 
 class Report(Struct, frozen=True):
@@ -27,16 +28,22 @@ class Report(Struct, frozen=True):
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+
+    def heading(name: str) -> Iterator[str]:
+        yield from (f"## {name}", "") if options.markdown else (f"{name}:",)
+
     if options.filter is not None:
-        return _run_of(options)
-    report = ask(options, lambda snapshot: _report(snapshot, options))
-    if options.json:
-        json_line(report)
-        return 0
-    lines = findings_markdown(report.headline, report.findings) if options.markdown else _text(report)
-    for line in lines:
-        say(line)
-    return 0
+        return answer_each(
+            options, lambda path: _of(options, path), lambda found: _lines_of(found, options), heading
+        )
+    return answer_each(
+        options,
+        lambda path: ask(options, lambda snapshot: _report(snapshot, options), path),
+        lambda report: (
+            findings_markdown(report.headline, report.findings) if options.markdown else _text(report)
+        ),
+        heading,
+    )
 
 
 def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
@@ -47,20 +54,18 @@ def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
     )
 
 
-def _run_of(options: argparse.Namespace) -> int:
-    """Print the findings about what some objects retain."""
-    found = ask(options, lambda snapshot: filtered_findings(snapshot, options.filter))
-    found = replace(found, findings=found.findings[: options.top])
-    if options.json:
-        json_line(found)
-        return 0
-    say(
+def _of(options: argparse.Namespace, path: Path) -> ComponentAnswer:
+    """The findings about what some objects retain."""
+    found = ask(options, lambda snapshot: filtered_findings(snapshot, options.filter), path)
+    return replace(found, findings=found.findings[: options.top])
+
+
+def _lines_of(found: ComponentAnswer, options: argparse.Namespace) -> Iterator[str]:
+    yield (
         f"{options.filter}: {counted(found.objects, 'object')}, which {'retains' if found.objects == 1 else 'retain'} "
         f"{format_bytes(found.retained_bytes)} in {counted(found.retained_objects, 'object')}"
     )
-    for line in _marked(found.findings) if options.markdown else _listed(found.findings):
-        say(line)
-    return 0
+    yield from _marked(found.findings) if options.markdown else _listed(found.findings)
 
 
 def _text(report: Report) -> Iterator[str]:

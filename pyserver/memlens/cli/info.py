@@ -2,10 +2,13 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from memlens.cli.ask import ask
-from memlens.cli.output import json_line, say
+from memlens.cli.each_file import answer_each, shown_name
 from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
 from memlens.store.models import devices_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
@@ -18,18 +21,19 @@ def run(options: argparse.Namespace) -> int:
     def question(snapshot: Snapshot) -> tuple[SnapshotInfo, list[str]]:
         return snapshot.info, [] if options.json else list(_more(snapshot))
 
-    info, more = ask(options, question)
-    if options.json:
-        json_line(info)
-        return 0
-    say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
-    for line in _figures(info):
-        say(line)
-    for line in more:
-        say(line)
-    for warning in info.warnings:
-        say(f"note: {warning.message}")
-    return 0
+    more: list[str] = []
+
+    def answer(path: Path) -> SnapshotInfo:
+        info, more[:] = ask(options, question, path)
+        return replace(info, path=shown_name(options, info.path))
+
+    def lines(info: SnapshotInfo) -> Iterator[str]:
+        yield f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}"
+        yield from _figures(info)
+        yield from more
+        yield from (f"note: {warning.message}" for warning in info.warnings)
+
+    return answer_each(options, answer, lines)
 
 
 def _more(snapshot: Snapshot) -> Iterator[str]:

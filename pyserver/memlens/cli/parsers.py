@@ -3,11 +3,14 @@
 import argparse
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from memlens.cli.output import say
+from memlens.errors import MemlensError
 from memlens.units import plain
 
 USAGE = 2
@@ -16,6 +19,37 @@ INTERNAL = ("tables", "examine")
 """Commands that Memlens runs itself. They have a ``--help``, but no list names them."""
 
 _NARROWEST = 20
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+STDIN = "-"
+"""What stands for stdin among the arguments."""
+
+
+class UsageError(MemlensError):
+    """Arguments that make no sense together, or none for this file: exit status 2."""
+
+    code = "usage"
+    retry = False
+
+
+class Elsewhere(str):
+    """A snapshot among the arguments that is no file here: ``-`` or a URL."""
+
+    __slots__ = ()
+
+
+def snapshot(text: str) -> Path | Elsewhere:
+    """Parse the argument that names a snapshot."""
+    return Elsewhere(text) if text == STDIN or _URL.match(text) else Path(text)
+
+
+def not_here(options: argparse.Namespace) -> list[Elsewhere]:
+    """Return the snapshots among the options that are no files here."""
+    values = [
+        each for value in vars(options).values() for each in (value if isinstance(value, list) else [value])
+    ]
+    return [each for each in values if isinstance(each, Elsewhere)]
 
 
 class _Help(argparse.HelpFormatter):

@@ -22,8 +22,8 @@ import msgspec
 from memlens.errors import MemlensError, Problem
 from memlens.fleet import work
 from memlens.fleet.interrupts import Hold, unknown_to_children
-from memlens.fleet.missing import needed
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
+from memlens.missing import needed
 from memlens.project import bug_advice
 from memlens.texts import phrase, plural
 
@@ -257,7 +257,7 @@ def engine(
 ) -> Iterator[Engine]:
     """The engine of the given scheduler, or of a new cluster on this machine.
 
-    Raises :class:`SchedulerError` and :class:`memlens.fleet.missing.MissingPackageError`.
+    Raises :class:`SchedulerError` and :class:`memlens.missing.MissingPackageError`.
     """
     if scheduler is not None:
         with _named(scheduler) as client:

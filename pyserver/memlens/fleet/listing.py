@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memlens.errors import FileError, Problem, reason
-from memlens.fleet.place import FleetFile, Place, identity_of, natural, opened, root_of, shown
+from memlens.fleet.place import FleetFile, natural, root_of
+from memlens.stores import Place, identity_of, opened, shown
 from memlens.texts import Text, phrase
 
 _TREES = frozenset(("file", "ssh"))

@@ -5,8 +5,8 @@ import itertools
 from pathlib import Path
 
 from memlens.fleet.database import Database
-from memlens.fleet.missing import needed
 from memlens.fleet.tables import SCHEMA_KEY, SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, columns_of
+from memlens.missing import needed
 from memlens.store.files.disk import make_private, room_in
 from memlens.store.files.output import Output
 from memlens.texts import phrase
@@ -16,7 +16,7 @@ _ROWS = 100_000
 
 
 def check() -> None:
-    """Raises :class:`memlens.fleet.missing.MissingPackageError` where Parquet can't be written."""
+    """Raises :class:`memlens.missing.MissingPackageError` where Parquet can't be written."""
     with needed("pyarrow"):
         import pyarrow.parquet  # noqa: F401
 

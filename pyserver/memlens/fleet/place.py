@@ -1,63 +1,26 @@
-"""Where a fleet's files are: a folder, a glob or a URL of a store, through fsspec.
+"""Where a fleet's files are: a folder, a glob or a URL of a store.
 
-Credentials are fsspec's own (its configuration, the environment, the machine's role). A URL with a password or a key is
-refused, so none can get into summaries, logs or the scheduler's messages.
+A URL with a password or a key is refused, so none can get into summaries, logs or the scheduler's messages.
 """
 
-import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from memlens.errors import BadRequestError, FileError, MemlensError, Problem, reason
-from memlens.fleet.missing import needed
-from memlens.formats.containers import ChangedFileError
-from memlens.kernels.base.checksum import Checksum
-from memlens.local_paths import below
+from memlens.errors import BadRequestError, Problem
 from memlens.store.files.cache import partial_folder
-from memlens.store.files.disk import room_in
 from memlens.store.files.output import Output
 from memlens.store.files.processes import is_running
 from memlens.store.manifest import FILE_NAME as MANIFEST
+from memlens.stores import Place, opened
 from memlens.texts import phrase
-from memlens.units import plain_name
 
-STORES = {
-    "file": "file", "s3": "s3", "gs": "gs", "az": "az", "ssh": "ssh",
-}  # fmt: skip
-"""Schemes of URLs, and fsspec's names for them."""
-
-_CHUNK_BYTES = 8 << 20
-"""Bytes read from a store at a time."""
-_READ_BYTES = 256 << 10
-"""Bytes read from a local file at a time."""
-_SSH_REQUESTS = 64
-"""Pieces of 32 KiB that are requested at a time."""
 _MAGIC = re.compile(r"[*?\[]")
-_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "versionId", "VersionId")
-_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 _DIGITS = re.compile(r"(\d+)")
 _UNFINISHED = re.compile(r"[0-9a-f]+-\d+\.partial-(\d+)")
-_PARAMETERS = re.compile(r"[?#&;][\w.%-]+=")
-_NAMED_SECRET = re.compile(
-    r"(?i)([\w-]*(?:sig|signature|token|key|secret|password|credential)[\w-]*)=[^&;\s]+"
-)
-_SECRET_OF_HOST = re.compile(r"//[^@\s]+:[^@\s]+@")
-
-
-class StoreError(MemlensError):
-    """A store can't be reached, or refuses."""
-
-    code = "store"
-    advice = phrase(
-        "Check the address and the credentials that fsspec finds (in its configuration or the environment)."
-    )
 
 
 class FleetFile(Struct, frozen=True):
@@ -72,95 +35,6 @@ class FleetFile(Struct, frozen=True):
     """Shows whether it has changed: its size, with the store's tag or the time."""
     problem: Problem | None = None
     """Why no worker can read it; a folder that can't be listed represents everything below it."""
-
-
-class Place(Struct, frozen=True):
-    """A place as the user named it, and its meaning: a store's scheme, and a path or glob there.
-
-    ``host`` is the host for ssh, with user and port if given; empty for other stores.
-    """
-
-    named: str
-    scheme: str
-    path: str
-    host: str = ""
-
-    def url_of(self, path: str) -> str:
-        """The URL of a path in this store; for local files the path."""
-        return path if self.is_local else f"{self.scheme}://{self.host}{path}"
-
-    @property
-    def is_local(self) -> bool:
-        """Whether its files are local, also for workers that share the file system."""
-        return self.scheme == "file"
-
-
-def place_of(named: str) -> Place:
-    """Parse the name of a place. Raises :class:`BadRequestError`, which never quotes possible credentials."""
-    scheme, separator, rest = named.partition("://")
-    if separator:
-        _check_url(scheme.lower(), rest)
-    place = _place(named)
-    if not _is_utf8(place.path):
-        raise BadRequestError(
-            phrase("The name of {path} is not UTF-8; the names of summaries must be", path=shown(place.path)),
-            advice=phrase("Rename it, or use a link to it."),
-        )
-    return place
-
-
-def _check_url(scheme: str, rest: str) -> None:
-    if scheme not in STORES:
-        raise BadRequestError(
-            phrase("{scheme}:// is not a kind of store that Memlens reads", scheme=shown(scheme)),
-            advice=phrase(
-                "Give a folder, a glob, or a URL of {stores}.",
-                stores=", ".join(f"{each}://" for each in STORES),
-            ),
-        )
-    host = rest.partition("/")[0]
-    # a key may contain a "/"
-    user = rest.rpartition("@")[0]
-    has_user = "@" in host and scheme in ("s3", "gs")
-    if has_user or (":" in user.partition("/")[0] and not _is_host(scheme, host)):
-        raise BadRequestError(
-            phrase("The URL contains a password or a key, which would be shown and passed on"),
-            advice=phrase("Put it into fsspec's configuration, or use a key in a file."),
-        )
-    if _PARAMETERS.search(rest):
-        raise BadRequestError(
-            phrase("The URL contains parameters, which may be credentials"),
-            advice=phrase("Put them into fsspec's configuration."),
-        )
-    if scheme == "ssh" and not _is_host(scheme, host):
-        raise BadRequestError(
-            phrase("The URL has no host"), advice=phrase("Write it as ssh://user@host:port/folder.")
-        )
-
-
-def _is_host(scheme: str, host: str) -> bool:
-    """Whether the part before the path is only a host or a bucket, without secrets."""
-    if scheme != "ssh":
-        return "@" not in host and (":" not in host or host.startswith("arn:"))
-    try:
-        parts = urlsplit(f"ssh://{host}")
-        return bool(parts.hostname) and parts.port != 0 and parts.password is None
-    except ValueError:
-        return False
-
-
-def _place(named: str) -> Place:
-    """A place whose name was checked already, because a file's name may contain anything."""
-    scheme, separator, path = named.partition("://")
-    if not separator:
-        return Place(named, "file", str(Path(named).absolute()))
-    scheme = scheme.lower()
-    if scheme == "file":
-        path = str(Path("/" + path.lstrip("/")))
-    if scheme != "ssh":
-        return Place(named, scheme, path)
-    host, _, path = path.partition("/")
-    return Place(named, scheme, f"/{path}", host)
 
 
 def root_of(place: Place) -> str | None:
@@ -196,68 +70,6 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def identity_of(info: dict[str, Any]) -> str:
-    """A text that changes when the file changes, made of the store's entry for it."""
-    tags = [str(info[key]).strip('"') for key in _TAGS if info.get(key) is not None]
-    # a tag depends on the content; stores without tags have only a time
-    known = tags or [str(info[key]) for key in _TIMES if info.get(key) is not None]
-    return "-".join([str(info.get("size")), *known])
-
-
-def identity_now(url: str) -> str:
-    """The identity of a file, requested from its store. Raises :class:`StoreError`, :class:`FileError`."""
-    place = _place(url)
-    with opened(place) as store:
-        store.invalidate_cache()
-        return identity_of(store.info(place.path))
-
-
-def fetch(
-    url: str, folder: Path, report: Callable[[int], object] = lambda _read_bytes: None
-) -> tuple[Path, str]:
-    """A local file and its checksum; for a file in a store, a copy in ``folder``, streamed in pieces.
-
-    ``report`` gets the bytes read so far after each; what it raises ends this.
-    Raises :class:`StoreError`, :class:`FileError`, :class:`ChangedFileError` and OSError.
-    """
-    place = _place(url)
-    checksum = Checksum()
-    if place.is_local:
-        source = Path(place.path)
-        try:
-            with source.open("rb", buffering=0) as file:
-                # reuse the same memory, which stays in the processor's cache
-                buffer = memoryview(bytearray(_READ_BYTES))
-                while count := file.readinto(buffer):
-                    checksum.update(buffer[:count])
-                    report(file.tell())
-        except OSError as error:
-            raise FileError(
-                phrase("{source} can't be opened: {reason}", source=source, reason=reason(error))
-            ) from error
-        return source, checksum.hexdigest()
-    copy = below(folder, [place.path.rpartition("/")[2]])
-    if copy is None:
-        raise FileError(phrase("{source} can't be the name of a file here", source=plain_name(place.path)))
-    with (
-        opened(place) as store,
-        room_in(folder, phrase("a snapshot"), advice=phrase("Give the workers more disk space.")),
-    ):
-        store.invalidate_cache()
-        with (
-            store.open(place.path, "rb", block_size=_CHUNK_BYTES, cache_type="readahead") as remote,
-            copy.open("wb") as file,
-        ):
-            if place.scheme == "ssh":
-                # otherwise each 32 KiB would wait for the previous ones
-                remote.prefetch(max_concurrent_requests=_SSH_REQUESTS)
-            while piece := remote.read(_CHUNK_BYTES):
-                checksum.update(piece)
-                file.write(piece)
-                report(file.tell())
-    return copy, checksum.hexdigest()
-
-
 def keep(archive: Path, place: Place, name: str) -> None:
     """Copy an archive to the place for archives that the user named. Raises :class:`StoreError` and OSError."""
     if place.is_local:
@@ -289,86 +101,3 @@ def remove_unfinished(place: Place) -> None:
         unfinished = _UNFINISHED.fullmatch(folder.name)
         if unfinished is not None and not is_running(int(unfinished[1])):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_changed(error: Exception) -> bool:
-    """Whether a store reports that a file isn't the one that was opened: S3 does by its tag."""
-    return type(error).__name__ == "FileExpired" or getattr(error, "errno", None) == 16
-
-
-@contextlib.contextmanager
-def opened(place: Place) -> Iterator[Any]:
-    """Turns a store's errors into sentences, which never show more of an address than the user named."""
-    with needed("fsspec"):
-        import fsspec
-    scheme, named = place.scheme, place.named
-    try:
-        yield fsspec.filesystem(STORES[scheme], **_of_host(place))
-    except MemlensError:
-        raise
-    except ImportError as error:
-        raise StoreError(
-            phrase("A package for {scheme}:// is missing ({reason})", scheme=scheme, reason=str(error)),
-            advice=phrase("Install it in every worker's Python and here: s3fs, gcsfs, adlfs or paramiko."),
-        ) from error
-    except FileNotFoundError as error:
-        raise FileError(phrase("There is nothing at {named}", named=named)) from error
-    except Exception as error:
-        if _is_changed(error):
-            raise ChangedFileError(phrase("{named} was written while it was read", named=named)) from error
-        if scheme == "file" and isinstance(error, OSError):
-            raise
-        raise StoreError(
-            phrase("{named} can't be read: {reason}", named=named, reason=_words(error))
-        ) from error
-
-
-def _of_host(place: Place) -> dict[str, Any]:
-    """Options of fsspec for a host, whose key must be among the known hosts of the reading user."""
-    if place.scheme != "ssh":
-        return {}
-    import paramiko
-
-    class KnownHosts(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
-        def missing_host_key(self, _client: Any, hostname: str, key: Any) -> None:
-            known = paramiko.HostKeys()
-            with contextlib.suppress(OSError):
-                known.load(str(Path.home() / ".ssh" / "known_hosts"))
-            if not known.check(hostname, key):
-                raise StoreError(
-                    phrase("The key of {hostname} is not among the known hosts", hostname=hostname),
-                    advice=phrase(
-                        "Connect once to check and accept the key: ssh {hostname}.", hostname=hostname
-                    ),
-                )
-
-    parts = urlsplit(f"ssh://{place.host}")
-    given = {"username": parts.username, "port": parts.port}
-    return {
-        "host": parts.hostname,
-        "host_key_policy": KnownHosts,
-        **{name: value for name, value in given.items() if value is not None},
-    }
-
-
-def _words(error: Exception) -> str:
-    text = " ".join(without_credentials(str(error)).split())[:300]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def without_credentials(text: str) -> str:
-    """Another program's message, without possible credentials."""
-    return _SECRET_OF_HOST.sub("//", _NAMED_SECRET.sub(r"\1=…", text))
-
-
-def shown(name: str) -> str:
-    """A file name of the system as text: bytes that are not UTF-8 are escaped."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

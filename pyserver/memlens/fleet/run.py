@@ -15,10 +15,11 @@ from memlens.fleet.interrupts import Hold
 from memlens.fleet.listing import files_of
 from memlens.fleet.parquet import check as check_parquet
 from memlens.fleet.parquet import write_parquet
-from memlens.fleet.place import FleetFile, Place, place_of, remove_unfinished, root_of
+from memlens.fleet.place import FleetFile, remove_unfinished, root_of
 from memlens.fleet.summary import rank_of
 from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, Status
 from memlens.fleet.work import Event, Job
+from memlens.stores import Place, place_of
 from memlens.texts import phrase
 
 

@@ -18,10 +18,11 @@ import msgspec
 from msgspec import Struct
 
 from memlens.errors import MemlensError, Problem, reason
-from memlens.fleet.place import FleetFile, fetch, identity_now, keep, place_of
+from memlens.fleet.place import FleetFile, keep
 from memlens.fleet.reader import Reader, Request
 from memlens.fleet.tables import SCHEMA_VERSION, Status, Summary
 from memlens.formats.containers import ChangedFileError
+from memlens.stores import fetch, identity_now, place_of
 from memlens.texts import phrase
 
 TOPIC = "memlens-fleet"

@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from memlens.cli.parsers import snapshot
+
 QUESTIONS = ("peaks", "lines", "ooms", "growth", "curves", "sql")
 COMMANDS = ("run", "summary", "reader", *QUESTIONS)
 
@@ -106,7 +108,7 @@ def _run(run: argparse.ArgumentParser, positive: Positive) -> None:
 
 
 def _summary(summary: argparse.ArgumentParser) -> None:
-    summary.add_argument("file", type=Path)
+    summary.add_argument("file", type=snapshot)
     summary.add_argument("--progress", choices=("auto", "none"), default="none")
     summary.add_argument("--memory-limit", type=positive_or_zero, metavar="BYTES", default=0,
                          help="the memory that reading the file may use (default: no limit)")  # fmt: skip

@@ -7,9 +7,9 @@ import time
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError, MemlensError
 from memlens.fleet.database import FILE_NAME
-from memlens.fleet.place import STORES
 from memlens.fleet.run import FileDone, Listed, Message, Options, Progress, Result, Waiting, default_folder
 from memlens.fleet.run import run as read
+from memlens.stores import STORES
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes, plain, shortened
 

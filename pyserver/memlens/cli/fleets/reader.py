@@ -15,7 +15,7 @@ import msgspec
 
 from memlens import limits
 from memlens.child import ErrorLine
-from memlens.cli import problem_of
+from memlens.cli.failures import problem_of
 from memlens.cli.fleets.summary import summarised
 from memlens.cli.output import message_line
 from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine

@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, CancelledError
 from memlens.fleet.database import reading
-from memlens.fleet.place import fetch, place_of, url_of
+from memlens.fleet.place import url_of
 from memlens.fleet.questions.heat_map import HeatMap, heat_map
 from memlens.local_paths import below, is_local
 from memlens.server.fleet_lines import FleetLines
@@ -30,6 +30,7 @@ from memlens.server.protocol.fleet import (
 from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.wire import answer
 from memlens.store.files.disk import make_folder
+from memlens.stores import fetch, place_of
 from memlens.texts import phrase
 from memlens.units import plain_name
 

@@ -1,0 +1,33 @@
+"""A sentence for optional packages that aren't installed."""
+
+import contextlib
+from collections.abc import Iterator
+
+from memlens.errors import MemlensError
+from memlens.texts import phrase
+
+
+class MissingPackageError(MemlensError):
+    """An optional package is missing."""
+
+    code = "missing-package"
+    advice = phrase("Install it: python -m pip install 'memlens[fleet]'.")
+    retry = False
+
+
+@contextlib.contextmanager
+def needed(package: str, other: str | None = None) -> Iterator[None]:
+    """Raises :class:`MissingPackageError` where ``package`` can't be imported.
+
+    ``other`` is a package to install with it; without one, the extra of fleets has all.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        advice = other and phrase(
+            "Install it: python -m pip install {package} {other}.", package=package, other=other
+        )
+        raise MissingPackageError(
+            phrase("This needs the package {package}, which isn't installed", package=package),
+            advice=advice or None,
+        ) from error
