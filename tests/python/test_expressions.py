@@ -46,9 +46,12 @@ def test_names_and_types_fit_as_pythons_own_expressions_have_it(
     fits = re.compile(pattern, re.IGNORECASE if flags else 0)
     escaped = re.sub(r"(?<!\\)/", r"\\/", pattern)
     texts = dump.strings.some(np.unique(dump.objects.name))
+    # a name or a type is looked at once, not for each of its objects
+    names = {name: fits.search(text) is not None for name, text in texts.items()}
+    types = [fits.search(text) is not None for text in type_names(dump)]
     expected = {
-        "name": [fits.search(texts[name]) is not None for name in dump.objects.name.tolist()],
-        "type": [bool(fits.search(type_names(dump)[number])) for number in dump.objects.type.tolist()],
+        "name": [names[name] for name in dump.objects.name.tolist()],
+        "type": [types[number] for number in dump.objects.type.tolist()],
     }
     for field, marks in expected.items():
         for value in (f"/{escaped}/{flags}", quoted(f"/{pattern}/{flags}")):

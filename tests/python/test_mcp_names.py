@@ -18,8 +18,10 @@ from tests.python.mcp_client import McpClient
 from tests.python.pprof_files import Builder
 from tests.python.server_harness import snapshot_of
 
+from memlens.ingest import ingest
 from memlens.server.tools.quoting import MOST_NAME, NOTE, quoted_name
 from memlens.server.tools.table import TOOLS
+from memlens.store.files.cache import Cache
 
 HARMLESS = "harmlessname"
 NAMES = [
@@ -150,7 +152,13 @@ def written(folder: Path, name: str) -> Path:
         "a.heapsnapshot": heap_of(name),
     }.items():
         (folder / file).write_bytes(data)
+        read_ahead(folder / file, folder.parent)
     return folder
+
+
+def read_ahead(path: Path, place: Path) -> None:
+    """Read a file for the server of this place, which would start a process for each."""
+    ingest(path, Cache(place / "cache"), lambda *_: None)
 
 
 def answers(client: McpClient, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -240,11 +248,13 @@ def test_a_quoted_name_is_short_and_has_no_quotes_of_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "/" not in name and len(name.encode()) < 200])
-def test_a_hostile_name_of_a_file_is_quoted(client: McpClient, place: Path, name: str) -> None:
+def test_a_hostile_name_of_a_file_is_quoted(
+    client: McpClient, place: Path, harmless: dict[str, Any], name: str
+) -> None:
     path = place / f"{name}.pb"
     path.write_bytes(profile_of(HARMLESS))
-    trace = place / "t.pickle"
-    trace.write_bytes(trace_of(HARMLESS))
+    read_ahead(path, place)
+    trace = place / "harmless" / "a.pickle"
     refused = client.failure("memlens_compare", before=str(path), after=str(trace))
     assert outside(refused).startswith("“” is a profile and “” is a trace of allocations")
     assert client.failure("memlens_summary", path=str(place / f"{name}.none")).startswith(
