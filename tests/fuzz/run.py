@@ -5,14 +5,17 @@ With clang the kernels also guide the fuzzer to new code; with gcc Python's code
     npm run fuzz -- [--seconds 60] [--target file] [--keep]
     npm run fuzz -- --target file --input FILE
     npm run fuzz -- --damage [--cuts 200] [--flips 2000] [FILE …]
+    npm run fuzz -- --queries [--seconds 60] [--seed 1]
 
-With ``--damage`` files are cut off and their bits turned over instead, see ``damage.py``.
+With ``--damage`` files are cut off and their bits turned over instead, see ``damage.py``; with ``--queries`` queries
+that take long are cancelled, see ``slow_queries.py``.
 
 What breaks a target is kept in ``.cache/fuzz/crashes`` with the command that repeats it, and the exit status is 1.
 ``--keep`` adds to the corpus what reached new code, as small as it gets. Linux on x86-64 only, like atheris' wheels.
 """
 
 import argparse
+import importlib
 import os
 import shutil
 import subprocess
@@ -33,11 +36,11 @@ LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384}
 
 def main() -> int:
     """Fuzz; 0 when nothing broke."""
-    if "--damage" in sys.argv:
-        sys.path.insert(0, str(ROOT))
-        from tests.fuzz import damage
-
-        return damage.main([argument for argument in sys.argv[1:] if argument != "--damage"])
+    for option, module in (("--damage", "damage"), ("--queries", "slow_queries")):
+        if option in sys.argv:
+            sys.path.insert(0, str(ROOT))
+            found = importlib.import_module(f"tests.fuzz.{module}")
+            return int(found.main([argument for argument in sys.argv[1:] if argument != option]))
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -14,8 +14,7 @@ from tests.python.recordings import LEAK
 
 from memlens.cli import main
 from memlens.views.sql.compared import MOST_COMPARED, Pages, QuerySide, answer_page, compare_queries
-from memlens.views.sql.pages import Cell, SqlAnswer, SqlColumn
-from memlens.views.sql.query import SqlError, SqlSort
+from memlens.views.sql.pages import Cell, SqlAnswer, SqlColumn, SqlError, SqlSort
 
 COLUMNS = [SqlColumn(*each) for each in (("name", "text"), ("line", "integer"), ("n", "integer"))]
 COLUMNS += [SqlColumn("size_bytes", "integer"), SqlColumn("object", "integer")]

@@ -17,7 +17,8 @@ from tests.python.test_findings_of_heaps import java_heap, v8_heap
 from memlens.cli import main
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
-from memlens.views.sql.query import SqlError, SqlSession
+from memlens.views.sql.pages import SqlError
+from memlens.views.sql.query import SqlSession
 
 PAGES = ("node", "java", "dotnet", "ruby", "python-heap")
 PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "sessions.py"

@@ -18,6 +18,7 @@ from tests.python.server_harness import open_view, problem_of
 from memlens.cli import main
 from memlens.errors import BadRequestError
 from memlens.server.sessions import sql as sessions
+from memlens.server.sessions.query_process import QueryProcess
 from memlens.store.objects.queried import MOST_QUERIES
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
@@ -260,7 +261,9 @@ def test_the_query_of_a_filter_ends_after_a_while(tmp_path: Path, monkeypatch: p
         await asyncio.to_thread(tables.fill, snapshot, lambda *_: None, [part])
 
     async def run() -> None:
-        queries = sessions.SqlQueries(snapshot.origin, PARTS_OF["graph"], fill, snapshot.again)
+        queries = sessions.SqlQueries(
+            snapshot.origin, PARTS_OF["graph"], fill, lambda: QueryProcess.start(snapshot.archive, [])
+        )
         for endless in ENDLESS:
             start = time.perf_counter()
             with pytest.raises(

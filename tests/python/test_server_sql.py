@@ -124,14 +124,18 @@ def test_tables_are_filled_by_children_that_are_shared_and_cancelled(
     snapshot = open_view(server, big)["snapshot"]
     running: set[int] = set()
 
+    def filling() -> list[int]:
+        """The children that make tables; another one answers queries."""
+        # before that the server waits until the child's program has started
+        every = children(server.pid)
+        return [child for child in every if b"\0tables\0" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
     def stopped(count: int) -> None:
         """Wait for that many children, and stop them."""
         while len(running) < count:
-            for child in set(children(server.pid)) - running:
-                # before that the server waits until the child's program has started
-                if b"\0tables\0" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    os.kill(child, signal.SIGSTOP)
-                    running.add(child)
+            for child in set(filling()) - running:
+                os.kill(child, signal.SIGSTOP)
+                running.add(child)
 
     # a child for each part of the tables, of which the query reads two
     two = server.send("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"))
@@ -142,7 +146,7 @@ def test_tables_are_filled_by_children_that_are_shared_and_cancelled(
     with pytest.raises(RpcError):
         one.result()
     # the query still waits for its parts, and nothing for the third
-    wait_until(lambda: len(children(server.pid)) == 2)
+    wait_until(lambda: len(filling()) == 2)
     state = server.request("memlens/sqlState", {"snapshot": snapshot})
     assert not state["filled"]
     assert 0 <= state["fraction"] < 1
@@ -151,12 +155,12 @@ def test_tables_are_filled_by_children_that_are_shared_and_cancelled(
     with pytest.raises(RpcError):
         two.result()
     assert time.perf_counter() - start < 10
-    assert children(server.pid) == []
+    assert filling() == []
     assert leftovers(cache_folder) == []
     # a killed child is reported, and the next one starts over what it left
     three = server.send("memlens/sqlFill", {"snapshot": snapshot})
     wait_until(lambda: leftovers(cache_folder))
-    for child in children(server.pid):
+    for child in filling():
         os.kill(child, signal.SIGKILL)
     with pytest.raises(RpcError) as caught:
         three.result()

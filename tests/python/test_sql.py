@@ -29,8 +29,10 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.store.tables.schema import FILE_NAMES
+from memlens.views.sql.confined import FUNCTIONS
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS
-from memlens.views.sql.query import FUNCTIONS, TABLES, SqlError, SqlSession, SqlSort
+from memlens.views.sql.pages import SqlError, SqlSort
+from memlens.views.sql.query import TABLES, SqlSession
 from memlens.views.sql.schema import schema
 from memlens.views.trace.picture.live import live
 
@@ -454,7 +456,7 @@ def test_values_are_sent_as_javascript_can_represent_them(
 def test_a_query_that_takes_too_much_memory_ends(
     sample: Path, session: Callable[[Path], SqlSession], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlens.views.sql.query.MOST_MEMORY_BYTES", 64 << 20)
+    monkeypatch.setattr("memlens.views.sql.confined.MOST_MEMORY_BYTES", 64 << 20)
     made = session(sample)
     began = time.monotonic()
     with pytest.raises(SqlError, match="64 MiB of memory"):

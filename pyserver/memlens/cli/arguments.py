@@ -455,7 +455,8 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     examine = command(
         "examine", "Make the findings of a heap dump's archive before they are first asked for."
     )
-    for each in (tables, examine):
+    queries = command("queries", "Answer a server's SQL queries on an archive.")
+    for each in (tables, examine, queries):
         each.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
         _long_work(each)
     sql = command("sql", "Run a read-only SQL query on a snapshot.")
@@ -488,7 +489,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
                         "or of all allocations")  # fmt: skip
     export.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     export.add_argument("--device", type=int, metavar="N", help=_DEVICE)
-    return tables, examine, sql, export
+    return tables, examine, queries, sql, export
 
 
 def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from memlens.cli.ask import libraries_of
 from memlens.cli.sql import Form, filled, print_rows
+from memlens.interrupting import ended_by_signals
 from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import open_with
 from memlens.store.tables.fill import remove
@@ -30,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
 def _side(options: argparse.Namespace, archive: Path) -> QuerySide:
     pages = Pages()
     try:
-        with closing(SqlSession(open_with(archive, libraries_of(options)))) as session:
+        session = SqlSession(open_with(archive, libraries_of(options)))
+        with closing(session), ended_by_signals():
             while pages.add(session.ask(options.sql, pages.offset, MOST_ROWS)):
                 pass
     except ArchiveError:

@@ -15,7 +15,7 @@ from memlens.units import plain
 
 USAGE = 2
 """The exit status after wrong arguments, as other programs have it."""
-INTERNAL = ("tables", "examine")
+INTERNAL = ("tables", "examine", "queries")
 """Commands that Memlens runs itself. They have a ``--help``, but no list names them."""
 
 _NARROWEST = 20

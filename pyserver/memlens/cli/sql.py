@@ -17,6 +17,7 @@ from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
 from memlens.errors import BadRequestError, MemlensError
+from memlens.interrupting import ended_by_signals
 from memlens.json_text import escaped
 from memlens.model.expansion import DEEP_STACKS
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
@@ -71,9 +72,8 @@ def filled(options: argparse.Namespace, query: str, path: Path | None = None) ->
     """Return a file's archive with the tables that a query reads. ``path`` is the file, where there are several."""
 
     def fill_tables(snapshot: Snapshot) -> Path:
-        with closing(
-            SqlSession(open_with(snapshot.archive, libraries_of(options)), names_only=True)
-        ) as session:
+        names = SqlSession(open_with(snapshot.archive, libraries_of(options)), names_only=True)
+        with closing(names) as session, ended_by_signals():
             parts = session.needs(query)
         report = reporter("auto")
         fill(snapshot, report, parts)
@@ -93,7 +93,7 @@ def print_answer(
     archive: Path, query: str, form: Form, limit: int | None, libraries: Libraries = NO_LIBRARIES
 ) -> None:
     """Run a query on an archive whose tables are filled, and print the rows to stdout as they arrive."""
-    with closing(SqlSession(open_with(archive, libraries))) as session:
+    with closing(SqlSession(open_with(archive, libraries))) as session, ended_by_signals():
         print_rows(*session.stream(query), form, limit)
 
 

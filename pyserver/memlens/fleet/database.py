@@ -31,12 +31,15 @@ from memlens.store.files.disk import make_folder, make_private, room_in
 from memlens.store.files.output import RefusedError
 from memlens.store.manifest import is_archive
 from memlens.texts import phrase
+from memlens.views.sql.confined import confine
 
 FILE_NAME = "memlens-fleet.db"
 LOCK_NAME = ".memlens-fleet.lock"
 
 _APPLICATION = 0x4D4C464C
 _COMMIT_S = 0.5
+_MOST_VARIABLES = 1_000
+"""Of our own questions."""
 _PARQUET_END_BYTES = 1 << 20
 _SQL_TYPES = {"integer": "INTEGER", "real": "REAL", "text": "TEXT", "boolean": "INTEGER"}
 
@@ -86,14 +89,10 @@ def open_fleet(folder: Path) -> apsw.Connection:
         connection = apsw.Connection(
             f"{path.absolute().as_uri()}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         )
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.set_busy_timeout(5_000)
         _check(connection, path)
         # the file's own views are not used but replaced by what they should be
-        for statement in _views(temporary=True):
-            connection.execute(statement)
-        connection.execute("PRAGMA query_only = 1")
+        confine(connection, _views(temporary=True), variables=_MOST_VARIABLES)
     except apsw.Error as error:
         raise FleetError(
             phrase("{path} can't be read: {reason}", path=path, reason=str(error)),

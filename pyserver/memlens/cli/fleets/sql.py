@@ -8,6 +8,7 @@ from memlens.cli.sql import Form, print_rows
 from memlens.errors import MemlensError
 from memlens.fleet.questions.sql import query
 from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
+from memlens.interrupting import ended_by_signals
 from memlens.texts import phrase
 
 
@@ -22,9 +23,7 @@ def run(options: argparse.Namespace) -> int:
     if options.query is None:
         raise MemlensError(phrase("There is no query"), advice=phrase("Try memlens fleet sql --help."))
     form: Form = "json" if options.json else "csv" if options.csv else "table"
-    print_rows(
-        *query(options.folder, sys.stdin.read() if options.query == "-" else options.query),
-        form,
-        options.limit,
-    )
+    statement = sys.stdin.read() if options.query == "-" else options.query
+    with ended_by_signals():
+        print_rows(*query(options.folder, statement), form, options.limit)
     return 0

@@ -26,8 +26,7 @@ from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, Fla
 from memlens.views.graph.listing import ObjectsAnswer
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.sql.pages import MOST_ROWS, SqlAnswer
-from memlens.views.sql.query import SqlSort
+from memlens.views.sql.pages import MOST_ROWS, SqlAnswer, SqlSort
 
 
 class CompareParams(Struct, frozen=True, kw_only=True):

@@ -5,8 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Requests
-from memlens.views.sql.pages import MOST_ROWS, SqlAnswer
-from memlens.views.sql.query import SqlSort
+from memlens.views.sql.pages import MOST_ROWS, SqlAnswer, SqlSort
 from memlens.views.sql.schema import SqlSchema
 
 

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 ProgressListener = Callable[[str, float | None], None]
 
 
-_running: dict[asyncio.subprocess.Process, "_Work"] = {}
+running: dict[asyncio.subprocess.Process, "Work"] = {}
 """The running children, each with what it does."""
 
 _GRACE_S = 5.0
@@ -66,7 +66,7 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
     def remove(pid: int) -> None:
         remove_unfinished(folder, pid)
 
-    work = _Work(phrase("reading of the snapshot"), source, remove)
+    work = Work(phrase("reading of the snapshot"), source, remove)
     return Path((await _run(work, ["ingest", *options], on_progress)).archive)
 
 
@@ -77,7 +77,7 @@ async def examine(archive: Path, options: list[str], on_progress: ProgressListen
         for artefact in EXAMINED:
             artefact.partial(archive, pid).unlink(missing_ok=True)
 
-    await _run(_Work(phrase("search for findings"), archive, remove), ["examine", *options], on_progress)
+    await _run(Work(phrase("search for findings"), archive, remove), ["examine", *options], on_progress)
 
 
 async def fill_tables(archive: Path, part: Part, options: list[str], on_progress: ProgressListener) -> None:
@@ -86,7 +86,7 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
     def remove(pid: int) -> None:
         TABLES[part].partial(archive, pid).unlink(missing_ok=True)
 
-    work = _Work(phrase("filling of the tables"), archive, remove)
+    work = Work(phrase("filling of the tables"), archive, remove)
     await _run(work, ["tables", "--part", part, *options], on_progress)
 
 
@@ -101,7 +101,7 @@ async def redact(source: Path, out: Path, on_progress: ProgressListener, *, rena
         for target in (out, mapping_beside(out)):
             partial_file(target, pid).unlink(missing_ok=True)
 
-    work = _Work(phrase("writing of the dump"), source, remove)
+    work = Work(phrase("writing of the dump"), source, remove)
     command = ["redact", str(out), "--force", *(["--rename"] if rename else [])]
     return await _run(work, command, on_progress)
 
@@ -115,7 +115,7 @@ async def dump(program: str, out: Path, on_progress: ProgressListener) -> None:
     def remove(child: int) -> None:
         shutil.rmtree(partial_file(out, child), ignore_errors=True)
 
-    work = _Work(phrase("writing of the dump"), program, remove, undoes=True)
+    work = Work(phrase("writing of the dump"), program, remove, undoes=True)
     await _run(work, ["dump", str(out), "--force"], on_progress)
 
 
@@ -136,12 +136,12 @@ async def record(
     def remove(child: int) -> None:
         shutil.rmtree(partial_file(out, child), ignore_errors=True)
 
-    work = _Work(phrase("recording of the allocations"), program, remove, undoes=True, stop=stop)
+    work = Work(phrase("recording of the allocations"), program, remove, undoes=True, stop=stop)
     command = ["record", str(out), "--force", *(["--sampling"] if sampling else [])]
     await _run(work, [*command, *([] if seconds is None else ["--for", f"{seconds:g}"])], on_progress)
 
 
-class _Work(NamedTuple):
+class Work(NamedTuple):
     """The task of a child, for messages, and the path, process or page that it works on."""
 
     name: Text
@@ -154,16 +154,16 @@ class _Work(NamedTuple):
     """Tells the child to finish sooner, by a line to its stdin."""
 
 
-async def _run(work: _Work, command: list[str], on_progress: ProgressListener) -> DoneLine:
+async def _run(work: Work, command: list[str], on_progress: ProgressListener) -> DoneLine:
     killed_before = oom_kills()
     name, *options = command
     own = ("--progress", "json", "--background", "--parent", str(os.getpid()))
-    child = await _start(child_command(name, *own, str(work.on), *options), listens=work.stop is not None)
+    child = await start(child_command(name, *own, str(work.on), *options), listens=work.stop is not None)
     stopping = None if work.stop is None else asyncio.ensure_future(_stop(child, work.stop))
-    _running[child] = work
+    running[child] = work
     finished = False
     try:
-        outcome, errors = await asyncio.gather(_follow(child.stdout, on_progress), _tail(child.stderr))
+        outcome, errors = await asyncio.gather(_follow(child.stdout, on_progress), tail(child.stderr))
         status = await child.wait()
         finished = True
     finally:
@@ -172,7 +172,7 @@ async def _run(work: _Work, command: list[str], on_progress: ProgressListener) -
             await asyncio.shield(asyncio.ensure_future(_abort(child, work)))
         if stopping is not None:
             stopping.cancel()
-        del _running[child]
+        del running[child]
     if errors:
         logger.log(
             logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", work.name, work.on, errors
@@ -200,7 +200,8 @@ async def _stop(child: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
             await child.stdin.drain()
 
 
-async def _start(command: list[str], *, listens: bool) -> asyncio.subprocess.Process:
+async def start(command: list[str], *, listens: bool) -> asyncio.subprocess.Process:
+    """Start a child, with a stdin if it ``listens``. Raises IngestError."""
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
@@ -249,7 +250,7 @@ async def _follow(
     return outcome
 
 
-async def _tail(errors: asyncio.StreamReader | None) -> str:
+async def tail(errors: asyncio.StreamReader | None) -> str:
     """Read all of stderr, so that the child never blocks on it, and keep the end."""
     kept = b""
     while errors is not None and (piece := await errors.read(STDERR_KEPT_BYTES)):
@@ -257,13 +258,13 @@ async def _tail(errors: asyncio.StreamReader | None) -> str:
     return kept.decode(errors="replace").strip()
 
 
-async def _abort(child: asyncio.subprocess.Process, work: _Work) -> None:
+async def _abort(child: asyncio.subprocess.Process, work: Work) -> None:
     if work.undoes and sys.platform != "win32":
         with contextlib.suppress(ProcessLookupError):
             child.terminate()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(child.wait(), _GRACE_S)
-    _kill(child)
+    kill(child)
     with contextlib.suppress(ProcessLookupError):
         await child.wait()
     await asyncio.to_thread(work.remove, child.pid)
@@ -274,16 +275,16 @@ def abandon_all() -> None:
 
     A child that has something to undo is only told to end, and removes its output itself.
     """
-    for child, work in _running.items():
+    for child, work in running.items():
         if work.undoes and sys.platform != "win32":
             with contextlib.suppress(ProcessLookupError):
                 child.terminate()
             continue
-        _kill(child)
+        kill(child)
         work.remove(child.pid)
 
 
-def _kill(child: asyncio.subprocess.Process) -> None:
+def kill(child: asyncio.subprocess.Process) -> None:
     """Kill the child and all processes that it started."""
     if child.returncode is not None:
         return  # its process id may already be in use again

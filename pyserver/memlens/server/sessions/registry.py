@@ -25,6 +25,7 @@ from memlens.server.sessions.children import ProgressListener, examine, fill_tab
 from memlens.server.sessions.errors import NotOpenError
 from memlens.server.sessions.examination import Examination
 from memlens.server.sessions.opened import Identity, OpenSnapshot
+from memlens.server.sessions.query_process import QueryProcess
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
@@ -287,9 +288,11 @@ class Registry:
             thread.shutdown(wait=False)
             raise
 
+        # a pattern may look like an option
+        patterns_of_libraries = [f"--libraries={pattern}" for pattern in libraries.patterns]
+
         def options() -> list[str]:
-            # a pattern may look like an option
-            return [*self._cache_options(), *(f"--libraries={pattern}" for pattern in libraries.patterns)]
+            return [*self._cache_options(), *patterns_of_libraries]
 
         async def watched(work: Awaitable[None]) -> None:
             """A child's work, which may find the archive damaged."""
@@ -312,7 +315,10 @@ class Registry:
         def open_again() -> Snapshot:
             return open_with(archive, libraries)
 
-        sql = SqlQueries(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
+        def start() -> Awaitable[QueryProcess]:
+            return QueryProcess.start(archive, patterns_of_libraries)
+
+        sql = SqlQueries(snapshot.origin, PARTS_OF[snapshot.info.model], fill, start)
         opened = OpenSnapshot(
             uuid.uuid4().hex,
             path,

@@ -1,78 +1,64 @@
-"""SQL queries on a snapshot: makes the tables once, and runs each query in a separate thread.
+"""SQL queries on a snapshot: makes the tables once, and runs each query in a separate process.
 
 The parts of the tables are made at the same time, and a query waits for those that it reads. Its names are checked
 first.
 """
 
 import asyncio
+import contextlib
 import functools
 import logging
-import threading
-from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any, TypeVar
 
-from memlens import limits
 from memlens.server.sessions.children import ProgressListener
+from memlens.server.sessions.query_process import QueryProcess
 from memlens.server.sessions.shared import Shared, all_done, given_up_ended
 from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.objects.queried import QueriedObjects
-from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import TABLES, are_filled, remove
 from memlens.store.tables.schema import Part
 from memlens.texts import phrase
 from memlens.views.sql.filtering import wrong_query
-from memlens.views.sql.pages import SqlAnswer
-from memlens.views.sql.query import SqlError, SqlSession, SqlSort
+from memlens.views.sql.pages import SqlAnswer, SqlError, SqlSort
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MOST_SESSIONS = 4
+MOST_PROCESSES = 4
 """The most queries that run at once, over all views of the snapshot; further ones wait."""
 
-Fill = Callable[[Part, ProgressListener], Awaitable[None]]
+IDLE_S = 120.0
+"""How long a process without a query stays."""
 
+Fill = Callable[[Part, ProgressListener], Awaitable[None]]
+Start = Callable[[], Awaitable[QueryProcess]]
 
 _FILTER_SECONDS = 60.0
 """The query of a filter is ended after so long: nobody sees that it runs."""
 
 
-class _Asked:
-    """A running query; :meth:`end` is called from the event loop's thread."""
-
-    def __init__(self, session: SqlSession | None) -> None:
-        self.session = session
-        self.stop = threading.Event()
-
-    def end(self) -> None:
-        self.stop.set()
-        if self.session is not None:
-            self.session.interrupt()
-
-
 class SqlQueries:
     """For the event loop's thread only. ``parts`` are those of its model, ``fill`` makes one of them.
 
-    ``open_again`` opens the snapshot once more, with the same ``origin``.
+    ``start`` starts a process that answers queries on the archive of ``origin``.
     """
 
-    def __init__(
-        self, origin: Origin, parts: tuple[Part, ...], fill: Fill, open_again: Callable[[], Snapshot]
-    ) -> None:
+    def __init__(self, origin: Origin, parts: tuple[Part, ...], fill: Fill, start: Start) -> None:
         self._origin = origin
         self._parts = parts
-        self._open_again = open_again
+        self._start = start
         self._fill = fill
         self._fillings: dict[Part, Shared] = {}
         self._current: dict[Part, tuple[int, int, int]] = {}
         """The files that were found to be current: inode, size, modification time."""
-        self._names: SqlSession | None = None
-        self._naming = threading.Lock()
-        self._threads: ThreadPoolExecutor | None = None
-        self._idle: list[SqlSession] = []
-        self._asked: set[_Asked] = set()
+        self._room = asyncio.Semaphore(MOST_PROCESSES)
+        self._idle: list[QueryProcess] = []
+        self._asked: set[QueryProcess] = set()
+        self._changing: set[asyncio.Future[Any]] = set()
+        """Processes that start or end."""
+        self._tidying: asyncio.TimerHandle | None = None
         self._choosing: dict[str, Shared] = {}
         self.queried = QueriedObjects()
         """What :meth:`choose` found out."""
@@ -115,7 +101,11 @@ class SqlQueries:
         Raises SqlError and IngestError.
         """
         return await self._answer(
-            query, offset, sort, most_s, lambda session, stop: session.ask(query, offset, limit, sort, stop)
+            query,
+            offset,
+            sort,
+            most_s,
+            lambda process, parts: process.page(parts, query, offset, limit, sort),
         )
 
     async def choose(self, query: str) -> None:
@@ -126,7 +116,7 @@ class SqlQueries:
 
         async def work(_: ProgressListener) -> None:
             chosen = await self._answer(
-                query, 0, None, _FILTER_SECONDS, lambda session, stop: session.objects(query, stop)
+                query, 0, None, _FILTER_SECONDS, lambda process, parts: process.objects(parts, query)
             )
             self.queried.put(query, chosen)
 
@@ -147,63 +137,39 @@ class SqlQueries:
         offset: int,
         sort: SqlSort | None,
         most_s: float | None,
-        asks: Callable[[SqlSession, threading.Event], T],
+        asks: Callable[[QueryProcess, tuple[Part, ...]], Awaitable[T]],
     ) -> T:
-        """What a session answers in a thread, when the tables that the query reads are there."""
+        """What a process answers, when the tables that the query reads are there."""
         parts = self._parts
         if not self.filled:
             try:
-                parts = await self._needs(query, sort)
+                async with self._process() as process, self._ended_after(most_s):
+                    parts = await process.needs(query, sort)
             except ArchiveError as error:
                 logger.warning("the names of %s can't be looked up: %s", self._origin.archive, error)
                 # filling the tables will find the same damage, and drop the archive
-                parts = self._parts
             await self.fill(parts)
-        await self._drop_idle_without(parts)
-        if self._closed:
-            raise SqlError(phrase("The snapshot has been closed"))
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(
-                MOST_SESSIONS, thread_name_prefix="sql", initializer=limits.lower_priority
-            )
-        asked = _Asked(self._take(query, offset, sort))
-
-        def work() -> T:
-            if asked.session is None:
-                asked.session = SqlSession(self._open_again())
-            return asks(asked.session, asked.stop)
-
-        self._asked.add(asked)
-        in_thread = self._threads.submit(work)
-        future = asyncio.wrap_future(in_thread)
         try:
-            async with asyncio.timeout(most_s):
-                return await asyncio.shield(future)
-        except (asyncio.CancelledError, TimeoutError) as error:
-            asked.end()
-            if not in_thread.cancel():
-                await asyncio.shield(asyncio.wait([future]))
-            if future.done() and not future.cancelled():
-                # nothing waits for the result any more
-                future.exception()
-            if isinstance(error, TimeoutError):
-                raise SqlError(
-                    phrase("The query took more than {n} seconds and was ended", n=round(most_s or 0)),
-                    advice=phrase("Ask for fewer rows or columns before sorting or grouping."),
-                ) from error
-            raise
+            async with self._process(query, offset, sort) as process, self._ended_after(most_s):
+                return await asks(process, parts)
         except ArchiveError as error:
             logger.warning("the tables of %s are dropped: %s", self._origin.archive, error)
-            await self._drop(asked)
+            await self.forget()
             remove(self._origin.archive)
             raise SqlError(
                 phrase("The tables were damaged and will be made again. Run the query again")
             ) from error
-        finally:
-            self._asked.discard(asked)
-            await asyncio.shield(self._put_back(asked))
-            # the callers have the error, whose traceback has this frame
-            del in_thread, future
+
+    @contextlib.asynccontextmanager
+    async def _ended_after(self, most_s: float | None) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(most_s):
+                yield
+        except TimeoutError as error:
+            raise SqlError(
+                phrase("The query took more than {n} seconds and was ended", n=round(most_s or 0)),
+                advice=phrase("Ask for fewer rows or columns before sorting or grouping."),
+            ) from error
 
     async def close(self) -> None:
         """End running queries and release everything; returns when that is done."""
@@ -213,21 +179,17 @@ class SqlQueries:
             task.cancel()
         if fillings:
             await asyncio.wait(fillings)
-        for asked in list(self._asked):
-            asked.end()
-        if self._threads is not None:
-            await asyncio.to_thread(self._threads.shutdown)
-        for asked in list(self._asked):
-            await self._drop(asked)
-        while self._idle:
-            await asyncio.to_thread(self._idle.pop().close)
-        await asyncio.to_thread(self._close_names)
+        if self._tidying is not None:
+            self._tidying.cancel()
+        self._end(*self._asked)
+        await self.forget()
         self.queried.clear()
 
     async def forget(self) -> None:
         """Close tables that were removed because they were damaged; the next query makes them again."""
-        while self._idle:
-            await asyncio.to_thread(self._idle.pop().close)
+        self._end_idle()
+        while self._changing:
+            await asyncio.wait(self._changing)
 
     def _has(self, parts: Iterable[Part]) -> bool:
         return all(self._has_part(part) for part in parts)
@@ -245,51 +207,77 @@ class SqlQueries:
             self._current[part] = file
         return True
 
-    async def _needs(self, query: str, sort: SqlSort | None) -> tuple[Part, ...]:
-        """The parts of the tables that a query reads. Raises SqlError for one that can't be run."""
+    @contextlib.asynccontextmanager
+    async def _process(
+        self, query: str = "", offset: int = 0, sort: SqlSort | None = None
+    ) -> AsyncIterator[QueryProcess]:
+        """A process for a question, when fewer than MOST_PROCESSES are asked. Raises SqlError and IngestError."""
+        async with self._room:
+            process = self._take(query, offset, sort)
+            if process is None:
+                process = await self._started()
+            self._asked.add(process)
+            try:
+                yield process
+            finally:
+                self._asked.discard(process)
+                self._put_back(process)
 
-        def work() -> tuple[Part, ...]:
-            with self._naming:
-                if self._closed:
-                    raise SqlError(phrase("The snapshot has been closed"))
-                if self._names is None:
-                    self._names = SqlSession(self._open_again(), names_only=True)
-                return self._names.needs(query, sort)
+    async def _started(self) -> QueryProcess:
+        starting = asyncio.create_task(self._new())
+        self._changing.add(starting)
+        starting.add_done_callback(self._changing.discard)
+        try:
+            # if this is cancelled, it is there for the next query
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._keep)
+            raise
 
-        return await asyncio.to_thread(work)
+    async def _new(self) -> QueryProcess:
+        process = await self._start()
+        if self._closed:
+            process.kill()
+            await process.ended()
+            raise SqlError(phrase("The snapshot has been closed"))
+        return process
 
-    def _close_names(self) -> None:
-        with self._naming:
-            if self._names is not None:
-                self._names.close()
-                self._names = None
+    def _keep(self, started: asyncio.Task[QueryProcess]) -> None:
+        if not started.cancelled() and started.exception() is None:
+            self._put_back(started.result())
 
-    async def _drop_idle_without(self, parts: tuple[Part, ...]) -> None:
-        """Close the idle sessions from before these parts were filled."""
-        old = [each for each in self._idle if not set(parts) <= set(each.parts)]
-        self._idle = [each for each in self._idle if each not in old]
-        for session in old:
-            await asyncio.shield(asyncio.to_thread(session.close))
+    def _put_back(self, process: QueryProcess) -> None:
+        if self._closed or not process.is_usable:
+            self._end(process)
+            return
+        self._idle.append(process)
+        if self._tidying is not None:
+            self._tidying.cancel()
+        self._tidying = asyncio.get_running_loop().call_later(IDLE_S, self._end_idle)
 
-    def _take(self, query: str, offset: int, sort: SqlSort | None) -> SqlSession | None:
-        """An idle session: the one that can continue the query, else one that no other query may continue."""
+    def _end_idle(self) -> None:
+        self._end(*self._idle)
+        self._idle.clear()
+
+    def _end(self, *processes: QueryProcess) -> None:
+        for process in processes:
+            process.kill()
+            ending = asyncio.ensure_future(process.ended())
+            self._changing.add(ending)
+            ending.add_done_callback(self._changing.discard)
+
+    def _take(self, query: str, offset: int, sort: SqlSort | None) -> QueryProcess | None:
+        """An idle process: the one that can continue the query, else one that no other query may continue."""
+        if self._closed:
+            raise SqlError(phrase("The snapshot has been closed"))
+        self._end(*(each for each in self._idle if not each.is_usable))
+        self._idle = [each for each in self._idle if each.is_usable]
         chosen = next((each for each in self._idle if each.continues(query, offset, sort)), None)
         if chosen is None:
             chosen = next((each for each in self._idle if not each.has_more), None)
-        if chosen is None and self._idle and len(self._idle) + len(self._asked) >= MOST_SESSIONS:
+        if chosen is None and self._idle and len(self._idle) + len(self._asked) >= MOST_PROCESSES:
             # the least recently used one
             chosen = self._idle[0]
         if chosen is not None:
             self._idle.remove(chosen)
         return chosen
-
-    async def _put_back(self, asked: _Asked) -> None:
-        if self._closed:
-            await self._drop(asked)
-        elif asked.session is not None:
-            self._idle.append(asked.session)
-
-    async def _drop(self, asked: _Asked) -> None:
-        session, asked.session = asked.session, None
-        if session is not None:
-            await asyncio.to_thread(session.close)

@@ -6,8 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from memlens.texts import phrase
 from memlens.views.naming.stable_names import stable_name
-from memlens.views.sql.pages import Cell, SqlAnswer, SqlColumn
-from memlens.views.sql.query import SqlError, SqlSort
+from memlens.views.sql.pages import Cell, SqlAnswer, SqlColumn, SqlError, SqlSort
 
 MOST_COMPARED = 100_000
 """The most rows of each side."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memlens.errors import BadRequestError
+from memlens.interrupting import ended_by_signals
 from memlens.store.objects.queried import Mask, UnaskedError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.selection.filters import Term
 
 if TYPE_CHECKING:
-    from memlens.views.sql.query import SqlError
+    from memlens.views.sql.pages import SqlError
 
 
 def objects_of(snapshot: Snapshot, term: Term) -> Mask:
@@ -51,13 +52,14 @@ def _asked(snapshot: Snapshot, query: str) -> Mask:
     """Make the tables that the query reads, and run it."""
     # few filters have a query, and all that it may call takes a while to import
     from memlens.store.tables.fill import fill
-    from memlens.views.sql.query import SqlError, SqlSession
+    from memlens.views.sql.pages import SqlError
+    from memlens.views.sql.query import SqlSession
 
     try:
-        with closing(SqlSession(snapshot.again(), names_only=True)) as session:
+        with closing(SqlSession(snapshot.again(), names_only=True)) as session, ended_by_signals():
             parts = session.needs(query)
         fill(snapshot, lambda _stage, _fraction: None, parts)
-        with closing(SqlSession(snapshot.again())) as session:
+        with closing(SqlSession(snapshot.again())) as session, ended_by_signals():
             return session.objects(query)
     except SqlError as error:
         raise wrong_query(error) from error

@@ -1,7 +1,7 @@
 """Sets of objects in SQL: what ``object_set(object)`` makes of a query's rows and ``retained_by`` takes.
 
 A set of any size is a short text in a query, by which its connection finds it, since a value can't have more than
-:data:`memlens.views.sql.query.MOST_VALUE_BYTES`. It is forgotten when another query begins.
+:data:`memlens.views.sql.confined.MOST_VALUE_BYTES`. It is forgotten when another query begins.
 """
 
 from array import array

@@ -1,4 +1,4 @@
-"""A page of a query's rows, as it is sent: values that JavaScript can represent, long ones cut."""
+"""A page of a query's rows, as it is sent: values that JavaScript can represent, long ones cut; and its errors."""
 
 import math
 import time
@@ -6,6 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 from msgspec import Struct
+
+from memlens.errors import MemlensError
 
 MOST_ROWS = 10_000
 """The most rows of one page."""
@@ -40,6 +42,25 @@ class SqlAnswer(Struct, frozen=True):
     more: bool
     """Whether rows follow."""
     took_ms: float
+
+
+class SqlSort(Struct, frozen=True):
+    """Sort all of a query's rows by the column of that number, from 0."""
+
+    column: int
+    descending: bool = False
+
+
+class SqlError(MemlensError):
+    """SQLite's error for a query. ``offset`` is a position in the query, in characters."""
+
+    code = "sql"
+    retry = False
+
+    def __str__(self) -> str:
+        return (
+            str(self.message) if self.offset is None else f"{self.message} (at character {self.offset + 1:,})"
+        )
 
 
 class Running(NamedTuple):

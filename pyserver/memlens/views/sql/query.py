@@ -6,9 +6,7 @@ query slows down nothing else. It is confined by:
 * files that are opened read-only and as immutable, and SQLite in defensive mode with an untrusted schema;
 * an authorizer that allows SELECT, recursion, the functions and tables that are named here, and the pragmas that
   describe tables; everything else is refused when the query is compiled;
-* limits on the length of values, on the depth of expressions, on the size of the program;
-* a handler that is called every few thousand steps and ends a query that takes too much memory (SQLite's own limit
-  is for the whole process, so another connection's query could fail instead);
+* limits on values, on the query, on its program and on memory, see :mod:`memlens.views.sql.confined`;
 * pages of rows, in which long values are cut.
 """
 
@@ -25,7 +23,6 @@ from typing import Any
 import apsw
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from memlens.errors import MemlensError
 from memlens.kernels.base.work import Work
@@ -37,21 +34,27 @@ from memlens.store.tables.fill import are_filled
 from memlens.store.tables.graph import packages_and_modules
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
-from memlens.units import format_bytes, shortened
+from memlens.units import shortened
 from memlens.views.graph.plain_names import WITHOUT_CONTENTS
 from memlens.views.selection.expressions import regexp
+from memlens.views.sql.confined import (
+    FUNCTIONS,
+    check_text,
+    confine,
+    first_statement,
+    is_counted_only,
+    is_nothing,
+    limit_error,
+    modules_of,
+)
 from memlens.views.sql.contents import FUNCTIONS as OF_CONTENTS
 from memlens.views.sql.contents import check_joins, has_contents, is_without_contents
-from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, SCALARS, add_heap_functions
+from memlens.views.sql.heap import HEAP_FUNCTIONS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 from memlens.views.sql.object_sets import ObjectSets
-from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, page
+from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, SqlError, SqlSort, page
 
 Mask = npt.NDArray[np.bool_]
-
-MOST_QUERY_CHARACTERS = 100_000
-MOST_VALUE_BYTES = 1_000_000
-MOST_MEMORY_BYTES = 512 << 20
 
 _STEPS_BETWEEN_CHECKS = 5_000
 _ROWS_AT_ONCE = 4_096
@@ -66,82 +69,12 @@ _READABLE = frozenset(
     (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master")
 )
 
-_FUNCTIONS = """
-    abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim max
-    min nullif octet_length printf quote random replace round rtrim sign substr substring trim typeof unicode unlikely
-    upper
-    date datetime julianday strftime time timediff unixepoch
-    avg count group_concat max median min percentile percentile_cont percentile_disc string_agg sum total
-    cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number
-    acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow power
-    radians sin sinh sqrt tan tanh trunc
-    -> ->> json json_array json_array_length json_extract json_group_array json_group_object json_object json_quote
-    json_type json_valid
-    regexp
-"""
-FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES, *SCALARS))
-"""The functions that a query may call. None of them reads files, loads code or changes the connection."""
-
 _HEAP_FUNCTIONS = frozenset(HEAP_FUNCTIONS)
 _OF_COLUMNS = frozenset(("package_of_type", "module_of_type"))
 """What computes columns."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
 """Pragmas that only describe; each also exists as a table-valued function, ``pragma_table_info``."""
-
-_LIMITS = {
-    apsw.SQLITE_LIMIT_LENGTH: MOST_VALUE_BYTES,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: MOST_QUERY_CHARACTERS * 4,
-    apsw.SQLITE_LIMIT_COLUMN: 500,
-    apsw.SQLITE_LIMIT_EXPR_DEPTH: 200,
-    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-    apsw.SQLITE_LIMIT_VDBE_OP: 250_000,
-    apsw.SQLITE_LIMIT_FUNCTION_ARG: 100,
-    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
-    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 0,
-    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
-    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-}
-
-# a comment isn't another statement
-_NOTHING = re.compile(r"(\s|;|--[^\n]*(\n|\Z)|/\*(?:[^*]|\*(?!/))*+(\*/|\Z))*")
-
-
-class SqlSort(Struct, frozen=True):
-    """Sort all of a query's rows by the column of that number, from 0."""
-
-    column: int
-    descending: bool = False
-
-
-class SqlError(MemlensError):
-    """SQLite's error for a query. ``offset`` is a position in the query, in characters."""
-
-    code = "sql"
-    retry = False
-
-    def __str__(self) -> str:
-        return (
-            str(self.message) if self.offset is None else f"{self.message} (at character {self.offset + 1:,})"
-        )
-
-
-def first_statement(
-    connection: apsw.Connection, query: str
-) -> tuple[str, tuple[tuple[str, str | None], ...], bool]:
-    """Compile a query without running it: its first statement, the columns, and whether it is an EXPLAIN."""
-    found: tuple[str, tuple[tuple[str, str | None], ...], bool] = "", (), False
-
-    def trace(cursor: apsw.Cursor, statement: str, _: object) -> bool:
-        nonlocal found
-        found = statement, cursor.get_description(), bool(cursor.is_explain)
-        return False  # ends `execute` before the first step
-
-    cursor = connection.cursor()
-    cursor.exec_trace = trace
-    with contextlib.suppress(apsw.ExecTraceAbort):
-        cursor.execute(query, can_cache=False)
-    return found
 
 
 class SqlSession:
@@ -158,7 +91,6 @@ class SqlSession:
         self._refused = ""
         self._named: set[str] = set()
         self._hides = False
-        self._hungry = False
         self._stop = threading.Event()
         self._kept: tuple[str, SqlSort | None, int, Running] | None = None
         self._sets = ObjectSets()
@@ -176,9 +108,7 @@ class SqlSession:
             raise ArchiveError(
                 phrase("The tables for SQL are damaged: {reason}", reason=str(error))
             ) from error
-        modules = self._connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
-        # a table-valued pragma isn't in the list until a query has used it
-        self._modules = frozenset(str(row[0]) for row in modules) | _UNLISTED_MODULES
+        self._modules = modules_of(self._connection)
         self._connection.authorizer = self._authorize
         self._connection.set_progress_handler(self._must_end, _STEPS_BETWEEN_CHECKS)
 
@@ -292,11 +222,8 @@ class SqlSession:
 
     def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
         """The one statement of a query, sorted if it should be, and its columns: names and declared types."""
-        if len(query) > MOST_QUERY_CHARACTERS:
-            raise SqlError(phrase("The query is longer than {most} characters", most=MOST_QUERY_CHARACTERS))
-        if "\0" in query:
-            raise SqlError(phrase("The query contains a NUL character"), offset=query.index("\0"))
-        if _NOTHING.fullmatch(query):
+        check_text(query)
+        if is_nothing(query):
             table = "by_line" if heap_dump_of(self._snapshot.info) is None else "types"
             raise SqlError(
                 phrase("The query is empty"),
@@ -304,7 +231,7 @@ class SqlSession:
             )
         statement, description, is_explain = first_statement(self._connection, query)
         rest = query[len(statement) :]
-        if not _NOTHING.fullmatch(rest):
+        if not is_nothing(rest):
             raise SqlError(
                 phrase("One statement at a time"), offset=_place(query, len(query) - len(rest.lstrip()))
             )
@@ -339,17 +266,15 @@ class SqlSession:
     def _may_read(self, table: str, column: str | None) -> bool:
         if table in _READABLE or table.removeprefix("pragma_") in _PRAGMAS:
             return True
-        # if no column is used, SQLite passes the name from the query, which may be that of a WITH clause
-        return column == "" and table not in self._modules and not table.startswith(("pragma_", "sqlite_"))
+        return is_counted_only(table, column, self._modules)
 
     def _must_end(self) -> bool:
-        self._hungry = apsw.memory_used() > MOST_MEMORY_BYTES
-        return self._hungry or self._stop.is_set()
+        return self._stop.is_set()
 
     @contextlib.contextmanager
     def _problems(self, query: str) -> Iterator[None]:
         """Convert SQLite's exceptions to ours."""
-        self._refused, self._hungry = "", False
+        self._refused = ""
         self._hides = heap_dump_of(self._snapshot.info) is not None and is_without_contents(query)
         if self._hides:
             check_joins(query)
@@ -364,15 +289,10 @@ class SqlSession:
             ) from error
 
     def _problem(self, query: str, error: apsw.Error) -> MemlensError:
+        limit = limit_error(error)
+        if limit is not None:
+            return limit
         match error:
-            case apsw.InterruptError() if self._hungry:
-                return SqlError(
-                    phrase(
-                        "The query took more than {most} of memory and was ended",
-                        most=format_bytes(MOST_MEMORY_BYTES),
-                    ),
-                    advice=phrase("Ask for fewer rows or columns before sorting or grouping."),
-                )
             case apsw.InterruptError():
                 return SqlError(phrase("The query was cancelled"))
             case apsw.AuthError():
@@ -380,12 +300,6 @@ class SqlSession:
                     phrase("The tables can only be read: {reason}", reason=self._refused or str(error)),
                     advice=phrase("Use SELECT."),
                 )
-            case apsw.TooBigError():
-                return SqlError(
-                    phrase("A value of the query is longer than {most} bytes", most=MOST_VALUE_BYTES)
-                )
-            case apsw.NoMemError():
-                return SqlError(phrase("There is not enough memory for the query"))
             case apsw.CorruptError() | apsw.NotADBError() | apsw.IOError():
                 return ArchiveError(phrase("The tables for SQL are damaged: {reason}", reason=str(error)))
         return SqlError(
@@ -469,8 +383,6 @@ _UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.
 
 _OQL = re.compile(r"\bfrom\s+(?:instanceof\s+|objects\s+)?(?P<type>\w+(?:\.[\w$]+)+(?:\[\])*)", re.IGNORECASE)
 """A class of Java or .NET where SQL has a table."""
-
-_UNLISTED_MODULES = {"carray", "generate_series"}
 
 
 def _characters(query: str, position_bytes: int) -> int | None:
@@ -572,19 +484,9 @@ def _add_computed(connection: apsw.Connection, snapshot: Snapshot) -> None:
 def _restrict(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets) -> None:
     """Add the views and functions, then allow only reading."""
     connection.create_scalar_function("regexp", regexp, 2, deterministic=True)
-    # temporary data of a sort is kept in memory, so that it can't fill a disk
-    connection.pragma("temp_store", 2)
-    for statement in statements():
-        if statement.kind == "VIEW":
-            # a view in one file could not refer to tables in another
-            connection.execute(statement.sql.replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, 0)
-    connection.pragma("query_only", 1)
-    connection.pragma("cache_size", -16_384)
-    for limit, most in _LIMITS.items():
-        connection.limit(limit, most)
+    # a view in one file could not refer to tables in another
+    views = (each.sql for each in statements() if each.kind == "VIEW")
+    confine(connection, [view.replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for view in views])
     add_live_at(connection, snapshot)
     add_heap_functions(connection, snapshot, sets)
 

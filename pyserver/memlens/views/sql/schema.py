@@ -16,9 +16,9 @@ from memlens.views.graph.eclipse_registry import has_registry
 from memlens.views.graph.osgi import has_equinox
 from memlens.views.graph.realms import has_realms
 from memlens.views.graph.unread import has_unread
+from memlens.views.sql.confined import FUNCTIONS
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
-from memlens.views.sql.query import FUNCTIONS
 
 TableKind = Literal["table", "view", "function"]
 
