@@ -140,13 +140,13 @@ def test_memory_attributed_to_no_line(tmp_path: Path) -> None:
     }  # fmt: skip
     assert tuple(answer["total"].values()) == (1597, 5, 1000, 597)
     words = [line.strip() for line in memlens("lines", path).stdout.splitlines()]
-    assert words[1].endswith("7 B       1  /home/me/model.py:7 step")
-    assert words[2].endswith("67 B       2  /v/site-packages/torch/nn/linear.py:5 forward (library)")
-    assert [line.rpartition("  ")[2].strip() for line in words[4:]] == [
-        "charged to", "lines of your own code", "lines of libraries, as no frame is your own code",
-        "no line: no Python frame with a known line", "no line: no stack recorded",
-        "no line: allocated before recording, without a stack", "in total",
-    ]  # fmt: skip
+    assert words[1].endswith("7 B     1  /home/me/model.py:7 step")
+    assert words[2].endswith("67 B     2  /v/…/torch/nn/linear.py:5 forward (library)")
+    said = " ".join(line.rpartition("  ")[2].strip() for line in words[4:])
+    assert said == (
+        "charged to lines of your own code lines of libraries, as no frame is your own code no line: no Python frame "
+        "with a known line no line: no stack recorded no line: allocated before recording, without a stack in total"
+    )
     anyone = json.loads(memlens("lines", path, "--json", "--any-code").stdout)
     assert anyone["attribution"] == "any"
     assert {each["to"]: each["total_bytes"] for each in anyone["charged"]}["library"] == 67

@@ -71,7 +71,8 @@ def test_classes_of_java_lead_to_their_files(tmp_path: Path, capfd: pytest.Captu
         400,
     )
     text = printed(capfd, "lines", dump, "--top", 1_000, *cache)
-    assert any(line.endswith(f"{sessions['file']} {sessions['name']}") for line in text.splitlines())
+    assert any("Sessions.java shop.Sessions$Session " in line for line in text.splitlines())
+    assert all(len(line) <= 80 for line in text.splitlines())
     query = "SELECT file, line, count(*) FROM objects WHERE type LIKE '%Sessions$Session' GROUP BY 1, 2"
     (answer,) = json.loads(printed(capfd, "sql", dump, query, "--json", *cache))
     assert list(answer.values()) == [sessions["file"], None, 400]

@@ -663,7 +663,7 @@ def test_long_answers_are_cut_and_say_so(client: McpClient, folder: Path) -> Non
         (
             "memlens_top",
             {"path": PROFILE, "at": "1 s"},
-            "It has these values, to be named as `value`: inuse_objects",
+            "It has these values, to be given as the value: inuse_objects",
         ),
         ("memlens_top", {"path": PROFILE, "at": "end", "value": "live"}, "both say when"),
         ("memlens_top", {"path": "app.hprof", "at": "peak"}, "heap dump is of one moment, so `at`"),

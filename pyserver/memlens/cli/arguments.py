@@ -112,6 +112,12 @@ def _cache(command: argparse.ArgumentParser) -> None:
     )
 
 
+GROUPINGS = (
+    "line", "function", "file", "module", "stack", "category", "stream", "pool", "size", "package", "thread", "label",
+)  # fmt: skip
+"""What allocations can be grouped by: the groupings of :mod:`memlens.views.tables.groupings`, which takes a while to
+import.
+"""
 _PROFILE_VALUE = (
     "profiles only: the value, by its name in `memlens info` "
     "or as live, peak, total, count, temporary or leaked"
@@ -179,14 +185,27 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
         "'@5143'",
     )  # fmt: skip
     findings.add_argument("--markdown", action="store_true", help="print Markdown")
+    lines.add_argument(
+        "--by", choices=GROUPINGS, default="line",
+        help="what a row is (default line); of a profile also package, thread and label, of a trace module, category, "
+        "stream and pool",
+    )  # fmt: skip
+    lines.add_argument(
+        "--at", metavar="MOMENT",
+        help="when: peak (the default for a trace), end, all (whatever was allocated), a time since the first event as "
+        "'300 ms', or '11712 events'; of a profile over time also '12 bins'",
+    )  # fmt: skip
+    lines.add_argument("--device", type=int, metavar="N", help="only this device (default: all of them)")
+    lines.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     lines.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     add_any_code(lines)
-    lines.add_argument("--top", type=_positive, metavar="N", help="print only the first N lines")
+    lines.add_argument("--top", type=_positive, metavar="N", help="print only the first N rows")
     lines.add_argument(
         "--sort", choices=("self", "peak", "end", "total", "count"),
-        help="the order: what a line holds itself at the peak (self), or with what it calls at the peak, at the end, "
-        "or in all, or how many allocations; of a profile self or total",
+        help="the order: what a row holds itself at the peak or the MOMENT (self, the default), or with what it calls "
+        "at the peak, at the end, or in all, or how many allocations; of a profile self or total",
     )  # fmt: skip
+    lines.add_argument("--csv", action="store_true", help="print CSV, with whole paths and exact bytes")
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
     return reports
 

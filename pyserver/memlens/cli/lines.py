@@ -1,24 +1,26 @@
 """``memlens lines``: the source lines that allocated the most, and what is charged to no line.
 
-For a heap dump without stacks, the lines that define what retains most: classes and functions; of Java's
-classes the files.
+With ``--by`` other groups, and with ``--at``, ``--device`` or ``--filter`` only a part. For a heap dump without stacks,
+the lines that define what retains most: classes and functions; of Java's classes the files.
 """
 
 import argparse
-from typing import assert_never
+from collections.abc import Iterator, Sequence
+from typing import Any, assert_never
 
 from msgspec import Struct
 
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, with_attribution, without_stacks
+from memlens.cli.attribution import attribution_of, given, with_attribution
+from memlens.cli.columns import Piece, Row, say_tables, say_wrapped
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
-from memlens.model.attribution import Attribution
-from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.store.models import profile_of
+from memlens.json_text import in_english
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, device_phrase
+from memlens.store.models import profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
-from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes, format_value
+from memlens.texts import Text, as_text, phrase
+from memlens.units import KIND_WORDS, SOURCE_WORDS, counted, format_bytes, format_time, format_value
 from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import HeapFile, HeapLine, largest_lines
 from memlens.views.lines.charged import (
@@ -29,25 +31,26 @@ from memlens.views.lines.charged import (
     charged_allocations,
     charged_amounts,
 )
-from memlens.views.lines.totals import ProfileLine, top_lines, top_profile_lines
+from memlens.views.lines.totals import LineOrder, ProfileLine, top_lines, top_profile_lines
 from memlens.views.selection.profile_sets import value_named
+from memlens.views.tables.held import (
+    HeldOfProfile,
+    HeldOfTrace,
+    Named,
+    Part,
+    held,
+    order_of_profile,
+)
+
+_HEADINGS = {
+    "live_at_peak_bytes": "at peak", "live_at_moment_bytes": "then", "live_at_end_bytes": "at end",
+    "total_bytes": "in all", "count": "count",
+}  # fmt: skip
+_FIGURE_AT = {"peak": "live_at_peak_bytes", "end": "live_at_end_bytes", "all": "total_bytes"}
+_PLURALS = {"line": "lines", "function": "functions", "file": "files"}
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
-    info, answer = ask(options, lambda snapshot: (snapshot.info, _answer(snapshot, options)))
-    if options.json:
-        json_line(with_attribution(options, answer))
-    elif isinstance(answer, _Timeline):
-        _print_timeline(options, answer)
-    elif isinstance(answer, _Definitions):
-        _print_definitions(answer)
-    else:
-        _print_profile(options, profile_of(info), answer)
-    return 0
-
-
-class _Timeline(Struct, frozen=True):
+class _Trace(Struct, frozen=True):
     lines: list[SourceLine]
     charged: list[Charged]
     total: ChargedFigures
@@ -55,6 +58,8 @@ class _Timeline(Struct, frozen=True):
 
 class _Profile(Struct, frozen=True):
     value: str
+    title: Text
+    unit: str
     lines: list[ProfileLine]
     charged: list[ChargedAmount]
     total: int
@@ -64,29 +69,107 @@ class _Definitions(Struct, frozen=True):
     lines: list[HeapLine | HeapFile]
 
 
-def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Profile | _Definitions:
+_Answer = _Trace | _Profile | _Definitions | HeldOfTrace | HeldOfProfile
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    answer, notes = ask(options, lambda snapshot: (_answer(snapshot, options), _notes(snapshot)))
+    if options.json:
+        _print_json(options, answer)
+    elif options.csv:
+        _print_csv(answer)
+    else:
+        match answer:
+            case _Definitions():
+                _print_definitions(answer)
+            case _Trace() | HeldOfTrace():
+                _print_trace(options, answer)
+            case _Profile() | HeldOfProfile():
+                _print_profile(options, answer)
+                for note in notes:
+                    say_wrapped(f"note: {note}")
+            case _:
+                assert_never(answer)
+    return 0
+
+
+def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Answer:
     info, attribution = snapshot.info, attribution_of(options)
+    order: LineOrder = options.sort or "self"
+    is_part = bool(given(options, "--at", "--device", "--filter") or options.by != "line")
     match info:
         case GraphInfo(allocations=None):
-            without_stacks(options, "--value", "--any-code", "--sort")
+            _check_definitions(options)
             return _Definitions(largest_lines(snapshot, options.top))
-        case TimelineInfo():
-            lines = top_lines(snapshot, options.top, attribution, options.sort or "self")
-            return _Timeline(lines, *charged_allocations(snapshot, attribution))
-        case ProfileInfo() | GraphInfo():
-            value = value_named(profile_of(info), options.value)
-            if options.sort not in (None, "self", "total"):
-                raise BadRequestError(
-                    phrase(
-                        "Lines of a profile are sorted by self or total, not by {order}", order=options.sort
-                    )
-                )
-            rows = top_profile_lines(snapshot, value, options.top, attribution, options.sort or "self")
-            return _Profile(
-                profile_of(info).values[value].name, rows, *charged_amounts(snapshot, value, attribution)
-            )
+        case TimelineInfo() if not is_part and options.value is None:
+            lines = top_lines(snapshot, options.top, attribution, order)
+            return _Trace(lines, *charged_allocations(snapshot, attribution))
+        case ProfileInfo() | GraphInfo() if not is_part:
+            number = value_named(profile_of(info), options.value)
+            rows = top_profile_lines(snapshot, number, options.top, attribution, order_of_profile(order))
+            value = profile_of(info).values[number]
+            charged = charged_amounts(snapshot, number, attribution)
+            return _Profile(value.name, value.title, value.unit, rows, *charged)
+        case TimelineInfo() | ProfileInfo() | GraphInfo():
+            if options.device is not None:
+                timeline_of(info, "devices", as_text("--device"))
+            part = Part(options.at, options.device, options.value, options.filter)
+            return held(snapshot, options.by, part, attribution, order, options.top)
         case _:
             assert_never(info)
+
+
+def _check_definitions(options: argparse.Namespace) -> None:
+    """Refuse what a heap dump without stacks can't answer."""
+    asked = given(options, "--value", "--any-code", "--sort", "--at", "--device", "--filter")
+    if options.by != "line":
+        asked.append(f"--by {options.by}")
+    for option in asked:
+        raise BadRequestError(
+            phrase("This heap dump has no allocation stacks, which are needed for {option}", option=option),
+            advice=phrase(
+                "memlens types lists what it holds by type, also of a filter, and memlens flame --group by package or "
+                "module."
+            ),
+        )
+
+
+def _notes(snapshot: Snapshot) -> list[str]:
+    """What has to be known of the lines of a profile that needed a pool: they seem to keep the memory."""
+    match snapshot.info:
+        case TimelineInfo() | GraphInfo(allocations=None):
+            return []
+        case ProfileInfo() | GraphInfo():
+            return [each.message for each in profile_of(snapshot.info).warnings if each.code == "pools"]
+        case _:
+            assert_never(snapshot.info)
+
+
+def _rows(answer: _Answer) -> Sequence[Any]:
+    match answer:
+        case _Definitions() | _Trace() | _Profile():
+            return answer.lines
+        case HeldOfTrace() | HeldOfProfile():
+            return answer.rows
+        case _:
+            assert_never(answer)
+
+
+def _print_json(options: argparse.Namespace, answer: _Answer) -> None:
+    found = with_attribution(options, answer)
+    if "rows" in found and options.by == "line":
+        found["lines"] = found.pop("rows")
+    json_line(found)
+
+
+def _print_csv(answer: _Answer) -> None:
+    # imported here, because it needs all of SQL
+    from memlens.cli.sql import print_rows
+
+    rows = _rows(answer)
+    names = list(rows[0].__struct_fields__) if rows else []
+    print_rows(names, (tuple(in_english(getattr(row, name)) for name in names) for row in rows), "csv", None)
 
 
 def _print_definitions(answer: _Definitions) -> None:
@@ -95,63 +178,115 @@ def _print_definitions(answer: _Definitions) -> None:
             "The heap dump has neither allocation stacks nor lines at which its types and functions are defined."
         )
         return
-    say(f"{'retained':>12} {'shallow':>12} {'count':>12}  defined at")
+    table = [Row(("retained", "shallow", "count"), "defined at")]
     for row in answer.lines:
-        say(
-            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12} {row.count:>12,}  "
-            f"{row.file}{'' if row.line is None else f':{row.line}'} {row.name}"
-        )
+        cells = (format_bytes(row.retained_bytes), format_bytes(row.shallow_bytes), f"{row.count:,}")
+        line = "" if row.line is None else f":{row.line}"
+        # the class loader of a Java class may be longer than its name
+        name, loader, rest = row.name.partition(" (")
+        pieces = [
+            Piece(row.file, "path"),
+            Piece(f"{line} "),
+            Piece(name, "name"),
+            Piece(loader + rest, "more"),
+        ]
+        table.append(Row(cells, pieces))
+    say_tables(table)
 
 
-def _print_timeline(options: argparse.Namespace, answer: _Timeline) -> None:
-    say(f"{'self':>10} {'at peak':>10} {'at end':>10} {'in all':>10} {'count':>7}  line")
-    for row in answer.lines:
-        say(
-            f"{format_bytes(row.self_live_at_peak_bytes):>10} {format_bytes(row.live_at_peak_bytes):>10} "
-            f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>7,}  "
-            f"{row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}{SOURCE_WORDS[row.source]}"
-        )
-    say("")
-    say(f"{'':>10} {'at peak':>10} {'at end':>10} {'in all':>10} {'count':>7}  charged to")
-    for each in answer.charged:
-        words = _words(each.to, attribution_of(options), "no Python frame with a known line")
-        say(f"{_figures(each)}  {words}")
-    say(f"{_figures(answer.total)}  in total")
+def _label(row: SourceLine | ProfileLine | Named, by: str) -> list[Piece]:
+    """The name of a group for people."""
+    if isinstance(row, Named) and row.kind is None:
+        return [Piece(row.name.text, "name"), Piece(f", {row.detail}" if row.detail.text else "", "name")]
+    source = "recorded" if isinstance(row, ProfileLine) else row.source
+    words = Piece(f"{KIND_WORDS[row.kind or 'user']}{SOURCE_WORDS[source or 'recorded']}")
+    file = Piece(row.file or "", "path")
+    if by == "function":
+        place = [Piece(" ("), file, Piece(")")] if file.text else []
+        return [Piece(row.function or "", "name"), *place, words]
+    if by == "file":
+        return [file, words]
+    function = [Piece(" "), Piece(row.function, "name")] if row.function else []
+    return [file, Piece(f":{row.line}"), *function, words]
 
 
-def _figures(sums: ChargedFigures) -> str:
-    return (
-        f"{'':>10} {format_bytes(sums.live_at_peak_bytes):>10} {format_bytes(sums.live_at_end_bytes):>10} "
-        f"{format_bytes(sums.total_bytes):>10} {sums.count:>7,}"
-    )
+def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> None:
+    at = options.at or "peak"
+    chosen = _FIGURE_AT.get(at, "live_at_moment_bytes")
+    ordered = ["live_at_peak_bytes"] if options.sort == "peak" else []
+    columns = list(dict.fromkeys([chosen, *ordered, "live_at_end_bytes", "total_bytes", "count"]))
+    own = [f"self_{chosen}"] if options.by in _PLURALS else []
+
+    def cells(figures: Struct, names: Sequence[str]) -> list[str]:
+        amounts = [getattr(figures, name) for name in names]
+        return [
+            f"{amount:,}" if name == "count" else format_bytes(amount)
+            for name, amount in zip(names, amounts, strict=True)
+        ]
+
+    headings = [_HEADINGS[name] for name in columns]
+    rows = [Row([*("self" for _ in own), *headings], options.by)]
+    rows += [Row(cells(row, [*own, *columns]), _label(row, options.by)) for row in _rows(answer)]
+    blank = ["" for _ in own]
+    total = Row([*blank, *cells(answer.total, columns)], "in total")
+    if own:
+        charged = [
+            Row(
+                [*blank, *cells(each, columns)], _words(options, each.to, "no Python frame with a known line")
+            )
+            for each in answer.charged
+        ]
+        say_tables(rows, [Row([*blank, *headings], "charged to"), *charged, total])
+    else:
+        say_tables(rows, [total])
+    if isinstance(answer, HeldOfTrace):
+        for note in _when(options, answer):
+            say_wrapped(note)
 
 
-def _words(to: ChargedTo, attribution: Attribution, no_line: str) -> str:
-    instead = "" if attribution == "any" else ", as no frame is your own code"
+def _when(options: argparse.Namespace, answer: HeldOfTrace) -> Iterator[str]:
+    """Yield what the columns are of, where that isn't the peak of everything."""
+    if answer.moment is not None:
+        time = "" if answer.moment.time_us is None else f" ({format_time(answer.moment.time_us)})"
+        device = device_phrase(answer.devices[0])
+        yield f"then: what was live on {device} after {counted(answer.moment.moment, 'event')}{time}"
+    elif options.filter and options.at in (None, "peak"):
+        yield "at peak: when what matches the filter held the most"
+
+
+def _words(options: argparse.Namespace, to: ChargedTo, no_line: str) -> str:
+    places = _PLURALS[options.by]
+    instead = "" if options.any_code else ", as no frame is your own code"
     words: dict[ChargedTo, str] = {
-        "user": "lines of your own code",
-        "library": f"lines of libraries{instead}",
-        "native": f"lines of native code{instead}",
+        "user": f"{places} of your own code",
+        "library": f"{places} of libraries{instead}",
+        "native": f"{places} of native code{instead}",
         "no_line": f"no line: {no_line}",
-        "no_stack": "no line: no stack recorded",
-        "before_recording": "no line: allocated before recording, without a stack",
+        "no_function": "no function: no frame with a known name",
+        "no_file": "no file: no frame with a known file",
+        "no_stack": f"no {options.by}: no stack recorded",
+        "before_recording": f"no {options.by}: allocated before recording, without a stack",
     }
     return words[to]
 
 
-def _print_profile(options: argparse.Namespace, profile: ProfileInfo, answer: _Profile) -> None:
-    value = profile.values[value_named(profile, options.value)]
-    say(f"{'self':>12} {'total':>12}  {value.title} ({value.name}), by line")
-    for row in answer.lines:
-        inclusive, own = format_value(row.total, value.unit), format_value(row.itself, value.unit)
-        say(f"{own:>12} {inclusive:>12}  {row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}")
-    say("")
-    say(f"{'self':>12} {'':>12}  charged to")
-    for each in answer.charged:
-        words = _words(each.to, attribution_of(options), "no frame with a known line")
-        say(f"{format_value(each.amount, value.unit):>12} {'':>12}  {words}")
-    say(f"{format_value(answer.total, value.unit):>12} {'':>12}  in total")
-    for warning in profile.warnings:
-        # without this, a line that needed a pool would seem to be the one that keeps the memory
-        if warning.code == "pools":
-            say(f"note: {warning.message}")
+def _print_profile(options: argparse.Namespace, answer: _Profile | HeldOfProfile) -> None:
+    is_place = options.by in _PLURALS
+    title = f"{answer.title} ({answer.value}), by {options.by}"
+
+    def shown(amount: int) -> str:
+        return format_value(amount, answer.unit)
+
+    rows = [Row(("self", "total") if is_place else ("total",), title)]
+    for row in _rows(answer):
+        cells = (shown(row.itself), shown(row.total)) if is_place else (shown(row.total),)
+        rows.append(Row(cells, _label(row, options.by)))
+    total = Row((shown(answer.total), "") if is_place else (shown(answer.total),), "in total")
+    if is_place:
+        charged = [
+            Row((shown(each.amount), ""), _words(options, each.to, "no frame with a known line"))
+            for each in answer.charged
+        ]
+        say_tables(rows, [Row(("self", ""), "charged to"), *charged, total])
+    else:
+        say_tables(rows, [total])

@@ -1,5 +1,7 @@
 """Printing. Text from files never reaches a terminal with control characters."""
 
+import contextlib
+import os
 import sys
 from typing import Any
 
@@ -37,3 +39,11 @@ def message_line(value: Any) -> None:
     """Write a line of JSON for the process of Memlens that reads this one's, which may translate its texts."""
     sys.stdout.buffer.write(escaped(msgspec.json.encode(value).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def output_columns() -> int:
+    """Return how wide a line of output may be: as COLUMNS says, else as the terminal is, else 80."""
+    columns = 0
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        columns = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(sys.stdout.fileno()).columns
+    return columns if columns > 0 else 80

@@ -1,15 +1,13 @@
 """Parsers of arguments: one that reports errors as all commands do, and one that does nothing."""
 
 import argparse
-import contextlib
-import os
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memlens.cli.output import say
+from memlens.cli.output import output_columns, say
 from memlens.errors import MemlensError
 from memlens.units import plain
 
@@ -60,10 +58,7 @@ class _Help(argparse.HelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        columns = 80
-        with contextlib.suppress(AttributeError, ValueError, OSError):
-            columns = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(sys.stdout.fileno()).columns
-        super().__init__(prog, width=max(columns - 2, _NARROWEST))
+        super().__init__(prog, width=max(output_columns() - 2, _NARROWEST))
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,17 +5,14 @@ from typing import Any, assert_never
 from msgspec import UNSET
 
 from memlens.errors import BadRequestError
-from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, ValueMeaning
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.server.tools.parameters import OfSet, given
 from memlens.store.models import has_stacks, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import in_a_row, phrase
-from memlens.views.selection.moments import moment_named
-from memlens.views.selection.profile_sets import value_named
+from memlens.texts import phrase
+from memlens.views.selection.moments import moment_named, samples_at
 from memlens.views.selection.sets import AllocationSet, SetKind
 from memlens.views.selection.sets import moment as moment_of
-
-_WORDS: dict[str, ValueMeaning] = {"peak": "peak", "end": "end", "all": "total"}
 
 
 def set_of(snapshot: Snapshot, asked: OfSet, at: str | None = None) -> AllocationSet:
@@ -54,38 +51,11 @@ def set_of(snapshot: Snapshot, asked: OfSet, at: str | None = None) -> Allocatio
             last = _peak(snapshot, device) if to == "peak" else moment_named(snapshot, device, to)
             return AllocationSet(device, kind or "live", first, last, filter_text)
         case ProfileInfo() | GraphInfo():
-            return _of_profile(snapshot, asked, at)
+            if given(asked.device) is not None:
+                timeline_of(info, "devices", phrase("`device`"))
+            return samples_at(snapshot, at, given(asked.value), filter_text, to, kind)
         case _:
             assert_never(info)
-
-
-def _of_profile(snapshot: Snapshot, asked: OfSet, at: str | None) -> AllocationSet:
-    info, to, named = profile_of(snapshot.info), given(asked.to), given(asked.value)
-    if given(asked.device) is not None:
-        timeline_of(snapshot.info, "devices", phrase("`device`"))
-    if at is None and to is None:
-        return AllocationSet(0, filter=asked.filter, value=value_named(info, named))
-    if named is not None:
-        raise BadRequestError(
-            phrase("`value` and `at` both say when"),
-            advice=phrase("Give one of them: `at` for what was live at a moment of the run."),
-        )
-    if to is None and at in _WORDS:
-        for place, value in enumerate(info.values):
-            if value.meaning == _WORDS[at] and value.unit == "bytes":
-                return AllocationSet(0, filter=asked.filter, value=place)
-    if snapshot.times is None or at == "all" or "peak" in (at, to):
-        # of profiles over time the peak is a value, too, if they know it
-        known = in_a_row([f"{value.name} ({value.title})" for value in info.values], ", ")
-        raise BadRequestError(
-            phrase("The profile doesn't have what was live at '{at}'", at=(at or to or "")),
-            advice=phrase("It has these values, to be named as `value`: {known}.", known=known),
-        )
-    in_bytes = [number for number, value in enumerate(info.values) if value.unit == "bytes"]
-    number = info.default_value if info.default_value in in_bytes or not in_bytes else in_bytes[0]
-    first = moment_named(snapshot, 0, at or "start")
-    last = None if to is None else moment_named(snapshot, 0, to)
-    return AllocationSet(0, given(asked.kind) or "live", first, last, asked.filter, number)
 
 
 def _peak(snapshot: Snapshot, device: int) -> int:

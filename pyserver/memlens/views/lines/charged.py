@@ -14,17 +14,21 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
+from memlens.views.lines.places import PlaceKind, places_of
 from memlens.views.naming.attribution import by_charged_frame
 
 I64 = npt.NDArray[np.int64]
 
-ChargedTo = Literal["user", "library", "native", "no_line", "no_stack", "before_recording"]
+ChargedTo = Literal[
+    "user", "library", "native", "no_line", "no_stack", "before_recording", "no_function", "no_file"
+]  # fmt: skip
 """Whose line is charged: the user's, a library's if no frame of the stack is the user's, or native code's; or why none
-is: the stack has no frame with a line, there is no stack, or it was allocated before recording.
+is: the stack has no frame with a line, there is no stack, or it was allocated before recording. Functions and files can
+be missing instead of lines.
 """
 
-_KINDS: tuple[ChargedTo, ...] = (*KIND_NAMES, "no_line", "no_stack", "before_recording")
-_NO_LINE, _NO_STACK, _BEFORE = 3, 4, 5
+KINDS: tuple[ChargedTo, ...] = (*KIND_NAMES, "no_line", "no_stack", "before_recording")
+_NO_LINE, NO_STACK, BEFORE = 3, 4, 5
 
 
 class ChargedFigures(Struct, frozen=True):
@@ -52,14 +56,14 @@ class ChargedAmount(Struct, frozen=True):
 def charged_allocations(snapshot: Snapshot, attribution: Attribution) -> tuple[list[Charged], ChargedFigures]:
     """What all allocations of a trace are charged to, without empty kinds, and their sum."""
     figures = np.ascontiguousarray(stack_totals(snapshot)[:, [0, 1, 2, 4]].T)
-    sums = _by_kind(snapshot, attribution, figures)
+    sums = by_kind(snapshot, attribution, figures)
     early = _bare_before_recording(snapshot)
-    sums[:, _NO_STACK] -= early
-    sums[:, _BEFORE] += early
+    sums[:, NO_STACK] -= early
+    sums[:, BEFORE] += early
     total = ChargedFigures(*figures.sum(axis=1).tolist())
     charged = [
         Charged(in_all, count, at_peak, at_end, kind)
-        for kind, (in_all, count, at_peak, at_end) in zip(_KINDS, sums.T.tolist(), strict=True)
+        for kind, (in_all, count, at_peak, at_end) in zip(KINDS, sums.T.tolist(), strict=True)
         if count
     ]
     return charged, total
@@ -71,21 +75,23 @@ def charged_amounts(
     """What one value of a profile's samples is charged to, without empty kinds, and its sum."""
     amounts = np.zeros((1, len(snapshot.stacks.node)), np.int64)
     add_by(snapshot.samples.stack, snapshot.samples.value[value][np.newaxis], amounts)
-    (sums,) = _by_kind(snapshot, attribution, amounts).tolist()
-    charged = [ChargedAmount(kind, amount) for kind, amount in zip(_KINDS, sums, strict=True) if amount]
+    (sums,) = by_kind(snapshot, attribution, amounts).tolist()
+    charged = [ChargedAmount(kind, amount) for kind, amount in zip(KINDS, sums, strict=True) if amount]
     return charged, int(amounts.sum())
 
 
-def _by_kind(snapshot: Snapshot, attribution: Attribution, of_stacks: I64) -> I64:
-    """Sums, int64[figures, kinds], of figures of each stack, int64[figures, stacks]; what has no stack together."""
-    frames = snapshot.frames
-    # a line has the kind of the first frame on it
-    keys = frames.file.astype(np.int64) << 32 | frames.line
-    _, first, lines = np.unique(keys, return_index=True, return_inverse=True)
-    kinds = np.where((frames.file != 0) & (frames.line > 0), frames.kind[first][lines], _NO_LINE)
-    sums = np.zeros((len(of_stacks), len(_KINDS)), np.int64)
+def by_kind(snapshot: Snapshot, attribution: Attribution, of_stacks: I64, kind: PlaceKind = "line") -> I64:
+    """Sums, int64[figures, kinds], of figures of each stack, int64[figures, stacks]; what has no stack together.
+
+    ``kind`` says what a frame needs to be charged: "no_line" then is for frames without such a place.
+    """
+    places = places_of(snapshot, kind)
+    # a line has the kind of the frame that stands for it
+    kinds = np.append(snapshot.frames.kind[places.frame], np.uint8(_NO_LINE))
+    of_frame = kinds[np.minimum(places.of_frame, len(places.frame))]
+    sums = np.zeros((len(of_stacks), len(KINDS)), np.int64)
     of_frames = by_charged_frame(snapshot, attribution, of_stacks)
-    add_by(np.append(kinds, _NO_STACK).astype(np.uint32), of_frames, sums)
+    add_by(np.append(of_frame, NO_STACK).astype(np.uint32), of_frames, sums)
     return sums
 
 

@@ -11,12 +11,14 @@ from typing import assert_never
 import numpy as np
 
 from memlens.errors import BadRequestError
-from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, ValueMeaning
 from memlens.store.models import has_stacks, profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import Text, phrase
+from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_time
 from memlens.views.selection.columns import device_of
+from memlens.views.selection.profile_sets import value_named
+from memlens.views.selection.sets import AllocationSet, SetKind
 
 _IN_US = {
     "us": 1, "µs": 1, "microseconds": 1, "ms": 1_000, "milliseconds": 1_000, "s": 1_000_000, "sec": 1_000_000,
@@ -24,6 +26,8 @@ _IN_US = {
 }  # fmt: skip
 _LONGEST = 60
 _AMOUNT = re.compile(r"([+-]?\d{1,24}(?:\.\d{1,24})?)\s*([^\W\d_]*)")
+_MEANINGS: dict[str, ValueMeaning] = {"peak": "peak", "end": "end", "all": "total"}
+"""The values of a profile that say the same as words for moments."""
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
 
 
@@ -49,6 +53,44 @@ def moment_named(snapshot: Snapshot, device: int, text: str) -> int:
             return _of_profile(snapshot, wanted)
         case _:
             assert_never(info)
+
+
+def samples_at(
+    snapshot: Snapshot,
+    at: str | None,
+    value: str | None = None,
+    filter_text: str = "",
+    to: str | None = None,
+    kind: SetKind | None = None,
+) -> AllocationSet:
+    """The samples of a profile by a value's name, or by a moment of its run, or by a range that ends at ``to``.
+
+    Raises :class:`BadRequestError` for a value or a moment that the profile doesn't have, and for both at once.
+    """
+    info = profile_of(snapshot.info)
+    if at is None and to is None:
+        return AllocationSet(0, filter=filter_text, value=value_named(info, value))
+    if value is not None:
+        raise BadRequestError(
+            phrase("A value and a moment are given, and both say when"),
+            advice=phrase("Give one of them: the moment for what was live at some time of the run."),
+        )
+    if to is None and at in _MEANINGS:
+        for place, each in enumerate(info.values):
+            if each.meaning == _MEANINGS[at] and each.unit == "bytes":
+                return AllocationSet(0, filter=filter_text, value=place)
+    if snapshot.times is None or at == "all" or "peak" in (at, to):
+        # of profiles over time the peak is a value, too, if they know it
+        known = in_a_row([f"{each.name} ({each.title})" for each in info.values], ", ")
+        raise BadRequestError(
+            phrase("The profile doesn't have what was live at '{at}'", at=_shown(at or to or "")),
+            advice=phrase("It has these values, to be given as the value: {known}.", known=known),
+        )
+    in_bytes = [number for number, each in enumerate(info.values) if each.unit == "bytes"]
+    number = info.default_value if info.default_value in in_bytes or not in_bytes else in_bytes[0]
+    first = moment_named(snapshot, 0, at or "start")
+    last = None if to is None else moment_named(snapshot, 0, to)
+    return AllocationSet(0, kind or "live", first, last, filter_text, number)
 
 
 def _of_trace(snapshot: Snapshot, number: int, wanted: str) -> int:

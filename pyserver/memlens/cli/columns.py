@@ -1,0 +1,147 @@
+"""Tables for people: figures, then the name of what they are of, as wide as the terminal or 80 characters.
+
+Where a name is too long, the middle of its path is left out: the file's name and the line stay.
+"""
+
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+from typing import Literal, NamedTuple
+from unicodedata import category, east_asian_width
+
+from memlens.cli.output import output_columns, say
+from memlens.units import plain
+
+ELLIPSIS = "…"
+_NARROWEST = 20
+_SHORTEST_NAME = 4
+_SHORTEST_FILE = 12
+"""Characters that a name and that a file's name keep if they are cut."""
+
+
+class Piece(NamedTuple):
+    """A part of a label: a path, a name or what is said besides may be shortened, other words may not."""
+
+    text: str
+    kind: Literal["path", "name", "more", "words"] = "words"
+
+
+class Row(NamedTuple):
+    """A row's figures, and its label: in pieces on one line, or a sentence that is wrapped."""
+
+    cells: Sequence[str]
+    label: Sequence[Piece] | str
+
+
+def say_tables(*tables: Sequence[Row]) -> None:
+    """Print tables with common columns, a blank line between them; the first row of each has its headings."""
+    rows = [row for table in tables for row in table]
+    widths = [max(map(width_of, cells)) for cells in zip(*(row.cells for row in rows), strict=True)]
+    left = max(output_columns() - sum(widths) - len(widths) - 1, _NARROWEST)
+    for number, table in enumerate(tables):
+        if number:
+            say("")
+        for row in table:
+            figures = " ".join(_padded(cell, width) for cell, width in zip(row.cells, widths, strict=True))
+            for line in _lines(row.label, left):
+                say(f"{figures}  {line}".rstrip())
+                figures = " " * width_of(figures)
+
+
+def say_wrapped(sentence: str) -> None:
+    """Print a sentence on as many lines as it needs."""
+    for line in wrap(sentence, max(output_columns(), _NARROWEST)):
+        say(line)
+
+
+def width_of(text: str) -> int:
+    """Return how many columns a text takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if category(each) in ("Mn", "Me", "Cf") else 2 if east_asian_width(each) in "WF" else 1
+        for each in text
+    )
+
+
+def _padded(cell: str, width: int) -> str:
+    return " " * (width - width_of(cell)) + cell
+
+
+def _lines(label: Sequence[Piece] | str, width: int) -> Iterable[str]:
+    return wrap(label, width) or [""] if isinstance(label, str) else [fitted(label, width)]
+
+
+def fitted(pieces: Sequence[Piece], width: int) -> str:
+    """Return a label that is at most so wide: first paths are shortened, then names, at last names of files."""
+    texts = [plain(piece.text) for piece in pieces]
+    for kind, shorten in _WAYS:
+        for place, piece in enumerate(pieces):
+            excess = sum(map(width_of, texts)) - width
+            if excess > 0 and piece.kind == kind:
+                texts[place] = shorten(texts[place], max(width_of(texts[place]) - excess, 1))
+    return _begin("".join(texts), width)
+
+
+def without_folders(path: str, width: int) -> str:
+    """Return a path without some of its folders in the middle; at the least its last part is left.
+
+    The first folder stays if there is room, and as many of the last ones as there is room for.
+    """
+    if width_of(path) <= width:
+        return path
+    slash = "/" if "/" in path else "\\"
+    folders = path.split(slash)
+    # "/home" is the first folder of a path that begins with a slash, "http://host" that of an address
+    first = 2 if folders[0] == "" else 3 if folders[0].endswith(":") and folders[1:2] == [""] else 1
+    for kept in range(len(folders) - 1, 0, -1):
+        end = [ELLIPSIS, *folders[-kept:]]
+        candidates = (
+            (slash.join([*folders[:first], *end]), slash.join(end)) if kept < len(folders) - first else ()
+        )
+        for candidate in candidates:
+            if width_of(candidate) <= width:
+                return candidate
+    shortest = f"{ELLIPSIS}{slash}{folders[-1]}"
+    return shortest if width_of(shortest) < width_of(path) else path
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text whose middle is left out to make it so narrow."""
+    if width_of(text) <= width:
+        return text
+    if width <= 1:
+        return ELLIPSIS
+    head = _begin(text, (width - 1) // 2, "")
+    tail = "".join(reversed(_begin(text[::-1], width - 1 - width_of(head), "")))
+    return f"{head}{ELLIPSIS}{tail}"
+
+
+def _shorter_name(text: str, width: int) -> str:
+    return cut(text, max(width, _SHORTEST_NAME))
+
+
+def _shorter_file(text: str, width: int) -> str:
+    return cut(text, max(width, _SHORTEST_FILE))
+
+
+def _begin(text: str, width: int, end: str = ELLIPSIS) -> str:
+    """Return the beginning of a text, with an ellipsis if that isn't all of it."""
+    if width_of(text) <= width:
+        return text
+    used, kept = width_of(end), ""
+    for each in text:
+        used += width_of(each)
+        if used > width:
+            break
+        kept += each
+    return kept + end
+
+
+_WAYS = (
+    ("path", without_folders),
+    ("more", _begin),
+    ("name", _shorter_name),
+    ("path", _shorter_file),
+    ("name", cut),
+)
+"""How labels are shortened, one way after the other."""
