@@ -2,11 +2,13 @@
 // VS Code. There is no layout and nothing is painted; elements say that they are as large as the window.
 
 import { drawn } from '../../webview/support/dom';
+import { EditorView } from '@codemirror/view';
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { CancellationTokenSource, ResponseError } from 'vscode-jsonrpc/node';
 import type {
   FromWebviewMessage,
+  SeriesDump,
   ToWebviewMessage,
   ViewCommand,
   ViewState,
@@ -48,7 +50,13 @@ export class Page {
   readonly posted: FromWebviewMessage[] = [];
   private snapshot: OpenResult | null = null;
   private other: OpenResult | null = null;
+  /** What VS Code says of the snapshot that it is compared with, and of the dumps of a series. */
+  private said: Extract<ToWebviewMessage, { type: 'other' | 'series' }>[] = [];
+  /** A series of dumps, in their order, by the server's names. */
+  private dumps: string[] = [];
   private readonly pending = new Map<number, CancellationTokenSource>();
+  /** A request that nothing waits for, because it may take any time. */
+  mayLast: string | undefined = undefined;
   /** What VS Code keeps for the page. */
   state: unknown = undefined;
 
@@ -66,6 +74,9 @@ export class Page {
     state?: ViewState | null,
     kept?: unknown,
   ): Promise<Page> {
+    // the view of an earlier page would hear keys, too; it is left as if its file were gone
+    const problem: Problem = { code: 'closed', message: '', advice: '', offset: null, retry: false };
+    shown?.post({ type: 'failed', problem, canOpenAsText: false });
     document.body.replaceChildren();
     const root = document.createElement('div');
     root.id = 'memlens';
@@ -89,8 +100,9 @@ export class Page {
       if (failure !== undefined) throw failure;
       const under = window.memlensUnderWay;
       assert.ok(under);
-      if (under.names.length === 0 && under.begun === begun) return;
-      begun = under.names.length === 0 ? under.begun : -1;
+      const busy = under.names.some((name) => name !== this.mayLast);
+      if (!busy && under.begun === begun) return;
+      begun = busy ? -1 : under.begun;
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
@@ -145,6 +157,33 @@ export class Page {
     await this.settled();
   }
 
+  /** Moves the pointer to a point of a surface. */
+  async pointAt(surface: string, x: number, y: number): Promise<void> {
+    const init = { bubbles: true, clientX: x, clientY: y, pointerId: 1, isPrimary: true };
+    this.one(surface).dispatchEvent(new PointerEvent('pointermove', init));
+    await this.settled();
+  }
+
+  /** Drags along a surface, from one distance to its left side to another. */
+  async drag(surface: string, from: number, to: number): Promise<void> {
+    const element = this.one(surface);
+    for (const [type, x] of [
+      ['pointermove', from],
+      ['pointerdown', from],
+      ['pointermove', to],
+      ['pointerup', to],
+    ] as const) {
+      const event = new PointerEvent(type, {
+        ...{ bubbles: true, cancelable: true, button: 0, buttons: type === 'pointerup' ? 0 : 1 },
+        ...{ pointerId: 1, isPrimary: true, clientX: x, clientY: SIZE.height / 2 },
+      });
+      // nothing has a place of its own here
+      Object.defineProperty(event, 'offsetX', { value: x });
+      element.dispatchEvent(event);
+    }
+    await this.settled();
+  }
+
   /** Chooses an item of the menu that a right click opens. */
   async menu(target: HTMLElement, item: string): Promise<void> {
     target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true }));
@@ -182,6 +221,20 @@ export class Page {
     input.value = text;
     input.dispatchEvent(new Event('input', { bubbles: true }));
     await this.settled();
+  }
+
+  /** Where queries in SQL are written. */
+  get sqlEditor(): EditorView {
+    const editor = EditorView.findFromDOM(this.one('.sql .cm-editor'));
+    assert.ok(editor);
+    return editor;
+  }
+
+  /** Replaces the query in SQL's editor, and presses the key that runs it. */
+  async runQuery(query: string, more: KeyboardEventInit = {}): Promise<void> {
+    const { sqlEditor: editor } = this;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: query } });
+    await this.press('.sql .cm-content', 'Enter', { ctrlKey: true, ...more });
   }
 
   /** Filters the whole view. */
@@ -222,14 +275,19 @@ export class Page {
   async reopened(): Promise<Page> {
     window.dispatchEvent(new Event('pagehide'));
     const { state } = this.last('state') ?? {};
-    return await Page.open(this.server, this.file, state, this.state);
+    const page = await Page.open(this.server, this.file, state, this.state);
+    Object.assign(page, { other: this.other, said: this.said, dumps: this.dumps });
+    for (const message of this.said)
+      page.post(message.type === 'other' ? { ...message, fresh: false } : message);
+    await page.settled();
+    return page;
   }
 
   /** Opens a second snapshot and compares with it, as a choice of the user does. */
   async compare(file: string, older: boolean): Promise<void> {
     this.other = await this.server.request('memlens/open', { path: file, view: 'page.other' });
     const name = path.basename(file);
-    this.post({
+    await this.say({
       type: 'other',
       other: {
         ...{ is: 'open', uri: `file://${file}`, name, file: name, info: this.other.info },
@@ -237,6 +295,46 @@ export class Page {
       },
       fresh: true,
     });
+  }
+
+  /** Opens earlier dumps, and shows them over time with the page's own. */
+  async series(files: readonly string[]): Promise<void> {
+    const dumps: SeriesDump[] = [];
+    this.dumps = [];
+    for (const [number, file] of [...files, this.file].entries()) {
+      const is = file === this.file ? 'own' : 'open';
+      const { snapshot } =
+        is === 'own'
+          ? this.snapshot!
+          : await this.server.request('memlens/open', { path: file, view: `page.series${number}` });
+      this.dumps.push(snapshot);
+      const name = path.basename(file);
+      dumps.push({ is, uri: `file://${file}`, name, file: name, message: '' });
+    }
+    await this.say({ type: 'series', dumps });
+  }
+
+  /** Does what the page asked for about bookmarks, once the user has written a note. */
+  async noted(note: string): Promise<void> {
+    const { change } = this.last('bookmark')!;
+    const { snapshot } = this.snapshot!;
+    switch (change.is) {
+      case 'add':
+        await this.server.request('memlens/addBookmark', { snapshot, place: change.place, note });
+        break;
+      case 'rename':
+        await this.server.request('memlens/renameBookmark', { snapshot, bookmark: change.bookmark, note });
+        break;
+      case 'delete':
+        await this.server.request('memlens/deleteBookmark', { snapshot, bookmark: change.bookmark });
+    }
+    this.post({ type: 'bookmarks' });
+    await this.settled();
+  }
+
+  private async say(message: Page['said'][number]): Promise<void> {
+    this.said = [...this.said.filter(({ type }) => type !== message.type), message];
+    this.post(message);
     await this.settled();
   }
 
@@ -283,6 +381,7 @@ export class Page {
       const all = {
         ...(params as object),
         ...(method.startsWith('memlens/compare') ? { other: this.other?.snapshot } : {}),
+        ...(['memlens/heapSeries', 'memlens/seriesSql'].includes(method) ? { dumps: this.dumps } : {}),
         snapshot: this.snapshot?.snapshot,
       } as Requests[typeof method]['params'];
       const result = await this.server.request(method, all, cancel.token);
@@ -363,7 +462,15 @@ function prepare(): void {
   }
   Object.assign(globalThis, {
     ...{ ResizeObserver: SizeOnce, ImageData: Pixels, Path2D: Shape, OffscreenCanvas: Canvas },
-    ...{ devicePixelRatio: 1, matchMedia: () => ({ matches: true, addEventListener: () => undefined }) },
+    ...{
+      Window: window.constructor,
+      devicePixelRatio: 1,
+      matchMedia: () => ({ matches: true, addEventListener: () => undefined }),
+    },
+  });
+  // Browsers report it after the change that an editor makes, and not within.
+  document.addEventListener('selectionchange', (event) => {
+    event.stopImmediatePropagation();
   });
   window.addEventListener('error', ({ error }) => {
     failure ??= asError(error);

@@ -49,12 +49,17 @@ export class RealServer {
       ...{ processId: process.pid, rootUri: null, capabilities: {} },
       workspaceFolders: [{ uri: pathToFileURL(workspace).href, name: path.basename(workspace) }],
       initializationOptions: {
-        settings: { cache_directory: path.join(temporary, 'cache') },
+        settings: { cache_directory: server.cache },
         ...{ find_files: false, texts: {} },
       },
     });
     await connection.sendNotification('initialized', {});
     return server;
+  }
+
+  /** Where it keeps archives. */
+  get cache(): string {
+    return path.join(this.temporary, 'cache');
   }
 
   request<M extends keyof Requests>(
@@ -67,7 +72,8 @@ export class RealServer {
 
   /** What `memlens ARGUMENTS --json` prints in a folder. */
   async memlens<T>(folder: string, ...args: string[]): Promise<T> {
-    const all = ['-m', 'memlens', ...args, '--json', '--cache-dir', path.join(this.temporary, 'cli')];
+    const own = args.includes('--cache-dir') ? [] : ['--cache-dir', path.join(this.temporary, 'cli')];
+    const all = ['-m', 'memlens', ...args, '--json', ...own];
     const { stdout } = await execFile(PYTHON, all, { cwd: folder, maxBuffer: 1 << 28 });
     return JSON.parse(stdout) as T;
   }

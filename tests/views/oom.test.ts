@@ -1,0 +1,132 @@
+// A run that ran out of memory: its pane has the figures of the command line and leads to the event, to the blocks and
+// to their lines; the picture of reserved memory has figures that add up.
+
+import { Page, SIZE } from './support/page';
+import { RealServer } from './support/server';
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { outOfMemory } from '../e2e/snapshots.mjs';
+
+const FILE = 'full.pickle';
+const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-oom-'));
+
+/** What `memlens oom --json` prints of each event. */
+interface Answer {
+  readonly device: number;
+  readonly verdict: string;
+  readonly headline: string;
+  readonly time_us: number;
+  readonly findings: readonly {
+    readonly text: string;
+    readonly advice: boolean;
+    readonly code: string;
+    readonly frame: { readonly file: string; readonly line: number } | null;
+  }[];
+  readonly pinned: readonly { readonly blocks: readonly { readonly allocation: number }[] }[];
+}
+
+let server: RealServer;
+let page: Page;
+let answers: Answer[];
+
+before(async () => {
+  writeFileSync(path.join(folder, FILE), outOfMemory());
+  server = await RealServer.start(folder);
+  answers = await server.memlens(folder, 'oom', FILE);
+  page = await Page.open(server, path.join(folder, FILE));
+});
+after(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+});
+
+const PICTURE = '.reserved[data-state=ready]';
+
+async function chosen(device: number): Promise<Answer> {
+  const answer = answers.find((each) => each.device === device)!;
+  await page.click('.oom .oom-event', `Device ${device},`);
+  assert.equal(page.text('.oom h2'), answer.headline);
+  return answer;
+}
+
+test('the summary opens the pane, which agrees with the command line', async () => {
+  assert.match(page.text('.headline-text'), /^Out of memory/);
+  await page.pane('Out of memory');
+  assert.deepEqual(
+    answers.map(({ verdict }) => verdict),
+    ['too_large', 'fragmented'],
+  );
+  for (const device of [1, 0]) {
+    const { findings } = await chosen(device);
+    const shown = page.texts('.oom-findings li > span:first-child');
+    assert.deepEqual(
+      shown.filter((text) => text.endsWith('.')),
+      [...findings.filter(({ advice }) => !advice), ...findings.filter(({ advice }) => advice)].map(
+        ({ text }) => text,
+      ),
+    );
+  }
+});
+
+test('“Go to the event” switches to its device, places the cursor and shows that part of the run', async () => {
+  const answer = await chosen(1);
+  await page.command('fit');
+  await page.click('.oom button', 'Go to the event');
+  assert.match(page.text('.dock .scope'), /At/);
+  const camera = window.memlensTest!.camera();
+  assert.ok(camera.x0 < answer.time_us && answer.time_us < camera.x1);
+  assert.match(page.one('.plot-surface').getAttribute('aria-label')!, /Device 1/);
+});
+
+test('a pinning block selects its allocation, and the line that made it opens', async () => {
+  const answer = await chosen(1);
+  const { allocation } = answer.pinned[0]!.blocks[0]!;
+  await page.click(`.oom-block [data-allocation="${allocation}"]`);
+  const number = page.one('.panel dt', 'Number').nextElementSibling?.textContent;
+  assert.equal(number?.replaceAll(',', ''), String(allocation));
+
+  const pin = answer.findings.find(({ code }) => code === 'pinning-line')!.frame!;
+  const place = `${path.posix.basename(pin.file)}:${pin.line}`;
+  await page.click('.oom [data-code=pinning-line] button', place);
+  const { file, line } = page.last('openSource')!;
+  assert.deepEqual([file, line], [pin.file, pin.line]);
+});
+
+test('reserved memory is drawn, and its figures at a moment add up', async () => {
+  await page.command('picture.reserved');
+  const surface = `${PICTURE} .plot-surface`;
+  await page.clickAt(surface, { x: 0, y: 0, ...SIZE });
+  const caption = (): string => page.text(`${PICTURE} caption`);
+  assert.match(caption(), /^At /);
+  const shown = () =>
+    page.all(`${PICTURE} .reserved-facts tr`).map((row) => ({
+      name: row.querySelector('th')!.firstChild!.textContent,
+      bytes: Number(row.querySelector('td')!.title.replace(/\D/g, '')),
+      part: row.className === 'part',
+    }));
+  const figures = shown();
+  const reserved = figures.find(({ name }) => name === 'Reserved')!.bytes;
+  const parts = figures.filter(({ part }) => part).reduce((sum, { bytes }) => sum + bytes, 0);
+  assert.ok(reserved > 0);
+  assert.equal(parts, reserved);
+
+  await page.pointAt(surface, SIZE.width / 3, SIZE.height / 2);
+  assert.match(page.text(`${PICTURE} .tooltip`), /reserved/);
+
+  // The keys move the cursor here as well, and the figures follow.
+  const before = caption();
+  await page.press(surface, '.');
+  assert.notEqual(caption(), before, 'the cursor has moved');
+
+  // A filter adds what matches it.
+  await page.filter('size>=1');
+  const all = new Map(shown().map(({ name, bytes }) => [name, bytes]));
+  assert.ok(all.get('Matches the filter'));
+  assert.equal(all.get('Matches the filter'), all.get('Requested'));
+  assert.match(page.text(`${PICTURE} .reserved-legend`), /Requested by what matches the filter/);
+  await page.filter('');
+  assert.ok(!shown().some(({ name }) => name === 'Matches the filter'));
+});
