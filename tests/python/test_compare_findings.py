@@ -248,11 +248,11 @@ def test_a_program_that_leaks_on_the_command_line(tmp_path: Path, capsys: pytest
 def test_what_can_not_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = ["--cache-dir", str(tmp_path / "cache")]
     trace = str(write_snapshot(tmp_path / "one.pickle", 400))
-    assert main(["compare", trace, trace, "--by", "finding", *cache]) == 1
+    assert main(["compare", trace, trace, "--by", "finding", *cache]) == 2
     assert "Only findings of heap dumps" in capsys.readouterr().err
     dump = tmp_path / "one.hprof"
     dump.write_bytes(java_heap(has=False))
     assert main(["report", str(dump), "--before", trace, *cache]) == 1
     assert "needed for --before" in capsys.readouterr().err
-    assert main(["compare", *[str(dump)] * 3, "--by", "finding", *cache]) == 1
+    assert main(["compare", *[str(dump)] * 3, "--by", "finding", *cache]) == 2
     assert "two heap dumps" in capsys.readouterr().err

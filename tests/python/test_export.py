@@ -378,5 +378,5 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     assert run("export", sample, "--pprof", tmp_path / "none" / "x", status=1).stderr.count("\n") == 1
     assert "required" in run("export", sample, status=2).stderr
     zipped = tmp_path / "out.zip"
-    assert "whole trace" in run("export", sample, "--snapviewer", zipped, "--at", "end", status=1).stderr
+    assert "whole trace" in run("export", sample, "--snapviewer", zipped, "--at", "end", status=2).stderr
     assert not zipped.exists()

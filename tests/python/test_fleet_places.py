@@ -127,7 +127,7 @@ def test_summaries_are_not_written_to_a_url(tmp_path: Path, monkeypatch: pytest.
     """Nor to a folder named like one."""
     monkeypatch.chdir(tmp_path)
     for url in ("s3://bucket/summaries", f"file://{tmp_path}/summaries"):
-        assert "not to a URL" in memlens("fleet", tmp_path, "--out", url, status=1).stderr
+        assert "not to a URL" in memlens("fleet", tmp_path, "--out", url, status=2).stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -451,9 +451,9 @@ def test_a_file_that_is_cut_in_its_compression_is_written_as_far_as_it_goes(tmp_
 
 def test_files_without_values_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    refused = memlens("redact", FIXTURES / "sessions.gcdump", out, status=1).stderr
-    assert refused.startswith(
-        "memlens: Heap dumps of .NET have no values, only types, sizes and references. "
+    dump = FIXTURES / "sessions.gcdump"
+    assert memlens("redact", dump, out, status=1).stderr.startswith(
+        f"memlens: {dump}: Heap dumps of .NET have no values, only types, sizes and references. "
     )
     heap = Path(__file__).parents[1] / "fuzz" / "corpus" / "file" / "java.heap"
     assert "is not a heap dump but a" in memlens("redact", heap, out, status=1).stderr

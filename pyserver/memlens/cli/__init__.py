@@ -58,7 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
             options, Problem("interrupted", phrase("Interrupted"), phrase("All partial files were removed."))
         )
     except UsageError as error:
-        error.advice = phrase("Try memlens {command} --help.", command=options.command)
+        if not error.advice.text:
+            command = " ".join(filter(None, (options.command, getattr(options, "what", None))))
+            error.advice = phrase("Try memlens {command} --help.", command=command)
         return fail(options, problem_of(error, options))
     except Exception as error:  # noqa: BLE001 - every error becomes a one-line message
         return fail(options, failed(options, error))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memlens.cli.cache import cache_of
+from memlens.cli.failures import named, naming
 from memlens.cli.progress import reporter
 from memlens.cli.written import files_in_filter, filter_of
 from memlens.errors import FileError, MemlensError, reason
@@ -40,13 +41,6 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
         raise
 
 
-def named(error: MemlensError, file: Path) -> MemlensError:
-    """Put the file's name before an error's message, unless that has it."""
-    if file.name not in error.message.text:
-        error.message = phrase("{file}: {problem}", file=file, problem=error.message)
-    return error
-
-
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: Path) -> T:
     cache = cache_of(options)
     for other in files_in_filter(options, file):
@@ -72,11 +66,8 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: P
 def _read(file: Path, cache: Cache) -> Path:
     """Make the archive of a file."""
     report = reporter("auto")
-    try:
+    with naming(file):
         archive = ingest(file, cache, report, findings=False)
-    except MemlensError as error:
-        named(error, file)
-        raise
     report("done", 1.0)
     return archive
 

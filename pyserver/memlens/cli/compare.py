@@ -8,7 +8,7 @@ from memlens.cli import compare_heaps, compare_queries
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
-from memlens.errors import BadRequestError
+from memlens.cli.parsers import UsageError
 from memlens.model.info import SnapshotInfo
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
@@ -27,18 +27,18 @@ def run(options: argparse.Namespace) -> int:
     if options.sql is not None:
         return compare_queries.run(options)
     if options.key is not None or options.csv:
-        raise BadRequestError(phrase("--key and --csv are for --sql"))
+        raise UsageError(phrase("--key and --csv are for --sql"))
     infos = [ask(options, _info, path) for path in (options.before, options.after, *options.more)]
     check_comparable(*infos)
     if options.by in (None, "type", "finding"):
         if heap_dump_of(infos[0]) is not None:
             return compare_heaps.run(options)
         if options.by == "type":
-            raise BadRequestError(phrase("Only heap dumps can be compared by type"))
+            raise UsageError(phrase("Only heap dumps can be compared by type"))
         if options.by == "finding":
-            raise BadRequestError(phrase("Only findings of heap dumps can be compared"))
+            raise UsageError(phrase("Only findings of heap dumps can be compared"))
     if options.more:
-        raise BadRequestError(
+        raise UsageError(
             phrase("Only heap dumps can be compared as a series: compare other files two at a time")
         )
 

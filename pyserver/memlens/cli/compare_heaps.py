@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memlens.cli.ask import ask
 from memlens.cli.object import place, words
 from memlens.cli.output import json_line, say
-from memlens.errors import BadRequestError
+from memlens.cli.parsers import UsageError
 from memlens.export.markdown import place_of
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_findings(options: argparse.Namespace) -> int:
     """Compare the findings of two dumps."""
     if options.more:
-        raise BadRequestError(phrase("The findings of two heap dumps are compared, not of more"))
+        raise UsageError(phrase("The findings of two heap dumps are compared, not of more"))
 
     answer = compare_findings(options, options.before, options.after)
     rows = [row for row in answer.rows if row.has(options.search)][: options.top]

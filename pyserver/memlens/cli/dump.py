@@ -8,13 +8,13 @@ from pathlib import Path
 
 from memlens import limits
 from memlens.cli.output import json_line, message_line, say
+from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.dumping import pages
 from memlens.dumping.pages import Page
 from memlens.dumping.programs import Listed, Program, listed
 from memlens.dumping.runtimes import NAMES
 from memlens.dumping.take import Options, Taken, output_of, take
-from memlens.errors import BadRequestError
 from memlens.remote_dump import summary
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
@@ -27,15 +27,13 @@ def run(options: argparse.Namespace) -> int:
     if options.out is None:
         in_browser = pages.at(options.program)
         if in_browser is None:
-            raise BadRequestError(
-                phrase("There is no file to write to"), advice=phrase("memlens dump PID OUT")
-            )
+            raise UsageError(phrase("There is no file to write to"), advice=phrase("memlens dump PID OUT"))
         return _list(Listed([], in_browser), as_json=options.json)
     if options.parent:
         # not at once: Node.js' inspector is to be closed first
         limits.end_with(options.parent, signal.SIGTERM)
     if (options.every is None) != (options.count is None):
-        raise BadRequestError(
+        raise UsageError(
             phrase("A series needs both --every and --count"),
             advice=phrase("memlens dump PID OUT --every 10 --count 5"),
         )

@@ -6,9 +6,9 @@ from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.output import note_of_cut, say
+from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.cli.written import output_of, write_file
-from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
 from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     output.check()
     if options.snapviewer is not None:
         if options.at != "peak" or options.filter:
-            raise BadRequestError(
+            raise UsageError(
                 phrase("SnapViewer's archives contain the whole trace: --at and --filter are for stacks")
             )
         report = reporter("auto")
@@ -69,7 +69,7 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, 
             return _allocations(snapshot, snapshot.info, options), title
         case ProfileInfo() | GraphInfo():
             if options.at != "peak":
-                raise BadRequestError(phrase("A profile is exported whole: --at is for traces"))
+                raise UsageError(phrase("A profile is exported whole: --at is for traces"))
             merged = options.speedscope is not None
             return of_profile(snapshot, options.filter, merged=merged), name
         case _:

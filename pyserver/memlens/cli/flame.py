@@ -16,6 +16,7 @@ from memlens.cli.attribution import attribution_of, given, self_words, with_attr
 from memlens.cli.dominators import PrintedTree
 from memlens.cli.folded import paths
 from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, json_line, say
+from memlens.cli.parsers import UsageError
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
@@ -78,12 +79,10 @@ def _tree_of_objects(snapshot: Snapshot, options: argparse.Namespace) -> Form | 
     if options.tree is not None:
         graph_of(snapshot.info)
         for name in given(options, *of_allocations):
-            raise BadRequestError(
-                phrase("--tree prints all objects: {option} is for allocations", option=name)
-            )
+            raise UsageError(phrase("--tree prints all objects: {option} is for allocations", option=name))
     elif not dominators.is_without_stacks(snapshot.info):
         if options.group is not None:
-            raise BadRequestError(
+            raise UsageError(
                 phrase("--group is for trees of objects"),
                 advice=phrase(
                     "Use --tree dominators or --tree paths with a heap dump that has allocation stacks."
@@ -119,7 +118,7 @@ def difference_tree(options: argparse.Namespace) -> CallTree:
         def made(snapshot: Snapshot) -> Side:
             of, value = selected_set(snapshot, options)
             if value == "count":
-                raise BadRequestError(
+                raise UsageError(
                     phrase("Two traces can be compared only in bytes"),
                     advice=phrase("Use --value live, total or leaked."),
                 )

@@ -2,9 +2,11 @@
 
 import argparse
 import gc
+from contextlib import nullcontext
 
 from memlens import limits
 from memlens.cli.cache import cache_of
+from memlens.cli.failures import naming
 from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
@@ -33,16 +35,17 @@ def run(options: argparse.Namespace) -> int:
         tools = tools._replace(source_folders=options.source_folder, only_folders=options.only_folders)
     dump = options.dump - 1 if options.dump else None
     try:
-        archive = ingest(
-            options.file,
-            cache_of(options) if options.out is None else Cache(),
-            report,
-            options.out,
-            tools,
-            dump,
-            findings=not options.no_findings,
-            force=options.force,
-        )
+        with nullcontext() if options.progress == "json" else naming(options.file):
+            archive = ingest(
+                options.file,
+                cache_of(options) if options.out is None else Cache(),
+                report,
+                options.out,
+                tools,
+                dump,
+                findings=not options.no_findings,
+                force=options.force,
+            )
     except MemoryError as error:
         if not limited:
             raise

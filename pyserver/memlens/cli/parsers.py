@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memlens.cli.output import output_columns, say
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError
 from memlens.units import plain
 
 USAGE = 2
@@ -24,11 +24,10 @@ STDIN = "-"
 """What stands for stdin among the arguments."""
 
 
-class UsageError(MemlensError):
-    """Arguments that make no sense together, or none for this file: exit status 2."""
+class UsageError(BadRequestError):
+    """Arguments that make no sense together, or none for this kind of file: exit status 2."""
 
     code = "usage"
-    retry = False
 
 
 class Elsewhere(str):

@@ -6,7 +6,7 @@ from memlens.cli import merged_paths
 from memlens.cli.ask import ask
 from memlens.cli.object import chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
-from memlens.errors import BadRequestError
+from memlens.cli.parsers import UsageError
 from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -20,11 +20,11 @@ _MOST_PATHS = 3
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     if (options.object is None) == (options.of is None):
-        raise BadRequestError(phrase("paths takes the ID of an object, or a filter with --of"))
+        raise UsageError(phrase("paths takes the ID of an object, or a filter with --of"))
     if options.of is not None:
         return merged_paths.run(options)
     if options.markdown:
-        raise BadRequestError(phrase("--markdown is for --of"))
+        raise UsageError(phrase("--markdown is for --of"))
     without = options.without or []
 
     def question(snapshot: Snapshot) -> tuple[str, PathsAnswer]:

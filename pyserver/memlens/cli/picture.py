@@ -6,8 +6,8 @@ from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.flame import difference_tree, flame_tree
+from memlens.cli.parsers import UsageError
 from memlens.cli.written import check_out, write_or_say
-from memlens.errors import BadRequestError
 from memlens.export.pictures.flame import flame
 from memlens.export.pictures.sunburst import sunburst
 from memlens.export.pictures.svg import Svg
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _difference(options: argparse.Namespace) -> Svg:
     if options.of == "timeline":
-        raise BadRequestError(phrase("Two snapshots are drawn as one flame graph: --diff is for --of flame"))
+        raise UsageError(phrase("Two snapshots are drawn as one flame graph: --diff is for --of flame"))
     title = f"Difference flame graph: {options.file.name} → {options.diff.name}"
     return flame(difference_tree(options), title, scale="absolute")
 
@@ -47,7 +47,7 @@ def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
     if of == "timeline":
         trace = timeline_of(info, "events", phrase("a picture over time"))
         if options.value is not None:
-            raise BadRequestError(phrase("A timeline shows live bytes: --value is for flame graphs"))
+            raise UsageError(phrase("A timeline shows live bytes: --value is for flame graphs"))
         device = trace.default_device if options.device is None else options.device
         return timeline(snapshot, Part(device, filter=options.filter, by=GroupedBy(options.by)))
     if of in ("dominators", "sunburst"):
@@ -72,10 +72,10 @@ def _default(info: SnapshotInfo, options: argparse.Namespace) -> str:
 
 
 def _dominators(snapshot: Snapshot, options: argparse.Namespace, of: str) -> Svg:
-    """Draw a tree of a heap dump's objects, grouped by type. Raises :class:`BadRequestError` and ``LackingError``."""
+    """Draw a tree of a heap dump's objects, grouped by type. Raises :class:`UsageError` and ``LackingError``."""
     graph_of(snapshot.info)
     if options.filter or options.value is not None or options.bottom_up or options.by_line:
-        raise BadRequestError(
+        raise UsageError(
             phrase(
                 "Dominators are drawn unfiltered, by retained size: --filter, --value, --bottom-up and "
                 "--by-line are for other pictures"

@@ -1,10 +1,12 @@
 """``memlens redact``: writes a heap dump anew without its values, for others' eyes."""
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from memlens import limits
+from memlens.cli.failures import naming
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
 from memlens.formats import HEAP_DUMPS
@@ -41,7 +43,11 @@ def run(options: argparse.Namespace) -> int:
     leads_back = _mapping(options)
     report = reporter(options.progress)
     removed = CONTENTS if options.keep_numbers else VALUES
-    with output.writing() as file, open_source(options.file, options.out.parent, report) as source:
+    with (
+        nullcontext() if options.progress == "json" else naming(options.file),
+        output.writing() as file,
+        open_source(options.file, options.out.parent, report) as source,
+    ):
         mapping: list[str] | None = None if leads_back is None else []
         with compressed(file, options.out.name) as into:
             broken = redact(source, into, removed, report, mapping)

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from memlens.cli.ask import ask, libraries_of
 from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
+from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
-from memlens.errors import BadRequestError, MemlensError
 from memlens.interrupting import ended_by_signals
 from memlens.json_text import escaped
 from memlens.model.expansion import DEEP_STACKS
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     if options.schema:
         if options.csv:
-            raise BadRequestError(phrase("The tables and their columns are printed as text or with --json"))
+            raise UsageError(phrase("The tables and their columns are printed as text or with --json"))
         tables = ask(options, schema_of)
         if options.json:
             json_line(tables)
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
             print_schema(tables)
         return 0
     if options.query is None:
-        raise MemlensError(phrase("There is no query"), advice=phrase("Try memlens sql --help."))
+        raise UsageError(phrase("There is no query"))
     query = sys.stdin.read() if options.query == "-" else options.query
     archive = filled(options, query)
     form: Form = "json" if options.json else "csv" if options.csv else "table"

@@ -5,7 +5,8 @@ import sys
 import time
 
 from memlens.cli.output import json_line, say
-from memlens.errors import BadRequestError, MemlensError
+from memlens.cli.parsers import UsageError
+from memlens.errors import MemlensError
 from memlens.fleet.database import FILE_NAME
 from memlens.fleet.run import FileDone, Listed, Message, Options, Progress, Result, Waiting, default_folder
 from memlens.fleet.run import run as read
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     out = options.out or default_folder(options.place)
     # a path has one "/" where a URL has two
     if out.parts and out.parts[0].removesuffix(":") in STORES and out.parts[0].endswith(":"):
-        raise BadRequestError(
+        raise UsageError(
             phrase("Summaries are written to a folder of this machine, not to a URL"),
             advice=phrase("Give a local folder with --out, and copy it from there."),
         )

@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from memlens.cli.output import say
+from memlens.cli.parsers import UsageError
 from memlens.cli.sql import Form, print_rows
-from memlens.errors import MemlensError
 from memlens.fleet.questions.sql import query
 from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
 from memlens.interrupting import ended_by_signals
@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
                 say(f"    {column.name:22} {column.type:8} {column.description}")
         return 0
     if options.query is None:
-        raise MemlensError(phrase("There is no query"), advice=phrase("Try memlens fleet sql --help."))
+        raise UsageError(phrase("There is no query"))
     form: Form = "json" if options.json else "csv" if options.csv else "table"
     statement = sys.stdin.read() if options.query == "-" else options.query
     with ended_by_signals():

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memlens import limits
+from memlens.cli.failures import naming
 from memlens.cli.output import message_line
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
     limits.share_one_heap()
-    with tempfile.TemporaryDirectory(prefix="memlens-") as folder:
+    with naming(options.file), tempfile.TemporaryDirectory(prefix="memlens-") as folder:
         archive = Path(folder) / "archive"
         message_line(
             summarised(

@@ -17,7 +17,7 @@ import itertools
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apsw
@@ -327,18 +327,23 @@ class SqlSession:
         if found is None:
             return Text("")
         tables = (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS)
+        named = []
         match found["kind"]:
             case "column":
                 words = frozenset(re.findall(r"\w+", query.lower()))
-                tables = tuple(table for table in tables if table in words) or tables
-                names = [name for table in tables for name in self._columns_of(table)]
+                named = [table for table in tables if table in words]
+                names = [name for table in named or tables for name in self._columns_of(table)]
             case "table":
                 names = list(tables)
             case _:
                 names = sorted(FUNCTIONS)
         name = found["name"].rpartition(".")[2].lower()
-        near = difflib.get_close_matches(name, dict.fromkeys(names), 3, _NEAR)
-        return _did_you_mean(near) if near else Text("")
+        near = _nearest(name, dict.fromkeys(names))
+        if near:
+            return _did_you_mean(near)
+        if len(named) == 1:
+            return phrase("The table {table} has {columns}.", table=named[0], columns=", ".join(names))
+        return Text("")
 
     def _columns_of(self, table: str) -> list[str]:
         # a view can't be described without its tables
@@ -364,6 +369,16 @@ def _mark(chosen: Mask, part: list[Any]) -> None:
 _LONGEST_VALUE = 100
 
 
+def _nearest(name: str, names: Iterable[str]) -> list[str]:
+    """The names that are spelt most like one that doesn't exist, at most 3; if none is, those that share a word."""
+    known = list(names)
+    near = difflib.get_close_matches(name, known, 3, _NEAR)
+    if near or len(name) < _SHORTEST_WORD:
+        return near
+    words = {word for word in name.split("_") if len(word) >= _SHORTEST_WORD}
+    return [each for each in known if name in each or each in name or words & {*each.split("_")}][:3]
+
+
 def _did_you_mean(names: list[str]) -> Text:
     match names:
         case [first]:
@@ -379,6 +394,7 @@ def _did_you_mean(names: list[str]) -> Text:
 
 _NEAR = 0.65
 """How similar suggested names must be, by difflib's measure: one of a few letters may be wrong."""
+_SHORTEST_WORD = 3
 _UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.+)")
 
 _OQL = re.compile(r"\bfrom\s+(?:instanceof\s+|objects\s+)?(?P<type>\w+(?:\.[\w$]+)+(?:\[\])*)", re.IGNORECASE)
