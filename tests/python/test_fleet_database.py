@@ -10,14 +10,17 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from tests.python.command_line import memlens
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES
 from tests.python.fleet_summaries import made, row_of
 
 from memlens.errors import BadRequestError
-from memlens.fleet.database import FILE_NAME, Database, FleetError, open_fleet
+from memlens.fleet.database import FILE_NAME, Database, open_fleet, reading
+from memlens.fleet.questions.peaks import peaks
 from memlens.fleet.run import written
+from memlens.fleet.schema import FleetError
 from memlens.fleet.tables import SCHEMA_VERSION
 from memlens.store.files.disk import FullDiskError
 
@@ -73,6 +76,65 @@ def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
     with pytest.raises(FleetError):
         write()
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+ENDLESS = (
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT x AS snapshot, x AS peak_bytes FROM c"
+)
+FORGED = (
+    f"CREATE VIEW endless AS {ENDLESS}",
+    # in place of the file's own
+    f"DROP VIEW peaks; CREATE VIEW peaks AS {ENDLESS}",
+    f"DROP TABLE peaks_rows; CREATE VIEW peaks_rows AS {ENDLESS}",
+    "ALTER TABLE snapshots ADD COLUMN more AS (zeroblob(900000000))",
+    "CREATE TRIGGER t AFTER INSERT ON snapshots BEGIN DELETE FROM names; END",
+    "CREATE VIRTUAL TABLE v USING fts5(x)",
+    "DROP INDEX peaks_of",
+    "CREATE INDEX more ON peaks_rows (hex(device))",
+    "CREATE TABLE more (x)",
+    "DROP TABLE names; CREATE TABLE names (number INTEGER PRIMARY KEY, text BLOB)",
+)
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_tables_that_memlens_does_not_make_are_refused(tmp_path: Path, forged: str) -> None:
+    """Whoever sent the file may have written anything: nothing of it is run, by readers and by writers."""
+    with closing(Database(tmp_path, "/job")) as database:
+        put(database, 0)
+    with closing(apsw.Connection(str(tmp_path / FILE_NAME))) as connection:
+        connection.execute(forged)
+    with pytest.raises(FleetError, match=r"has other tables than|can't be read"), reading(tmp_path) as fleet:
+        peaks(fleet)
+    with pytest.raises(FleetError):
+        Database(tmp_path, "/job")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "UPDATE snapshots SET peak_bytes = 'much'",
+        "UPDATE curves_rows SET highest_bytes = x'00'",
+        "UPDATE curves_rows SET unit = 999",
+        "UPDATE names SET text = CAST(number AS BLOB)",
+        "DELETE FROM fleet",
+    ],
+)
+def test_values_of_other_types_are_damage(tmp_path: Path, forged: str) -> None:
+    with closing(Database(tmp_path, "/job")) as database:
+        put(database, 0)
+    with closing(apsw.Connection(str(tmp_path / FILE_NAME))) as connection:
+        connection.execute(forged)
+    said = "are damaged: a table has values of another type"
+    with pytest.raises(FleetError, match=said), reading(tmp_path):
+        # as an answer that such a value breaks
+        raise TypeError
+
+
+def test_an_error_that_no_value_explains_is_a_bug(tmp_path: Path) -> None:
+    with closing(Database(tmp_path, "/job")) as database:
+        put(database, 0)
+    with pytest.raises(TypeError), reading(tmp_path):
+        raise TypeError
 
 
 def test_one_place_and_one_process_at_a_time(tmp_path: Path) -> None:

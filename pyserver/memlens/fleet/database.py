@@ -16,12 +16,20 @@ import msgspec
 from msgspec import Struct
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.fleet.schema import (
+    AGAIN,
+    APPLICATION,
+    FleetError,
+    check_database,
+    has_wrong_values,
+    statements,
+    views,
+)
 from memlens.fleet.tables import (
     SCHEMA_KEY,
     SCHEMA_VERSION,
     SNAPSHOTS,
     TABLES,
-    Column,
     SnapshotRow,
     Status,
     Summary,
@@ -36,23 +44,16 @@ from memlens.views.sql.confined import confine
 FILE_NAME = "memlens-fleet.db"
 LOCK_NAME = ".memlens-fleet.lock"
 
-_APPLICATION = 0x4D4C464C
 _COMMIT_S = 0.5
 _MOST_VARIABLES = 1_000
 """Of our own questions."""
+_MOST_SECONDS = 120.0
+"""For our own questions to one database."""
+_STEPS_BETWEEN_CHECKS = 100_000
 _PARQUET_END_BYTES = 1 << 20
-_SQL_TYPES = {"integer": "INTEGER", "real": "REAL", "text": "TEXT", "boolean": "INTEGER"}
 
 
 _ELSEWHERE = phrase("Choose another folder with --out.")
-_AGAIN = phrase("Make the summaries again, in another folder.")
-
-
-class FleetError(MemlensError):
-    """There are no summaries at a path, or they can't be read."""
-
-    code = "fleet"
-    advice = phrase("Make them with memlens fleet PLACE.")
 
 
 class Known(NamedTuple):
@@ -90,13 +91,13 @@ def open_fleet(folder: Path) -> apsw.Connection:
             f"{path.absolute().as_uri()}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         )
         connection.set_busy_timeout(5_000)
-        _check(connection, path)
         # the file's own views are not used but replaced by what they should be
-        confine(connection, _views(temporary=True), variables=_MOST_VARIABLES)
+        confine(connection, views(temporary=True), variables=_MOST_VARIABLES)
+        check_database(connection, path)
     except apsw.Error as error:
         raise FleetError(
             phrase("{path} can't be read: {reason}", path=path, reason=str(error)),
-            advice=_AGAIN,
+            advice=AGAIN,
         ) from error
     return connection
 
@@ -105,30 +106,33 @@ def open_fleet(folder: Path) -> apsw.Connection:
 def reading(folder: Path) -> Iterator[apsw.Connection]:
     """The connection of :func:`open_fleet`, which is closed afterwards. Raises :class:`FleetError`, also for damage."""
     with undamaged(folder), contextlib.closing(open_fleet(folder)) as connection:
-        yield connection
+        until = time.monotonic() + _MOST_SECONDS
+        connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_CHECKS)
+        try:
+            yield connection
+        except (MemlensError, apsw.Error, MemoryError):
+            raise
+        except Exception as error:
+            if has_wrong_values(connection):
+                raise apsw.CorruptError("a table has values of another type") from error
+            raise
 
 
 @contextlib.contextmanager
 def undamaged(folder: Path) -> Iterator[None]:
-    """Raises :class:`FleetError` where SQLite finds that the database in ``folder`` is damaged."""
+    """Raises :class:`FleetError` where the database in ``folder`` is damaged, or takes too much time or memory."""
     try:
         yield
+    except (apsw.InterruptError, apsw.NoMemError, apsw.TooBigError) as error:
+        raise FleetError(
+            phrase("The summaries in {folder} take too much time or memory to read", folder=folder),
+            advice=AGAIN,
+        ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise FleetError(
             phrase("The summaries in {folder} are damaged: {reason}", folder=folder, reason=str(error)),
-            advice=_AGAIN,
+            advice=AGAIN,
         ) from error
-
-
-def _check(connection: apsw.Connection, path: Path) -> None:
-    application, version = connection.pragma("application_id"), connection.pragma("user_version")
-    if application != _APPLICATION:
-        raise FleetError(phrase("{path} has no summaries of a fleet", path=path))
-    if version != SCHEMA_VERSION:
-        raise FleetError(
-            phrase("The summaries in {parent} are of another version of Memlens", parent=path.parent),
-            advice=_AGAIN,
-        )
 
 
 class Database:
@@ -152,13 +156,15 @@ class Database:
                 with room_in(folder, phrase("the summaries"), advice=_ELSEWHERE):
                     self._connection = apsw.Connection(str(path))
                     undo.callback(self._connection.close)
+                    self._connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+                    self._connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
                     self._connection.set_busy_timeout(10_000)
                     # so that a full disk is noticed on the disk of the summaries
                     self._connection.pragma("temp_store", "memory")
                     if is_new:
                         make_private(path)
                         self._create(place)
-                _check(self._connection, path)
+                check_database(self._connection, path)
                 self._of(place)
                 names = self._connection.execute("SELECT text, number FROM names")
                 self._names: dict[str, int] = dict(names)
@@ -174,20 +180,10 @@ class Database:
 
     def _create(self, place: str) -> None:
         with self._whole():
-            self._connection.execute("CREATE TABLE fleet (place TEXT NOT NULL)")
-            self._connection.execute("INSERT INTO fleet VALUES (?)", (place,))
-            self._connection.execute(
-                "CREATE TABLE names (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)"
-            )
-            self._connection.execute(
-                f"CREATE TABLE {SNAPSHOTS} ({_declared(columns_of(SNAPSHOTS))}, PRIMARY KEY (snapshot), UNIQUE (name))"
-            )
-            for table in TABLES:
-                self._connection.execute(f"CREATE TABLE {table}_rows ({_declared(columns_of(table))})")
-                self._connection.execute(f"CREATE INDEX {table}_of ON {table}_rows (snapshot)")
-            for statement in _views(temporary=False):
+            for statement in statements():
                 self._connection.execute(statement)
-            self._connection.pragma("application_id", _APPLICATION)
+            self._connection.execute("INSERT INTO fleet VALUES (?)", (place,))
+            self._connection.pragma("application_id", APPLICATION)
             self._connection.pragma("user_version", SCHEMA_VERSION)
 
     def _of(self, place: str) -> None:
@@ -397,31 +393,6 @@ def _remove_database(path: Path) -> None:
 def _remove_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.rmdir()
-
-
-def _declared(columns: tuple[Column, ...]) -> str:
-    return ", ".join(
-        f"{column.name} {'INTEGER' if column.named else _SQL_TYPES[column.type]}"
-        f"{'' if column.optional else ' NOT NULL'}"
-        for column in columns
-    )
-
-
-def _views(*, temporary: bool) -> Iterator[str]:
-    """The tables as views that contain the texts."""
-    for table in TABLES:
-        columns = columns_of(table)
-        shown = ", ".join(
-            f"(SELECT text FROM main.names WHERE number = r.{column.name}) AS {column.name}"
-            if column.named
-            else f"r.{column.name}"
-            for column in columns
-        )
-        if temporary:
-            yield f"CREATE TEMP VIEW {table} AS SELECT {shown} FROM main.{table}_rows AS r"
-        else:
-            plain = shown.replace("main.", "")
-            yield f"CREATE VIEW {table} AS SELECT {plain} FROM {table}_rows AS r"
 
 
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -63,19 +63,19 @@ def confine(connection: apsw.Connection, views: Iterable[str] = (), *, variables
 
     Queries may have so many ``variables``. The limit on memory is that of the whole process.
     """
-    # temporary data of a sort is kept in memory, so that it can't fill a disk; changing this later drops the views
-    connection.pragma("temp_store", 2)
-    for view in views:
-        connection.execute(view)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, 0)
-    connection.pragma("query_only", 1)
-    connection.pragma("cache_size", -16_384)
     for limit, most in _LIMITS.items():
         connection.limit(limit, most)
     connection.limit(apsw.SQLITE_LIMIT_VARIABLE_NUMBER, variables)
     apsw.hard_heap_limit(MOST_MEMORY_BYTES)
+    connection.pragma("cache_size", -16_384)
+    # temporary data of a sort is kept in memory, so that it can't fill a disk; changing this later drops the views
+    connection.pragma("temp_store", 2)
+    for view in views:
+        connection.execute(view)
+    connection.pragma("query_only", 1)
 
 
 def modules_of(connection: apsw.Connection) -> frozenset[str]:
