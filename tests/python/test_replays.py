@@ -1,5 +1,6 @@
 """memlens' archives, command line and SQL against independent readers of the same files, figure by figure."""
 
+import random
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -35,6 +36,7 @@ from tests.python.test_memray import needs_memray, python_for
 
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.views.lines.stack import stack as stack_shown
 
 FIXTURES = ROOT / "tests" / "fixtures" / "profiles"
 NEVER = 2**32 - 1
@@ -175,6 +177,12 @@ def check_allocations(
         pytest.fail(
             f"{len(wrong)} of {len(found)} stacks differ; allocation {wrong[0]}, {start=}: {one} is not {other}"
         )
+    for row in random.Random(1).sample(range(len(found)), min(50, len(found))):
+        answer = stack_shown(snapshot, mine.first_allocation + row)
+        assert answer.allocation.address == hex(found[row].addr)
+        assert [Frame(each.function, each.file, each.line) for each in answer.frames] == replay.tree.stack(
+            expected[row]
+        )
 
 
 FIGURES = (
@@ -267,11 +275,18 @@ def folded_stack(stack: Stack) -> str:
     return ";".join(folded_frame(frame) for frame in reversed(stack))
 
 
+MOST_PRINTED = 1_000
+"""The most characters of a name; more are an ellipsis."""
+
+
 @lru_cache(maxsize=1 << 16)
 def folded_frame(frame: Frame) -> str:
     place = frame.file.replace("\\", "/").rpartition("/")[2]
     place += f":{frame.line}" if frame.line else ""
-    text = f"{frame.function} ({place})" if frame.file else frame.function
+    function = frame.function
+    if len(function) > MOST_PRINTED:
+        function = function[: MOST_PRINTED - 1] + "…"
+    text = f"{function} ({place})" if frame.file else function
     # semicolons separate frames, and control characters are printed as pictures of them
     return re.sub(r"[\x00-\x1f]", lambda found: chr(0x2400 + ord(found[0])), text.replace(";", ","))
 
