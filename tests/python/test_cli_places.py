@@ -112,7 +112,6 @@ def test_an_output_that_is_full_or_closed(arguments: list[str]) -> None:
     ("command", "arguments", "option"),
     [
         ("flame", ["--value", "count"], "--value"),
-        ("flame", ["--device", "0"], "--device"),
         ("flame", ["--any-code"], "--any-code"),
         ("flame", ["--filter", "type:Session", "--json"], "--filter"),
         ("lines", ["--value", "live"], "--value"),
@@ -122,14 +121,15 @@ def test_an_output_that_is_full_or_closed(arguments: list[str]) -> None:
 def test_an_option_that_needs_stacks_is_named(
     dump: Path, command: str, arguments: list[str], option: str
 ) -> None:
-    assert memlens(command, dump, *arguments, status=1).stderr == (
-        f"memlens: {dump}: This heap dump has no allocation stacks, which are needed for {option}.\n"
+    assert memlens(command, dump, *arguments, status=1).stderr.startswith(
+        f"memlens: {dump}: This heap dump has no allocation stacks, which are needed for {option}."
     )
     assert memlens(command, dump).stdout
 
 
 def test_devices_are_named_as_what_a_heap_dump_lacks(dump: Path) -> None:
-    assert "needed for --device." in memlens("findings", dump, "--device", "1", status=1).stderr
+    for command in ("findings", "flame"):
+        assert "needed for --device." in memlens(command, dump, "--device", "1", status=1).stderr
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])

@@ -341,4 +341,4 @@ def test_the_command_line_has_them(tmp_path: Path, capsys: pytest.CaptureFixture
     data = json.loads(said("--json", "--order", "freed"))
     assert [row["count"] for row in data["rows"]] == [3, 3]
     assert "and 1 more: use --top" in said("--top", "1")
-    assert said("--filter", "type:Nothing") == "no image matches the filter\n"
+    assert said("--filter=-type:Bitmap") == "no image matches the filter\n"

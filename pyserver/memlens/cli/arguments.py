@@ -378,7 +378,9 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
         "--other-device", type=int, metavar="N", help="the device in the second, if it differs"
     )
     compare.add_argument(
-        "--at", choices=("peak", "end"), default="peak", help="compare what was live then (default peak)"
+        "--at",
+        choices=("peak", "end"),
+        help="compare what was live then (default: of a trace the peak, of a profile the value that is shown first)",
     )
     compare.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     compare.add_argument(

@@ -18,9 +18,8 @@ def attribution_of(options: argparse.Namespace) -> Attribution:
 
 
 def self_words(options: argparse.Namespace) -> str:
-    """Return the definition of "self" for the header of a table."""
-    attribution = attribution_of(options)
-    return f"self by {NAMES[attribution]}: {MEANINGS[attribution]}"
+    """Return which "self" the header of a table is about; what that means is in the help of ``--any-code``."""
+    return f"self by {NAMES[attribution_of(options)]}"
 
 
 def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from memlens.cli import compare_heaps, compare_queries
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, self_words, with_attribution
+from memlens.cli.attribution import attribution_of, given, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
-from memlens.model.info import SnapshotInfo
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -19,7 +19,9 @@ from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
 from memlens.views.compare.sides import Side, side_of
 from memlens.views.naming.places import BEFORE_RECORDING
 from memlens.views.selection.columns import MOST_ROWS
+from memlens.views.selection.moments import samples_at
 from memlens.views.selection.profile_sets import set_at
+from memlens.views.selection.sets import AllocationSet
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,6 +34,15 @@ def run(options: argparse.Namespace) -> int:
     check_comparable(*infos)
     if options.by in (None, "type", "finding"):
         if heap_dump_of(infos[0]) is not None:
+            for option in given(options, "--at", "--value", "--inclusive", "--any-code"):
+                raise UsageError(
+                    phrase(
+                        "Heap dumps are compared by type, for which {option} has no meaning", option=option
+                    ),
+                    advice=phrase(
+                        "It is for the allocations of dumps that have stacks: --by line, function or file."
+                    ),
+                )
             return compare_heaps.run(options)
         if options.by == "type":
             raise UsageError(phrase("Only heap dumps can be compared by type"))
@@ -44,8 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
     def side(path: Path, device: int | None) -> Side:
         def made(snapshot: Snapshot) -> Side:
-            of = set_at(snapshot.info, options.at, device, options.value)
-            return side_of(snapshot, of, attribution_of(options))
+            return side_of(snapshot, _set(snapshot, options, device), attribution_of(options))
 
         return ask(options, made, path)
 
@@ -59,6 +69,16 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_comparison(answer, self_words(options))
     return 0
+
+
+def _set(snapshot: Snapshot, options: argparse.Namespace, device: int | None) -> AllocationSet:
+    match snapshot.info:
+        case TimelineInfo():
+            return set_at(snapshot.info, options.at or "peak", device, options.value)
+        case ProfileInfo() | GraphInfo():
+            return samples_at(snapshot, options.at, options.value)
+        case _:
+            assert_never(snapshot.info)
 
 
 def _info(snapshot: Snapshot) -> SnapshotInfo:

@@ -10,9 +10,7 @@ from msgspec.structs import replace
 from memlens.cli.ask import ask
 from memlens.cli.each_file import answer_each
 from memlens.export.markdown import finding_markdown, findings_markdown, place_of
-from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import as_text
 from memlens.units import counted, format_bytes
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
@@ -47,8 +45,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
-    if options.device is not None:
-        timeline_of(snapshot.info, "devices", as_text("--device"))
     return Report(
         headline(snapshot, options.device), findings(snapshot, options.device, options.top).findings
     )

@@ -17,9 +17,9 @@ from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.json_text import in_english
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, device_phrase
-from memlens.store.models import profile_of, timeline_of
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import Text, as_text, phrase
+from memlens.texts import Text, phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, counted, format_bytes, format_time, format_value
 from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import HeapFile, HeapLine, largest_lines
@@ -112,8 +112,6 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Answer:
             charged = charged_amounts(snapshot, number, attribution)
             return _Profile(value.name, value.title, value.unit, rows, *charged)
         case TimelineInfo() | ProfileInfo() | GraphInfo():
-            if options.device is not None:
-                timeline_of(info, "devices", as_text("--device"))
             part = Part(options.at, options.device, options.value, options.filter)
             return held(snapshot, options.by, part, attribution, order, options.top)
         case _:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import assert_never
 
-from memlens.cli.ask import ask
+from memlens.cli.ask import ask, check_filter
 from memlens.cli.flame import difference_tree, flame_tree
 from memlens.cli.parsers import UsageError
 from memlens.cli.written import check_out, write_or_say
@@ -53,6 +53,8 @@ def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
     if of in ("dominators", "sunburst"):
         return _dominators(snapshot, options, of)
     tree = flame_tree(snapshot, options)
+    # an empty flame graph is refused, but a reader wants to know why it is
+    check_filter(snapshot, options)
     narrowed = f", of what matches {options.filter}" if options.filter else ""
     return flame(tree, f"Flame graph: {_value(info, options)}{narrowed}")
 

@@ -38,8 +38,9 @@ def output_of(options: argparse.Namespace, path: Path, *formats: str) -> Output:
 
 
 def filter_of(options: argparse.Namespace) -> str:
-    """The filter among the arguments; what else ``--of`` may be names neither files nor findings."""
-    return getattr(options, "filter", None) or getattr(options, "of", None) or ""
+    """The filter among the arguments: ``--filter``, or ``--of`` of ``memlens paths``."""
+    of_paths = options.of if options.command == "paths" else None
+    return getattr(options, "filter", None) or of_paths or ""
 
 
 def files_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:

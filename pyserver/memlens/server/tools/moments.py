@@ -11,6 +11,7 @@ from memlens.store.models import has_stacks, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.selection.moments import moment_named, samples_at
+from memlens.views.selection.profile_sets import refuse_value
 from memlens.views.selection.sets import AllocationSet, SetKind
 from memlens.views.selection.sets import moment as moment_of
 
@@ -35,11 +36,7 @@ def set_of(snapshot: Snapshot, asked: OfSet, at: str | None = None) -> Allocatio
     info = snapshot.info
     match info:
         case TimelineInfo():
-            if given(asked.value) is not None:
-                raise BadRequestError(
-                    phrase("A trace of events has no values, only bytes and counts of allocations"),
-                    advice=phrase("Leave out `value`, and say when by `at`."),
-                )
+            refuse_value(given(asked.value))
             number = given(asked.device)
             device = info.default_device if number is None else number
             if at == "all":

@@ -4,11 +4,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memlens.errors import BadRequestError
 from memlens.model.distinct import distinct
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink, SnapshotFinding, TextPart
 from memlens.views.findings.graph import buckets, collections, duplicates, slots
 from memlens.views.findings.graph.case import Component, GraphCase
@@ -17,6 +15,7 @@ from memlens.views.findings.writing import Ranked
 from memlens.views.graph.listing import fitting
 from memlens.views.graph.retained import retained_set
 from memlens.views.graph.rows import Numbers
+from memlens.views.graph.unmatched import check_objects_match
 
 _RULES = (
     duplicates.strings,
@@ -65,10 +64,8 @@ def filtered_findings(snapshot: Snapshot, filter_text: str) -> ComponentAnswer:
     Raises :class:`BadRequestError` for a wrong filter and where no object fits, and :class:`LackingError`.
     """
     graph_of(snapshot.info)
-    chosen = fitting(snapshot, filter_text, None, None)
-    if not len(chosen):
-        raise BadRequestError(phrase("No object matches {filter}", filter=filter_text))
-    return component_findings(snapshot, chosen)
+    check_objects_match(snapshot, filter_text)
+    return component_findings(snapshot, fitting(snapshot, filter_text, None, None))
 
 
 def _within(snapshot: Snapshot, ranked: Ranked) -> SnapshotFinding:

@@ -30,10 +30,12 @@ def set_at(
 ) -> AllocationSet:
     """What was live at a trace's peak or at its end, or all that was ever live; of a profile, a value by its name.
 
-    ``device`` None means the one to show first. Raises :class:`BadRequestError` for a value that there isn't.
+    ``device`` None means the one to show first. Raises :class:`BadRequestError` for a value that the file lacks, as a
+    trace lacks all.
     """
     match info:
         case TimelineInfo():
+            refuse_value(value)
             number = info.default_device if device is None else device
             events = next((each.events for each in info.devices if each.device == number), 0)
             match at:
@@ -49,6 +51,15 @@ def set_at(
             return AllocationSet(0, filter=filter_text, value=value_named(profile_of(info), value))
         case _:
             assert_never(info)
+
+
+def refuse_value(value: str | None) -> None:
+    """Raise :class:`BadRequestError` for a value of a trace, which has none."""
+    if value is not None:
+        raise BadRequestError(
+            phrase("A trace of events has no values, only bytes and counts of allocations"),
+            advice=phrase("Leave the value out, and say when instead: at the peak or at the end."),
+        )
 
 
 def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:

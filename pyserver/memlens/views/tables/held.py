@@ -30,7 +30,7 @@ from memlens.views.naming.frame_names import NO_STACK as NO_STACK_BARE
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import BARE, every_allocation, items_of, stack_tree
 from memlens.views.selection.moments import moment_named, samples_at
-from memlens.views.selection.profile_sets import value_of
+from memlens.views.selection.profile_sets import refuse_value, value_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.sets import moment as moment_of
 from memlens.views.selection.stacks import AMOUNT, OneSide, ValuedStacks
@@ -191,11 +191,7 @@ def _of_trace(
     limit: int | None,
 ) -> HeldOfTrace:
     info = timeline_of(snapshot.info, "events")
-    if part.value is not None:
-        raise BadRequestError(
-            phrase("A trace of events has no values, only bytes and counts of allocations"),
-            advice=phrase("Say when instead, and order the rows by what is wanted."),
-        )
+    refuse_value(part.value)
     at = part.at or "peak"
     moment = None
     if at in _OF_WORDS:
