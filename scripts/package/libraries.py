@@ -93,6 +93,10 @@ UNWANTED = (
     "demangle/schemes/pascal/*",
     "demangle/schemes/rust/*",
     "demangle/schemes/swift/*",
+    # other frameworks than argparse, and a command
+    "shtab/__main__.py",
+    "shtab/click.py",
+    "shtab/main.py",
     "*.dist-info/RECORD",
     "*.dist-info/INSTALLER",
     "*.dist-info/DELVEWHEEL",

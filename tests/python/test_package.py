@@ -153,6 +153,7 @@ def test_the_lock_has_hashes_for_every_imported_package() -> None:
         "pyelftools",
         "pygls",
         "regex",
+        "shtab",
         "websockets",
     }
     # and what these import

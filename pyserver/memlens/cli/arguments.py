@@ -75,6 +75,7 @@ def parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     add_fleet(command, _positive)
     _cache(command("diagnostics", "Print what a bug report needs to say about this installation."))
     command("lsp", "Run the language server on stdin and stdout.")
+    _completion(command)
     mcp = command("mcp", "Answer language models: run an MCP server on stdin and stdout.")
     mcp.add_argument(
         "--root", type=Path, action="append", metavar="DIR",
@@ -87,6 +88,11 @@ def parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     )  # fmt: skip
     _libraries_and_cache(mcp)
     return root if commands.choices else parser(first, alone=False)
+
+
+def _completion(command: AddCommand) -> None:
+    completion = command("completion", "Print what a shell needs to complete commands, options and files.")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="whose script to print")
 
 
 def _libraries_and_cache(command: argparse.ArgumentParser) -> None:

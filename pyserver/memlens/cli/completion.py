@@ -1,0 +1,54 @@
+"""``memlens completion``: the script with which a shell completes commands, options, their values and files."""
+
+import argparse
+import re
+from pathlib import Path
+
+import shtab
+
+from memlens.cli.arguments import parser
+from memlens.cli.output import say
+from memlens.cli.parsers import snapshot
+from memlens.units import shortened
+
+_FOLDERS = ("DIR", "FOLDER")
+"""What the help calls arguments that are folders."""
+_CLAUSE = re.compile(r"[.:;]\s|\s\(default|, (?:as|such as|by) ")
+_SEVERAL = re.compile(r'^(\s*)"\(\*\):{1,2}', re.MULTILINE)
+_MOST_WORDS = 70
+"""The most characters of a description, which stands beside what a shell offers."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    root = parser("", alone=False)
+    _describe(root)
+    script: str = shtab.complete(root, shell=options.shell)
+    if options.shell == "zsh":
+        # with what shtab writes, zsh completes only the first of several files
+        script = _SEVERAL.sub(r'\1"*:', script)
+    for line in script.splitlines():
+        say(line)
+    return 0
+
+
+def _describe(command: argparse.ArgumentParser) -> None:
+    """Mark what names files and folders, and shorten the descriptions, below a command as well."""
+    # argparse has no other way to list them
+    for action in command._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for choice in action._choices_actions:
+                choice.help = _brief(choice.help)
+            for below in action.choices.values():
+                below.description = _brief(below.description)
+                _describe(below)
+            continue
+        action.help = _brief(action.help)
+        if action.metavar in _FOLDERS or action.dest == "cache_dir":
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        elif action.type in (Path, snapshot):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+
+
+def _brief(text: str | None) -> str:
+    return shortened(_CLAUSE.split(text or "", maxsplit=1)[0].removesuffix("."), _MOST_WORDS)
