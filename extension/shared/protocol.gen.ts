@@ -2934,6 +2934,7 @@ export interface Settings {
   fleets: string[];
   fleet_figures: boolean;
   memray_python: string;
+  symbol_folders: string[];
 }
 
 /** A part of the heap. */

@@ -19,6 +19,7 @@ from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.files.cache import Cache, check_place, making
 from memlens.store.files.output import Output
+from memlens.store.files.searched import write_searched
 from memlens.store.manifest import SourceFile
 from memlens.store.writer import write_archive
 from memlens.texts import phrase
@@ -46,8 +47,8 @@ def ingest(
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
-    ``report`` is called with a stage and the fraction of the whole work that is done. ``tools`` default to those of the
-    environment. ``dump`` is the number of the heap dump to read in a file with several, from 0; the last by default.
+    ``report`` is called with a stage and the fraction of the whole work that is done. ``tools`` default to the
+    cache's. ``dump`` is the number of the heap dump to read in a file with several, from 0; the last by default.
     An archive of something else at ``out`` is replaced only by ``force``. With ``ahead``, what views request first is
     computed as well, of heap dumps only with ``findings``.
 
@@ -74,7 +75,7 @@ def ingest(
     archive = out if out is not None else cache.folder_for(path)
     with making(archive) as partial:
         with open_source(path, partial, overall) as opened:
-            opened.tools = Tools.of_environment() if tools is None else tools
+            opened.tools = cache.tools if tools is None else tools
             opened.dump = dump
             try:
                 model = read(opened, partial, overall)
@@ -89,6 +90,8 @@ def ingest(
         is_examined = ahead and findings and is_large
         written = _WRITTEN if is_examined else 1.0
         write_archive(model, source, partial, overall)
+        if opened.searched is not None:
+            write_searched(partial, opened.searched)
         del model
     if ahead and is_timeline:
         _draw_first(archive)

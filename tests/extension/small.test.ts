@@ -119,6 +119,7 @@ describe('settings', () => {
       fleets: [],
       fleet_figures: true,
       memray_python: '',
+      symbol_folders: [],
     });
     Object.assign(settings, {
       pathMappings: 'no',

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,8 @@ RECORDERS = {
     "heaptrack": ("heaptrack PROGRAM", "heaptrack.app.*"),
     "dhat": ("valgrind --tool=dhat PROGRAM", "dhat.out.*"),
     "massif": ("valgrind --tool=massif PROGRAM", "massif.out.*"),
+    "jemalloc": ("MALLOC_CONF=", "jeprof.*.heap"),
+    "tcmalloc": ("HEAPPROFILE=", "heap.*.heap"),
 }
 
 
@@ -117,11 +120,19 @@ def compiled(program: str, folder: Path) -> None:
 @pytest.mark.parametrize("program", COMPILERS)
 def test_native_programs(program: str, recorder: str, tmp_path: Path) -> None:
     beginning, output = RECORDERS[recorder]
-    command = replaced(PAGE.code(NATIVE, beginning), ("PROGRAM", "./app"))
-    tool, *words = shlex.split(command)
-    tool = needs(tool)
+    lines = [line for line in PAGE.block(NATIVE).splitlines() if line.startswith(beginning)]
+    command = replaced(lines[0] if lines else PAGE.code(NATIVE, beginning), ("PROGRAM", "./app"))
+    environment = dict(word.split("=", 1) for word in shlex.split(command) if re.match(r"[A-Z_]+=", word))
+    tool, *words = shlex.split(command)[len(environment) :]
+    if "LD_PRELOAD" in environment:
+        if find_library(recorder) is None:
+            pytest.skip(f"the library of {recorder} isn't installed")
+    else:
+        tool = needs(tool)
+    if "HEAPPROFILE" in environment:
+        environment["HEAPPROFILE"] = str(tmp_path / Path(environment["HEAPPROFILE"]).name)
     compiled(program, tmp_path)
-    run([tool, *words], tmp_path)
+    run([tool, *words], tmp_path, **environment)
     (file,) = tmp_path.glob(output)
     assert f"Held by {leak(program)} " in first(tmp_path, file)
 

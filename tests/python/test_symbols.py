@@ -7,16 +7,22 @@ import shutil
 import struct
 import sys
 import tarfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.profile_reading import load, samples_of
 
 from memlens.formats.symbols.names import plain_name
 from memlens.formats.symbols.places import Places, opened
+from memlens.formats.tools import Tools
+from memlens.ingest import ingest
 from memlens.model.frames import SourceFrame
 from memlens.model.profile import Profile
+from memlens.store.files.cache import Cache
+from memlens.store.snapshot import Snapshot
 
 FIXTURES = ROOT / "tests" / "fixtures" / "symbols"
 FUNCTIONS = {
@@ -189,6 +195,34 @@ def test_what_names_in_a_profile_may_lead_to(tmp_path: Path) -> None:
         assert opened(path) is None
 
 
+def test_an_allocator_is_not_whose_code_it_is(tmp_path: Path) -> None:
+    """The profiler's own hook is the innermost frame of every stack."""
+    profile = tmp_path / "server.heap"
+    hook, own, main = "0x7f0000001001 0x7f0000001101", ("0x400501", "0x400701"), "0x400601"
+    rows = "".join(
+        f"@ {hook} {site} {main}\n  t*: 1: {size} [0: 0]\n  t0: 1: {size} [0: 0]\n"
+        for site, size in zip(own, (3 << 20, 1 << 20), strict=True)
+    )
+    profile.write_text(
+        f"heap_v2/1\n  t*: 2: {4 << 20} [0: 0]\n  t0: 2: {4 << 20} [0: 0]\n{rows}\nMAPPED_LIBRARIES:\n"
+        "00400000-00500000 r-xp 00000000 00:00 0 /opt/app/server\n"
+        "7f0000000000-7f0000100000 r-xp 00000000 00:00 0 /opt/app/libjemalloc.so.2\n"
+    )
+    found = memlens(
+        "findings", profile, "--cache-dir", tmp_path / "cache", "--symbols", tmp_path / "none"
+    ).stdout
+    head = found.splitlines()[0]
+    assert "Held by server at 0x400500 3 MiB (75%); server at 0x400700 1 MiB (25%)." in head
+    assert (
+        "Names are missing: 4 MiB (100%) is in functions known by address only, most of them in server.\n"
+        in found
+    )
+    # one advice, in the warning
+    assert found.count("Copy them") == 1
+    assert "Install" not in found
+    assert "libjemalloc" not in found
+
+
 def test_names() -> None:
     assert plain_name("_ZN4shop7restockERKSt6vectorIiSaIiEE") == FUNCTIONS["cc"][1]
     assert plain_name("_ZN4shop4shop7restock17h0123456789abcdefE") == "shop::shop::restock"
@@ -199,3 +233,55 @@ def test_names() -> None:
     assert len(plain_name(bomb)) < 100_000
     deep = "_Z1f" + "P" * 16_000 + "i"
     assert plain_name(deep) == deep
+
+
+def in_archive(archive: Path) -> list[str]:
+    """Return which of the program's functions an archive names."""
+    with closing(Snapshot.open(archive)) as snapshot:
+        frames = snapshot.frames
+        return [
+            name for name in FUNCTIONS["c"] if frames.in_function(lambda text, name=name: text == name).any()
+        ]
+
+
+def archive_of(profile: Path, cache: Cache) -> Path:
+    """Return the archive of a profile, made if there is none that is current."""
+    return cache.find(profile) or ingest(profile, cache, lambda *_: None)
+
+
+def test_archives_keep_names_and_are_made_again_when_more_would_be_found(
+    builds: Path, tmp_path: Path
+) -> None:
+    profile = Path(shutil.copy(builds / "c" / "profile.heap", tmp_path))
+    plain = Cache(tmp_path / "cache", tools=Tools())
+    archive = archive_of(profile, plain)
+    assert in_archive(archive) == []
+    assert plain.find(profile) == archive
+
+    folder = Cache(tmp_path / "cache", tools=Tools(symbol_folders=[builds / "c" / "bin"]))
+    assert folder.find(profile) is None
+    assert in_archive(archive_of(profile, folder)) == [*FUNCTIONS["c"]]
+    assert folder.find(profile) == archive
+    off = Cache(tmp_path / "cache", tools=Tools(look_up_symbols=False))
+    assert off.find(profile) is None
+    assert in_archive(archive_of(profile, off)) == []
+
+    assert in_archive(archive_of(profile, plain)) == []
+    shutil.copy(builds / "c" / "bin" / "shop", tmp_path)
+    assert plain.find(profile) is None
+    assert in_archive(archive_of(profile, plain)) == [*FUNCTIONS["c"]]
+    (tmp_path / "shop").unlink()
+    assert in_archive(archive_of(profile, plain)) == [*FUNCTIONS["c"]]
+    # where nothing else may be looked at, what another search found is shown
+    assert Cache(tmp_path / "cache", tools=Tools(only_folders=True)).find(profile) == archive
+
+
+def test_folders_on_the_command_line(builds: Path, tmp_path: Path) -> None:
+    profile = builds / "c-debuglink" / "profile.heap"
+    cache = ("--cache-dir", tmp_path)
+    assert "Held by shop.c:" not in memlens("findings", profile, *cache).stdout
+    folders = ("--symbols", builds / "c-debuglink" / "bin")
+    held = f"Held by shop.c:{line('shop.c', 'INNERMOST')} shelve() 4 KiB (100%)"
+    assert held in memlens("findings", profile, *cache, *folders).stdout
+    memlens("ingest", profile, *cache, "--progress", "none")
+    assert held not in memlens("findings", profile, *cache).stdout

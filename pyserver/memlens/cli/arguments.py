@@ -68,7 +68,7 @@ def parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     reading = [*printing, _flame(command), *_sql_and_export(command), *_files(command)]
     for sub in reading:
         _libraries_and_cache(sub)
-    _cache(ingest)
+    _symbols_and_cache(ingest)
     _dump(command)
     _record(command)
     _redact(command)
@@ -100,6 +100,15 @@ def _libraries_and_cache(command: argparse.ArgumentParser) -> None:
         "--libraries", action="append", metavar="PATTERN",
         help="treat matching paths or functions as library code, or with a leading ! as your own; may be "
         "repeated, and the last match decides",
+    )  # fmt: skip
+    _symbols_and_cache(command)
+
+
+def _symbols_and_cache(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--symbols", type=Path, action="append", metavar="DIR",
+        help="look in this folder for the binaries of a native program and their debug files, to name its addresses; "
+        "may be repeated (default: those of MEMLENS_SYMBOLS; then beside the profile, and where the program ran)",
     )  # fmt: skip
     _cache(command)
 
@@ -163,7 +172,9 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     ingest.add_argument("--source-folder", type=Path, metavar="DIR", action="append",
                         help="where scripts and their source maps may be, if not where they ran; may be repeated "
                         "(default: the current folder)")  # fmt: skip
-    ingest.add_argument("--only-folders", action="store_true", help="look for scripts nowhere else")
+    ingest.add_argument(
+        "--only-folders", action="store_true", help="look for scripts and binaries nowhere else"
+    )
     return ingest
 
 

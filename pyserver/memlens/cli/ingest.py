@@ -5,12 +5,11 @@ import gc
 from contextlib import nullcontext
 
 from memlens import limits
-from memlens.cli.cache import cache_of
+from memlens.cli.cache import cache_of, tools_of
 from memlens.cli.failures import naming
 from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
-from memlens.formats.tools import Tools
 from memlens.ingest import ingest
 from memlens.store.files.cache import Cache
 from memlens.texts import phrase
@@ -28,11 +27,12 @@ def run(options: argparse.Namespace) -> int:
         limits.lower_priority()
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
-    tools = Tools.of_environment()
+    tools = tools_of(options)
     if options.memray_python:
         tools = tools._replace(memray_python=options.memray_python)
     if options.source_folder:
-        tools = tools._replace(source_folders=options.source_folder, only_folders=options.only_folders)
+        tools = tools._replace(source_folders=options.source_folder)
+    tools = tools._replace(only_folders=options.only_folders)
     dump = options.dump - 1 if options.dump else None
     try:
         with nullcontext() if options.progress == "json" else naming(options.file):

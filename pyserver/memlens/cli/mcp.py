@@ -14,5 +14,10 @@ def run(options: argparse.Namespace) -> int:
         if not root.is_dir():
             raise FileError(phrase("--root {path} is not a folder", path=root))
     return serve(
-        options.libraries or (), options.cache_dir, options.cache_limit, roots, values=options.values
+        options.libraries or (),
+        options.cache_dir,
+        options.cache_limit,
+        roots,
+        values=options.values,
+        symbols=options.symbols or (),
     )

@@ -5,7 +5,7 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from memlens.errors import FileError, MemlensError, reason
 from memlens.formats.packing import Packed, TruncatedError, unpacker_of
@@ -13,6 +13,9 @@ from memlens.formats.tools import Tools
 from memlens.kernels.base import mapped_faults
 from memlens.progress import Report
 from memlens.texts import phrase
+
+if TYPE_CHECKING:
+    from memlens.formats.searched import Searched
 
 _CHUNK_BYTES = 1 << 20
 _MOST_STREAMED_EXPANSION = 20_000
@@ -42,6 +45,8 @@ class Source:
     ) -> None:
         self.path = path
         self.tools = Tools()
+        self.searched: Searched | None = None
+        """Where a reader looked for binaries."""
         self.dump: int | None = None
         """Which dump of a file with several to read, from 0; the last one if None."""
         self._file = file

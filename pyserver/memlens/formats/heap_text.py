@@ -329,7 +329,7 @@ def _named_addresses(
     ``needed`` is a mask of the addresses to look up; ``names`` are those of the file itself, by address.
     """
     addresses, regions = calls.tolist(), maps.regions(calls)
-    symbols = Symbols(source.tools, source.path)
+    symbols = Symbols(source)
     found = symbols.look_up(
         (address, region)
         for address, region, wanted in zip(addresses, regions, needed.tolist(), strict=True)

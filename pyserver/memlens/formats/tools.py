@@ -24,6 +24,10 @@ class Tools(NamedTuple):
     look_up_symbols: bool = True
     """Whether they are looked for at all."""
 
+    def with_symbols(self, folders: Sequence[Path]) -> "Tools":
+        """Return these with folders of binaries that were named; without any, those of the environment stay."""
+        return self._replace(symbol_folders=tuple(folders), look_up_symbols=True) if folders else self
+
     @classmethod
     def of_environment(cls) -> "Tools":
         """Return the programs and folders that environment variables name, and the current folder."""

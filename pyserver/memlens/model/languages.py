@@ -18,14 +18,25 @@ _ALLOCATES = re.compile(
     r"|_Zn[wa][jm]\w*"
 )
 _RECORDS = re.compile(r"(?:^|/)(?:vgpreload_|libheaptrack_)[^/]*$")
+_ALLOCATOR = re.compile(
+    r"(?:^|/)lib(?:jemalloc|tcmalloc|mimalloc|snmalloc|rpmalloc)(?:_\w+)?(?:[-.]\d[\d.]*)?\.(?:so(?:\.[\d.]+)?|dylib)$"
+)
 
 
 def is_allocation_function(function: str, file: str) -> bool:
-    """Return whether a function is called to allocate: one of the C library, of C++, or a recorder's replacement.
+    """Return whether a function is called to allocate: one of the C library, of C++, of an allocator or a recorder.
 
     ``file`` may be the function's binary, such as valgrind's ``vgpreload_dhat-amd64-linux.so``.
     """
-    return _ALLOCATES.fullmatch(function) is not None or _RECORDS.search(file.replace("\\", "/")) is not None
+    file = file.replace("\\", "/")
+    return (
+        _ALLOCATES.fullmatch(function) is not None or _RECORDS.search(file) is not None or is_allocator(file)
+    )
+
+
+def is_allocator(binary: str) -> bool:
+    """Return whether a binary is the library of an allocator, which is in every stack that its own profiler records."""
+    return _ALLOCATOR.search(binary) is not None
 
 
 _STARTS = frozenset((

@@ -299,11 +299,12 @@ def main(
     roots: Sequence[Path] = (),
     *,
     values: bool = False,
+    symbols: Sequence[Path] = (),
 ) -> int:
     """Serve MCP on stdin and stdout until stdin ends. Logs go to stderr.
 
     Only files in ``roots`` are read, else in the client's own, else in the working folder. ``values`` allows to send
-    what objects contain.
+    what objects contain. Binaries of native programs are looked for in ``symbols`` as well.
     """
     # nothing else ends the thread that reads stdin
     stdout = begin_serving("SIGINT")
@@ -311,6 +312,7 @@ def main(
         libraries=list(libraries),
         cache_directory="" if cache_folder is None else str(cache_folder.absolute()),
         cache_limit_bytes=cache_limit or Settings().cache_limit_bytes,
+        symbol_folders=[str(folder.absolute()) for folder in symbols],
     )
     try:
         permissions = OfFolders(Folders(list(map(str, roots))) if roots else started_in(), values=values)
@@ -339,6 +341,7 @@ async def _serve(
             gone.set()
 
     registry = Registry(configuration, finder)
+    configuration.only_folders = True
     registry.readable = lambda: permissions.folders.names
     server = McpServer(Session(registry, MOST_KEPT, permissions), write, asked)
     limits.freeze_objects_later()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from memlens.formats import tools as reading
 from memlens.server.protocol.settings import Settings
 from memlens.sources.decompilers import Tools
 from memlens.store.files.cache import Cache
@@ -14,6 +15,10 @@ from memlens.store.files.cache import Cache
 logger = logging.getLogger(__name__)
 
 _VARIABLE = re.compile(r"\$\{(workspaceFolder(?::(?P<folder>[^}]*))?|userHome)\}")
+
+
+_OF_CACHE = ("cache_directory", "cache_limit_bytes", "symbol_folders")
+"""The settings that the cache depends on."""
 
 
 class Configuration:
@@ -24,15 +29,14 @@ class Configuration:
         self.folders: list[tuple[str, Path]] = []
         """The workspace's folders as pairs of name and path; two may have the same name."""
         self.listeners: list[Callable[[], None]] = []
+        self.only_folders = False
+        """Whether what a file refers to is looked for nowhere but in folders that the user named."""
         self._cache: Cache | None = None
 
     def replace(self, settings: Settings) -> None:
         """Replace all settings."""
         old, self.settings = self.settings, settings
-        if (old.cache_directory, old.cache_limit_bytes) != (
-            settings.cache_directory,
-            settings.cache_limit_bytes,
-        ):
+        if any(getattr(old, name) != getattr(settings, name) for name in _OF_CACHE):
             self._cache = None
         self._changed()
 
@@ -44,6 +48,8 @@ class Configuration:
     def set_folders(self, folders: Iterable[tuple[str, Path]]) -> None:
         """Replace the workspace's folders, given as pairs of name and path."""
         self.folders = list(folders)
+        # its folders of binaries may begin with one of these
+        self._cache = None
         self._changed()
 
     @property
@@ -53,7 +59,9 @@ class Configuration:
         Raises :class:`~memlens.store.files.cache_folder.NoCacheFolderError` if they name none and there is none.
         """
         if self._cache is None:
-            cache = Cache(self.cache_folder, self.settings.cache_limit_bytes)
+            tools = reading.Tools.of_environment().with_symbols(self.symbol_folders)
+            tools = tools._replace(only_folders=self.only_folders)
+            cache = Cache(self.cache_folder, self.settings.cache_limit_bytes, tools=tools)
             if cache.warning is not None:
                 logger.warning("%s", cache.warning)
             self._cache = cache
@@ -70,6 +78,12 @@ class Configuration:
         """The interpreter that has memray; None if the settings name none."""
         value = self.settings.memray_python.strip()
         return self.expand(value) if value else None
+
+    @property
+    def symbol_folders(self) -> list[Path]:
+        """``symbol_folders`` with their variables filled in, without those that name an unknown folder."""
+        expanded = map(self.expand, self.settings.symbol_folders)
+        return [path for path in expanded if path is not None]
 
     @property
     def source_archives(self) -> list[Path]:

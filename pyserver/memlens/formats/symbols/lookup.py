@@ -2,17 +2,20 @@
 
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from memlens.formats.containers import Source
+from memlens.formats.searched import Searched
 from memlens.formats.symbols.dwarf import Debug, Place
 from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.names import plain_name
 from memlens.formats.symbols.places import Places, checksum, opened
-from memlens.formats.tools import Tools
 from memlens.model.info import Notice
+from memlens.model.languages import is_allocator
 from memlens.texts import Text, as_text, phrase, plural
 from memlens.units import shortened
 
@@ -24,6 +27,7 @@ _MOST_BINARIES = 512
 _MOST_FOLDERS = 64
 _MOST_NAMED = 3
 _MOST_NAME = 100
+_OF_SYSTEM = re.compile(r"/(?:usr/)?lib(?:32|64|x32)?/")
 _NO_FILE = ("[", "//anon", "anon_inode:", "/memfd:", "/dev/", "(")
 """How a memory map names what isn't a file: ``[vdso]``, ``[heap]``, ..."""
 
@@ -44,8 +48,11 @@ class Region(NamedTuple):
 class Symbols:
     """The names of a profile's addresses, looked up, and what is to be said about those that have none."""
 
-    def __init__(self, tools: Tools, profile: Path) -> None:
-        """``tools`` has the user's folders; binaries beside ``profile`` are found, too."""
+    def __init__(self, source: Source) -> None:
+        """``source`` has the user's folders; binaries beside it are found, too."""
+        tools, profile = source.tools, source.path
+        self._source = source
+        self._rejected: list[Path] = []
         folders = [folder.absolute() for folder in tools.symbol_folders][:_MOST_FOLDERS]
         self._places = Places(folders, profile.absolute().parent, tools.only_folders)
         self._is_off = not tools.look_up_symbols
@@ -62,13 +69,19 @@ class Symbols:
         """Return the frames of each address in its region, the innermost first, as far as they are known."""
         by_binary: dict[tuple[str, str], list[tuple[int, Region]]] = {}
         for address, region in region_of:
-            if self._is_off or region is None or not region.path or region.path.startswith(_NO_FILE):
+            if region is None or not region.path or region.path.startswith(_NO_FILE):
                 self._unnamed += 1
                 continue
             by_binary.setdefault((region.path.removesuffix(" (deleted)"), region.build_id), []).append(
                 (address, region)
             )
         found: dict[int, list[Place]] = {}
+        if self._is_off:
+            self._unnamed += sum(
+                len(inside) for (path, _), inside in by_binary.items() if not is_allocator(path)
+            )
+            by_binary.clear()
+            self._source.searched = Searched.of(self._source.tools, ())
         # those with the most addresses first, since the time is limited
         for (path, build_id), inside in sorted(by_binary.items(), key=lambda row: -len(row[1]))[
             :_MOST_BINARIES
@@ -84,7 +97,10 @@ class Symbols:
                 self._missing[path] = self._missing.get(path, 0) + len(inside)
             found |= named
             self._named += len(named)
-            self._unnamed += len(inside) - len(named)
+            # the allocator's own frames are passed over
+            self._unnamed += 0 if is_allocator(path) else len(inside) - len(named)
+        if by_binary:
+            self._source.searched = Searched.of(self._source.tools, self._rejected)
         return found
 
     # ---- a binary ----
@@ -117,7 +133,8 @@ class Symbols:
                 if frames:
                     found[address] = [place._replace(function=place.function or "?") for place in frames]
             without = sum(not frames[0].line for frames in found.values()) + len(inside) - len(found)
-            if without and not source.has_lines():
+            # nobody needs the lines of the C library
+            if without and not source.has_lines() and not _OF_SYSTEM.match(path):
                 self._without_lines[path] = without
             return found
 
@@ -148,8 +165,10 @@ class Symbols:
         for place in dict.fromkeys(self._places.of_binary(path, build_id)):
             binary = _binary_at(place, files)
             if binary is None:
+                self._rejected.append(place)
                 continue
             if not _matches(binary, build_id, regions):
+                self._rejected.append(place)
                 is_other = True
                 continue
             if not binary.has_lines() and poor is None:
@@ -159,16 +178,22 @@ class Symbols:
             if binary.has_lines():
                 poor = binary
                 break
-        if poor is None:
+        if poor is None and not is_allocator(path):
             kept = self._other_build if is_other else self._missing
             kept[path] = kept.get(path, 0) + len(regions)
-        elif not build_id and self._written_at and _changed_at(poor.path) > self._written_at:
+        elif (
+            poor is not None
+            and not build_id
+            and self._written_at
+            and _changed_at(poor.path) > self._written_at
+        ):
             self._newer.append(path)
         return poor
 
     def _debug_file(self, binary: Binary, files: contextlib.ExitStack) -> Binary | None:
         link, crc = binary.debug_link()
         for place in dict.fromkeys(self._places.of_debug_file(binary.path, binary.build_id, link)):
+            self._rejected.append(place)
             debug = _binary_at(place, files)
             if debug is None or not debug.has_lines() or place == binary.path:
                 continue
@@ -179,8 +204,10 @@ class Symbols:
             else:
                 fits = debug.has_layout_of(binary)
             if fits:
+                self._rejected.pop()
                 return debug
-            self._other_build[str(place)] = 0
+            if not _OF_SYSTEM.match(str(place)):
+                self._other_build[str(place)] = 0
         return None
 
     # ---- what is said ----
@@ -191,8 +218,8 @@ class Symbols:
         if self._missing:
             parts.append(
                 phrase(
-                    "Not found here: {binaries}. Copy them from where the program ran into a folder, and name it with "
-                    "MEMLENS_SYMBOLS=DIR in the environment.",
+                    "Not found here: {binaries}. Copy them from where the program ran into a folder, and name it in "
+                    "memlens.symbols.folders or with --symbols DIR.",
                     binaries=_listed(self._missing),
                 )
             )
@@ -200,7 +227,7 @@ class Symbols:
             parts.append(
                 phrase(
                     "Of another build than the one that ran, so not used: {binaries}. Put those that ran into a "
-                    "folder, and name it with MEMLENS_SYMBOLS=DIR in the environment.",
+                    "folder, and name it in memlens.symbols.folders or with --symbols DIR.",
                     binaries=_listed(self._other_build),
                 )
             )
@@ -226,8 +253,9 @@ class Symbols:
                     seconds=str(int(MOST_SECONDS)),
                 )
             )
-        if self._unnamed:
-            total = self._unnamed + self._named
+        total = self._unnamed + self._named
+        # a few of the system's libraries, about which nothing can be done, need no warning
+        if self._unnamed and (parts or 2 * self._unnamed >= total):
             said = phrase(
                 plural(
                     self._unnamed,

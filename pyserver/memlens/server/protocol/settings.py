@@ -47,6 +47,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     memray_python: str = ""
     """The Python interpreter that has memray, for its captures; it may begin with a variable as a path mapping may."""
 
+    symbol_folders: list[str] = []
+    """Where binaries of native programs and their debug files are looked for first; they may begin with a variable."""
+
 
 class InitializationOptions(Struct, frozen=True, kw_only=True):
     """The ``initializationOptions`` of LSP's ``initialize``."""

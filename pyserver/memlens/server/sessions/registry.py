@@ -406,6 +406,7 @@ class Registry:
             folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
         else:
             folders = ["--only-folders", *(f"--source-folder={path}" for path in self.readable())]
+        folders += [f"--symbols={path}" for path in self._configuration.symbol_folders]
         # findings are asked for when the first picture is there
         return [*self._cache_options(), *limit, *tools, *folders, "--no-findings"]
 

@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from memlens.errors import MemlensError
+from memlens.formats.tools import Tools
 from memlens.store.files.cache_folder import default_folder
 from memlens.store.files.disk import make_folder, make_private, room_in
 from memlens.store.files.processes import is_running, remove_leftovers
+from memlens.store.files.searched import found_in, is_current
 from memlens.store.manifest import (
     FILE_NAME,
     FORMAT_VERSION,
@@ -48,10 +50,13 @@ class Cache:
         folder: Path | None = None,
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
         spared_s: float = SPARED_S,
+        tools: Tools | None = None,
     ) -> None:
+        """``tools`` are what its archives are made with, those of the environment by default."""
         self._chosen = folder
         self.limit_bytes = limit_bytes
         self.spared_s = spared_s
+        self.tools = Tools.of_environment() if tools is None else tools
 
     @property
     def folder(self) -> Path:
@@ -76,13 +81,16 @@ class Cache:
         return self.folder / f"{digest}-v{FORMAT_VERSION}"
 
     def find(self, source: Path) -> Path | None:
-        """The archive of the current version of a file, or None if there is no intact one. Marks it as used."""
+        """The archive of the current version of a file, or None if there is no intact one. Marks it as used.
+
+        One whose native names would be others now, because there are other folders or binaries, doesn't count.
+        """
         archive = self.folder_for(source)
         try:
             manifest = read_manifest(archive)
         except ArchiveError:
             return None
-        if manifest.source != SourceFile.of(source):
+        if manifest.source != SourceFile.of(source) or not is_current(archive, self.tools):
             return None
         with contextlib.suppress(OSError):
             os.utime(archive / FILE_NAME)
@@ -174,7 +182,8 @@ def _rename(partial: Path, archive: Path) -> None:
     except OSError:
         try:
             there, new = read_manifest(archive), read_manifest(partial)
-            if (there.source, there.settings) == (new.source, new.settings):
+            is_same = (there.source, there.settings) == (new.source, new.settings)
+            if is_same and found_in(archive) == found_in(partial):
                 os.utime(archive / FILE_NAME)
                 return
         except ArchiveError:

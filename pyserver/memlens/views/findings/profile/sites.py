@@ -132,9 +132,11 @@ def no_symbols(case: ProfileCase) -> Iterator[Ranked]:
         return
     figure = Figure(without, case.main.unit, _kind(case), case.unnamed_sql(value))
     binary = unnamed[0].name.partition(" at ")[0]
+    # the warning about the lookup says what to do
+    is_said = any(warning.code == "no-symbols" for warning in case.info.warnings)
     sentence = phrase(
-        "Names are missing: {size} ({share}) is in functions known by address only{whose}. Install debug symbols, or "
-        "symbolize the profile where it was recorded, to see lines.",
+        "Names are missing: {size} ({share}) is in functions known by address only{whose}.{advice}",
+        advice="" if is_said else phrase(" Symbolize the profile where it was recorded, to see lines."),
         size=amount(figure, case.evidence(value)), share=percent(without, number),
         whose="" if binary.startswith("0x") else phrase(", most of them in {binary}", binary=binary),
     )  # fmt: skip
