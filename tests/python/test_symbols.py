@@ -238,10 +238,7 @@ def test_names() -> None:
 def in_archive(archive: Path) -> list[str]:
     """Return which of the program's functions an archive names."""
     with closing(Snapshot.open(archive)) as snapshot:
-        frames = snapshot.frames
-        return [
-            name for name in FUNCTIONS["c"] if frames.in_function(lambda text, name=name: text == name).any()
-        ]
+        return [name for name in FUNCTIONS["c"] if snapshot.frames.in_function(name.__eq__).any()]
 
 
 def archive_of(profile: Path, cache: Cache) -> Path:
