@@ -3530,6 +3530,7 @@ export interface Requests {
   'memlens/step': { params: StepParams; result: StepResult };
   'memlens/line': { params: LineParams; result: LineAnswer };
   'memlens/filter': { params: FilterParams; result: FilterAnswer };
+  'memlens/filterMatches': { params: FilterParams; result: Done };
   'memlens/compare': { params: CompareParams; result: CompareAnswer };
   'memlens/compareSql': { params: CompareSqlParams; result: SqlAnswer };
   'memlens/compareStacks': { params: CompareStacksParams; result: CompareStacksResult };
@@ -3654,6 +3655,7 @@ export const VIEW_METHODS = [
   'memlens/step',
   'memlens/line',
   'memlens/filter',
+  'memlens/filterMatches',
   'memlens/compare',
   'memlens/compareSql',
   'memlens/compareStacks',

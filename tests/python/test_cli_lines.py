@@ -270,7 +270,7 @@ def test_what_a_kind_of_file_lacks_is_refused(path: Path, options: tuple[str, ..
 def test_heap_dumps_without_stacks_refuse_parts(tmp_path: Path) -> None:
     heap = tmp_path / "shop.heapsnapshot"
     heap.write_bytes(shop().data())
-    for options in (("--by", "function"), ("--at", "peak"), ("--device", "0"), ("--filter", "type:Order")):
+    for options in (("--by", "function"), ("--at", "peak"), ("--filter", "type:Order")):
         error = memlens("lines", heap, *options, status=1).stderr
         assert f"no allocation stacks, which are needed for {options[0]}" in error
         assert "memlens types lists what it holds by type" in error

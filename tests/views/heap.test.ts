@@ -79,6 +79,8 @@ describe('a dump of V8', () => {
     const types = rows('types', '[aria-level="1"]');
     assert.equal(types.length, 1);
     assert.match(types[0]!.textContent, /^Session\s*4,000/);
+    await page.filter('type:Sesion');
+    await page.waitUntil(() => page.text('.filter-error').includes('type:Session'), 'a nearer type is named');
     await page.filter('size>1');
     assert.match(page.text('.filter-error'), /there is no 'size'/);
     // the findings of this dump are suggested by name, and stand for their objects

@@ -168,6 +168,20 @@ describe('the filter', () => {
     assert.ok(least > 2 ** 20);
   });
 
+  test('says beside the filter what would match where nothing does', async () => {
+    const before = badge();
+    await page.filter('category:gradeint');
+    await page.waitUntil(() => page.text('.filter-error').includes('Perhaps'), 'a nearer name is named');
+    assert.match(
+      page.text('.filter-error'),
+      /Nothing matches category:gradeint. Perhaps you mean category:gradient/,
+    );
+    assert.match(badge(), /^0 of /);
+    await page.filter('size>1MiB');
+    assert.deepEqual(page.all('.filter-error:not([hidden])'), []);
+    assert.equal(badge(), before);
+  });
+
   test('shows in place which term is wrong, and keeps the last valid filter', async () => {
     const before = badge();
     await page.filter('size>1MiB flie:x');

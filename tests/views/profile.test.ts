@@ -105,6 +105,7 @@ describe('a profile of one moment', () => {
     assert.match(filterText(), /^size>=/);
     await page.type('.filter-input', 'function:nothing_like_this');
     await page.waitUntil(() => page.all('.flame-empty', 'Nothing').length > 0, 'nothing is left');
+    await page.waitUntil(() => page.text('.filter-error').includes('Nothing matches'), 'it is said');
     await page.filter('life>1s');
     assert.match(page.text('.filter-error'), /a profile doesn't record that/);
     await page.filter('');

@@ -6,7 +6,7 @@ import errno
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 from memlens.cli.cache import cache_of
 from memlens.cli.failures import named, naming
@@ -14,11 +14,10 @@ from memlens.cli.progress import reporter
 from memlens.cli.written import files_in_filter, filter_of
 from memlens.errors import FileError, MemlensError, reason
 from memlens.ingest import ingest
-from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.own_libraries import Libraries
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
-from memlens.store.models import LackingError, timeline_of
+from memlens.store.models import LackingError, devices_of, timeline_of
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.texts import as_text, phrase
@@ -104,18 +103,12 @@ def check_filter(snapshot: Snapshot, options: argparse.Namespace) -> None:
     if not text.strip() or getattr(options, "diff", None) is not None:
         return
     # imported here, because few commands have a filter
-    from memlens.views.graph.unmatched import check_objects_match
-    from memlens.views.selection.unmatched import check_matches
+    from memlens.views.graph.unmatched import check_filter as check
 
-    match snapshot.info:
-        case TimelineInfo():
-            device = snapshot.info.default_device if options.device is None else options.device
-            # only `lines` adds devices up
-            is_every = options.device is None and options.command == "lines"
-            check_matches(snapshot, text, [] if is_every else [device])
-        case ProfileInfo():
-            check_matches(snapshot, text)
-        case GraphInfo():
-            check_objects_match(snapshot, text)
-        case _:
-            assert_never(snapshot.info)
+    if not devices_of(snapshot.info):
+        check(snapshot, text)
+        return
+    trace = timeline_of(snapshot.info, "devices")
+    device = trace.default_device if options.device is None else options.device
+    # only `lines` adds devices up
+    check(snapshot, text, [] if options.device is None and options.command == "lines" else [device])

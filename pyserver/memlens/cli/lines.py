@@ -120,7 +120,7 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Answer:
 
 def _check_definitions(options: argparse.Namespace) -> None:
     """Refuse what a heap dump without stacks can't answer."""
-    asked = given(options, "--value", "--any-code", "--sort", "--at", "--device", "--filter")
+    asked = given(options, "--value", "--any-code", "--sort", "--at", "--filter")
     if options.by != "line":
         asked.append(f"--by {options.by}")
     for option in asked:

@@ -265,6 +265,10 @@ export class GraphView implements PartsOwner {
     this.narrowing.ask(filterBox, asked, ({ objects }) => {
       if (text !== this.filter) this.narrowTo(text);
       filterBox.fits(objects, this.info.objects, 'objects');
+      if (objects === 0) {
+        const matches = this.api.request('memlens/filterMatches', { device: 0, filter: text });
+        this.narrowing.explain(filterBox, matches);
+      }
     });
   }
 

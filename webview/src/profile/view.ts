@@ -177,7 +177,14 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
-    this.narrowing.ask(this.parts.filterBox, this.sumOf(text), () => this.narrowTo(text));
+    const { filterBox } = this.parts;
+    this.narrowing.ask(filterBox, this.sumOf(text), ({ groups }) => {
+      this.narrowTo(text);
+      if (groups === 0) {
+        const matches = this.api.request('memlens/filterMatches', { device: 0, filter: text });
+        this.narrowing.explain(filterBox, matches);
+      }
+    });
   }
 
   open({ file, line }: Pick<Frame, 'file' | 'line'>, beside: boolean): void {

@@ -9,6 +9,11 @@ export class Narrowing {
 
   constructor(private readonly failed: (error: unknown) => void) {}
 
+  /** Says beside the box what would match, where nothing does: the server answers with that as an error. */
+  explain(box: FilterBox, asked: Pending<unknown>): void {
+    this.ask(box, asked, () => undefined);
+  }
+
   cancel(): void {
     this.latest.cancel();
   }

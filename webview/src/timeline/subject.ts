@@ -160,6 +160,9 @@ export class Subject {
     this.narrowing.ask(box, this.api.request('memlens/filter', { device, filter }), (answer) => {
       use(answer.info);
       box.fits(answer.info.allocations, answer.of_allocations);
+      if (answer.info.allocations === 0) {
+        this.narrowing.explain(box, this.api.request('memlens/filterMatches', { device, filter }));
+      }
     });
   }
 

@@ -1,9 +1,11 @@
-"""The request of the filter box."""
+"""The requests of the filter box."""
 
+from memlens.server.protocol.base import Done
 from memlens.server.protocol.filters import FilterParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import FilterAnswer
+from memlens.views.graph.unmatched import check_filter
 from memlens.views.selection.columns import device_of
 
 
@@ -12,4 +14,9 @@ def _filter(snapshot: Snapshot, p: FilterParams) -> FilterAnswer:
     return FilterAnswer(found.info, found.whole.info.allocations)
 
 
-QUESTIONS: Questions = {"memlens/filter": _filter}
+def _matches(snapshot: Snapshot, p: FilterParams) -> Done:
+    check_filter(snapshot, p.filter, [p.device])
+    return Done()
+
+
+QUESTIONS: Questions = {"memlens/filter": _filter, "memlens/filterMatches": _matches}

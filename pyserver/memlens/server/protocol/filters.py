@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Requests
+from memlens.server.protocol.base import Done, Requests
 from memlens.views.answers import FilterAnswer
 
 
@@ -14,4 +14,8 @@ class FilterParams(Struct, frozen=True):
     filter: str
 
 
-REQUESTS: Requests = {"memlens/filter": (FilterParams, FilterAnswer)}
+REQUESTS: Requests = {
+    "memlens/filter": (FilterParams, FilterAnswer),
+    # what would match is said as an error, if nothing does; a profile or a heap dump has no device but 0
+    "memlens/filterMatches": (FilterParams, Done),
+}

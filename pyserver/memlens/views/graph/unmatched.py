@@ -1,9 +1,11 @@
 """What to say of a filter that matches no object of a heap dump."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
@@ -13,9 +15,23 @@ from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import plain_type_names
 from memlens.views.graph.thread_table import table
 from memlens.views.selection.filters import Term
-from memlens.views.selection.unmatched import of_names, unmatched
+from memlens.views.selection.unmatched import check_matches, of_names, unmatched
 
 _OF_TYPES = ("", "type", "extends", "held-by", "retained-by")
+
+
+def check_filter(snapshot: Snapshot, text: str, devices: Sequence[int] = ()) -> None:
+    """Raise :class:`~memlens.views.selection.unmatched.NothingMatchesError` if nothing matches a filter.
+
+    ``devices`` are those of a trace that are asked about; empty for all.
+    """
+    match snapshot.info:
+        case TimelineInfo() | ProfileInfo():
+            check_matches(snapshot, text, devices)
+        case GraphInfo():
+            check_objects_match(snapshot, text)
+        case _:
+            assert_never(snapshot.info)
 
 
 def check_objects_match(snapshot: Snapshot, text: str) -> None:
