@@ -18,6 +18,7 @@ from memlens.model.graph import EXAMINED_FROM, Graph
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.files.cache import Cache, check_place, making
+from memlens.store.files.cache_folder import CHOOSE_FOLDER
 from memlens.store.files.output import Output
 from memlens.store.files.searched import write_searched
 from memlens.store.manifest import SourceFile
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 # the start and end of each stage as fractions of the whole work, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
+
+_OTHER_OUT = phrase("Choose another folder for --out, or none, for one in the cache.")
 
 _WRITTEN = 0.93
 """The fraction of the whole work at which such a dump has been written."""
@@ -73,7 +76,7 @@ def ingest(
         check_place(out)
         Output(out, (path,), force).check_folder()
     archive = out if out is not None else cache.folder_for(path)
-    with making(archive) as partial:
+    with making(archive, CHOOSE_FOLDER if out is None else _OTHER_OUT) as partial:
         with open_source(path, partial, overall) as opened:
             opened.tools = cache.tools if tools is None else tools
             opened.dump = dump

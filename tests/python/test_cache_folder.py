@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import apsw
 import platformdirs
 import pytest
 from tests.python.command_line import memlens
@@ -14,8 +15,9 @@ from tests.python.conftest import ROOT
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import open_view
 
+from memlens.cli.failures import problem_of
 from memlens.store.files.cache import Cache
-from memlens.store.files.cache_folder import NoCacheFolderError
+from memlens.store.files.cache_folder import CHOOSE_FOLDER, NoCacheFolderError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the cache folder is found otherwise")
 
@@ -63,6 +65,37 @@ def test_a_chosen_folder_or_place_needs_no_other(no_folder: Path, tmp_path: Path
     assert len(list(chosen.iterdir())) == 1
     assert memlens("ingest", SAMPLE, "--out", tmp_path / "archive", "--progress", "none").stderr == ""
     assert not no_folder.exists()
+
+
+@pytest.mark.parametrize("command", ["info", "findings", "ingest"])
+def test_a_chosen_folder_that_can_not_be_written_is_named_with_what_chooses_another(
+    command: str, temporary: Path
+) -> None:
+    done = memlens(command, SAMPLE, "--cache-dir", NO_FOLDER, status=1)
+    assert done.stderr == (
+        f"memlens: {SAMPLE}: Archives can't be written to {NO_FOLDER}: Not a directory. {CHOOSE_FOLDER}\n"
+    )
+    assert "memlens.cache.directory (on the command line --cache-dir)" in done.stderr
+    assert not list(temporary.iterdir()), "a folder that somebody has chosen has no other in its place"
+    done = memlens("ingest", SAMPLE, "--out", f"{NO_FOLDER}/archive", status=1)
+    assert done.stderr.endswith(
+        "Not a directory. Choose another folder for --out, or none, for one in the cache.\n"
+    )
+
+
+def test_tables_that_can_not_be_written_name_the_setting() -> None:
+    assert problem_of(apsw.CantOpenError("unable to open database file")).advice == CHOOSE_FOLDER
+
+
+def test_an_editor_names_the_setting_of_a_folder_that_can_not_be_written(
+    temporary: Path, tmp_path: Path
+) -> None:
+    with LspClient() as server:
+        server.start(tmp_path, {"cache_directory": NO_FOLDER})
+        with pytest.raises(RpcError) as caught:
+            open_view(server, SAMPLE)
+        assert f"can't be written to {NO_FOLDER}" in str(caught.value)
+        assert "memlens.cache.directory" in caught.value.data["advice"]
 
 
 def test_an_editor_shows_the_warning_with_each_snapshot(no_folder: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from memlens.cli.output import message_line, say
 from memlens.cli.parsers import UsageError
 from memlens.errors import MemlensError, Problem, reason
 from memlens.project import bug_advice
+from memlens.store.files.cache_folder import CHOOSE_FOLDER
 from memlens.texts import Text, phrase
 
 _DISK_ERRORS = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
@@ -70,9 +71,7 @@ def _problem_of(error: Exception) -> Problem:
         case _ if type(error).__module__ == "apsw" and type(error).__name__ in _DISK_ERRORS:
             # by name, because most commands don't import apsw
             return Problem(
-                "system",
-                phrase("The archive can't be written: {reason}", reason=str(error)),
-                phrase("Check the disk and your permissions."),
+                "system", phrase("The archive can't be written: {reason}", reason=str(error)), CHOOSE_FOLDER
             )
         case _:
             message = phrase("Internal error ({what})", what=f"{type(error).__name__}: {error}")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from memlens.errors import MemlensError
 from memlens.formats.tools import Tools
-from memlens.store.files.cache_folder import default_folder
-from memlens.store.files.disk import make_folder, make_private, room_in
+from memlens.store.files.cache_folder import CHOOSE_FOLDER, default_folder, not_writable
+from memlens.store.files.disk import FULL, make_folder, make_private, room_in
 from memlens.store.files.processes import is_running, remove_leftovers
 from memlens.store.files.searched import found_in, is_current
 from memlens.store.manifest import (
@@ -129,13 +129,21 @@ def partial_folder(archive: Path, pid: int) -> Path:
 
 
 @contextlib.contextmanager
-def making(archive: Path) -> Iterator[Path]:
-    """A temporary folder beside ``archive``, renamed to it if the block succeeds, else removed."""
+def making(archive: Path, advice: Text = CHOOSE_FOLDER) -> Iterator[Path]:
+    """A temporary folder beside ``archive``, renamed to it if the block succeeds, else removed.
+
+    Raises :class:`~memlens.store.files.cache_folder.NoCacheFolderError`, with the ``advice``, where none can be made.
+    """
     partial = partial_folder(archive, os.getpid())
     with room_in(archive.parent, phrase("the archive")):
-        make_folder(archive.parent)
-        _remove(partial)
-        partial.mkdir(mode=0o700)
+        try:
+            make_folder(archive.parent)
+            _remove(partial)
+            partial.mkdir(mode=0o700)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            raise not_writable(archive.parent, error, advice) from error
         try:
             yield partial
             for file in partial.iterdir():

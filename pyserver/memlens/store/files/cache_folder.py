@@ -1,4 +1,4 @@
-"""The folder of the archives where nobody has chosen one."""
+"""The folder of the archives: where nobody has chosen one, and where it can't be written."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ CHOOSE_FOLDER = (
 
 
 class NoCacheFolderError(MemlensError):
-    """Archives can be written neither to the user's cache folder nor to the temporary folder."""
+    """Archives can't be written to the folder that is theirs."""
 
     code = "system"
     advice = CHOOSE_FOLDER
@@ -49,6 +49,14 @@ def default_folder() -> tuple[Path, Text | None]:
         advice=CHOOSE_FOLDER,
     )
     return folder, warning
+
+
+def not_writable(folder: Path, error: OSError, advice: Text = CHOOSE_FOLDER) -> NoCacheFolderError:
+    """Return the error for a folder in which no archive can be made, whoever has chosen it."""
+    return NoCacheFolderError(
+        phrase("Archives can't be written to {folder}: {reason}", folder=folder, reason=reason(error)),
+        advice=advice,
+    )
 
 
 def _can_be_made(folder: Path) -> bool:
