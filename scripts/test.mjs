@@ -148,7 +148,9 @@ const STEPS = [
     commands: async (rest) => {
       const files = await bundleUnitTests();
       if (!files.length) throw new Nothing('no unit tests');
-      return [node('--enable-source-maps', '--test', '--test-reporter=spec', ...rest, ...files)];
+      // Node's own choice is one fewer than there are cores, but most of these wait for a server at times.
+      const lanes = `--test-concurrency=${Math.min(availableParallelism(), 4)}`;
+      return [node('--enable-source-maps', '--test', lanes, '--test-reporter=spec', ...rest, ...files)];
     },
   },
   {

@@ -1,4 +1,5 @@
-// What is drawn in each kind of VS Code's themes, and by each renderer. The screenshots are for people to look at.
+// What is drawn: areas as high as their sums in the colours of their legend, each kind of VS Code's themes, and each
+// renderer. The screenshots are for people to look at.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -6,7 +7,7 @@ import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
 import { recordedLate } from './snapshots.mjs';
 import { test } from './test.mjs';
-import { SnapshotView, distance } from './view.mjs';
+import { SnapshotView, distance, until } from './view.mjs';
 
 test.describe.configure({ mode: 'serial' });
 
@@ -51,7 +52,7 @@ async function checkPixels() {
   assert.ok(bands > 8, `${bands} of the points are bands`);
   assert.ok(new Set(colours.map(String)).size > 6, 'the bands have several colours');
 
-  await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
+  await view.moved(() => view.command('peak'));
   const allocation = await view.tallestAtTheMiddle();
   const place = async () => {
     const rect = await view.rectOf(allocation);
@@ -68,6 +69,32 @@ async function checkPixels() {
   drawn.push({ points, colours, band });
 }
 
+const chips = () =>
+  view.locator('.area-legend button').evaluateAll((buttons) =>
+    buttons.map((button) => ({
+      name: button.querySelector('bdi').textContent,
+      bytes: button.querySelector('.area-legend-bytes').textContent,
+      colour: getComputedStyle(button.querySelector('.swatch'))
+        .backgroundColor.match(/\d+/g)
+        .slice(0, 3)
+        .map(Number),
+    })),
+  );
+
+const baseName = (file) => file.split('/').at(-1);
+
+/** The colours of the picture down a column of pixels, without the background. */
+async function coloursAt(x, step = 4) {
+  const { height } = await view.surface();
+  const background = await view.background();
+  const found = new Map();
+  const points = Array.from({ length: Math.ceil((height - 2) / step) }, (_, i) => [x, 2 + i * step]);
+  for (const colour of await view.pixels(points)) {
+    if (distance(colour, background) > 8) found.set(String(colour), (found.get(String(colour)) ?? 0) + step);
+  }
+  return found;
+}
+
 test.describe('with everything', () => {
   test.beforeAll(async () => {
     vscode = await openVSCode({
@@ -75,11 +102,93 @@ test.describe('with everything', () => {
       prepare: (folder) => writeFileSync(path.join(folder, LATE), recordedLate()),
     });
     view = await SnapshotView.opened(vscode, FILE);
-    await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
+    await view.moved(() => view.command('peak'));
     allocation = await view.tallestAtTheMiddle();
-    await view.moved(() => vscode.runCommand('Memlens: Reset Zoom'));
+    await view.moved(() => view.command('fit'));
   });
   test.afterAll(() => vscode?.close());
+
+  test('each area is as high as its sum, and has only its colour of the legend', async () => {
+    await view.moved(() => view.command('peak'));
+    const { width, height } = await view.surface();
+    // the peak is in the middle of the view
+    // for every pixel, since bands are only a few pixels high and have lines between them
+    const heights = await coloursAt(Math.floor(width / 2), 1);
+    const rows = await vscode.memlens(
+      'sql',
+      FILE,
+      'SELECT file, line, sum(size_bytes) AS bytes FROM live_at() GROUP BY file, line',
+    );
+    const total = rows.reduce((sum, { bytes }) => sum + bytes, 0);
+    const camera = await view.camera();
+    const perPixel = (camera.y1 - camera.y0) / height;
+    const shown = await chips();
+    let covered = 0;
+    for (const { name, colour } of shown.slice(0, 5)) {
+      const { bytes } = rows.find(({ file, line }) => `${baseName(file)}:${line}` === name);
+      const high = heights.get(String(colour)) ?? 0;
+      // lines between bands have a different colour
+      assert.ok(
+        Math.abs(high - bytes / perPixel) < 16 + high * 0.2,
+        `${name}: ${high} for ${bytes / perPixel}`,
+      );
+      covered += high;
+    }
+    assert.ok(covered * perPixel > 0.4 * total);
+    await vscode.screenshot('areas');
+    await view.moved(() => view.command('fit'));
+  });
+
+  test('hovering an item of the legend dims everything else', async () => {
+    const { width } = await view.surface();
+    const x = Math.floor(width * 0.6);
+    const before = await coloursAt(x);
+    const [first, ...others] = await chips();
+    assert.ok(before.has(String(first.colour)));
+    assert.ok(others.some(({ colour }) => before.has(String(colour))));
+    await view.locator('.area-legend button').first().hover();
+    await view.settled();
+    const dimmed = await coloursAt(x);
+    assert.equal(dimmed.get(String(first.colour)), before.get(String(first.colour)));
+    for (const { colour } of others) assert.equal(dimmed.has(String(colour)), false);
+    await vscode.page.mouse.move(5, 5);
+    await view.settled();
+    assert.deepEqual(await coloursAt(x), before);
+  });
+
+  test('a selected allocation is visible at its true height, however small its stack is', async () => {
+    const toPeak = () => view.moved(() => view.command('peak'));
+    // the peak is in the middle of the view, which the details make narrower
+    const middle = async () => Math.floor((await view.surface()).width / 2);
+    await vscode.page.mouse.move(5, 5); // away from the legend, which highlights an area while it is hovered
+    await view.settled();
+    const camera = await toPeak();
+    const before = await coloursAt(await middle(), 1);
+    // of the stack with the least at the peak, which is thinner than a pixel
+    const [{ allocation, bytes }] = await vscode.memlens(
+      'sql',
+      FILE,
+      'SELECT min(allocation) AS allocation, sum(size_bytes) AS bytes FROM live_at() GROUP BY stack ORDER BY 2 LIMIT 1',
+    );
+    assert.ok(bytes < (camera.y1 - camera.y0) / 2000);
+    await view.frame.evaluate((number) => {
+      window.postMessage({ type: 'showAllocation', allocation: number }, '*');
+    }, allocation);
+    await view.selected(allocation);
+    await view.still();
+    await view.locator('.plot-surface').first().focus();
+    await view.moved(() => view.press('0'));
+    await toPeak();
+    await vscode.page.mouse.move(5, 5);
+    await view.settled();
+    const bright = async () =>
+      [...(await coloursAt(await middle(), 1))].filter(([colour]) => before.has(colour));
+    await until(async () => (await bright()).length > 0, 'a part of it is bright');
+    const pixels = (await bright()).reduce((sum, [, count]) => sum + count, 0);
+    assert.ok(pixels <= 6, `${pixels} pixels are`);
+    await view.press('Escape');
+    await view.moved(() => view.press('0'));
+  });
 
   for (const theme of ['dark', 'light', 'hc', 'hc-light']) {
     test(`${theme}: the picture is drawn, and every text can be read`, async () => {
@@ -111,14 +220,14 @@ test.describe('with everything', () => {
       const parts = ['.headline', '.toolbar', '.panel', '.status', '.tooltip'];
       await readable(parts);
 
-      await vscode.runCommand('Memlens: Clear Selection');
-      await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+      await view.command('clearSelection');
+      await view.command('toggleColour');
       await view.locator('.grid-row').first().waitFor();
       await view.still();
       await vscode.screenshot(`categories-${theme}`);
       const more = ['.headline', '.toolbar', '.status', '.dock'];
       await readable(more);
-      await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+      await view.command('toggleColour');
       await view.still();
     });
   }

@@ -132,6 +132,31 @@ test('has one row for each bar, in a small window with the sidebar as well', asy
   await vscode.resize(1440, 900);
 });
 
+test('the figures of steps stand below their headers, apart from the places before them', async () => {
+  await view.pane('Leaks');
+  const first = view.locator('.growth-table tbody tr').first();
+  const aligned = await first
+    .locator('td.number')
+    .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign));
+  assert.deepEqual(new Set(aligned), new Set(['end']));
+  const apart = await first.locator('td').evaluateAll(([place, figure]) => {
+    const inside = (cell, part) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getBoundingClientRect()[part];
+    };
+    return inside(figure, 'left') - inside(place, 'right');
+  });
+  assert.ok(apart >= 12, `a figure stands ${apart} pixels after the place before it`);
+  const steps = view.locator('.steps-table tbody tr');
+  await steps.nth(2).click();
+  await view.settled();
+  const ground = (row) => row.evaluate((one) => getComputedStyle(one).backgroundColor);
+  assert.notEqual(await ground(steps.nth(2)), await ground(steps.nth(4)), 'the selected step is visible');
+  await vscode.screenshot('steps');
+  await view.command('clearSelection');
+});
+
 test('Tab leaves the filter’s list of terms out', async () => {
   // terms are offered while there is none
   await view.filter('');

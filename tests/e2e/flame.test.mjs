@@ -64,26 +64,6 @@ async function factOf(name) {
   return { text: await value.innerText(), title: await value.getAttribute('title') };
 }
 
-test('boxes have the widths of their values, and fill the row of their parent', async () => {
-  const all = await boxes();
-  const surface = await view.locator('.flame-surface').boundingBox();
-  const root = all.find(({ node }) => node === 0);
-  assert.ok(Math.abs(root.width - surface.width) <= 1);
-  let looked = 0;
-  for (const row of reported.rows.slice(0, 12)) {
-    const own = all.filter(({ name }) => name === row.name.function);
-    const others = reported.rows.filter(({ name }) => name.function === row.name.function);
-    if (own.length !== 1 || others.length !== 1) continue;
-    looked++;
-    const expected = (surface.width * row.bytes) / reported.total_bytes;
-    assert.ok(Math.abs(own[0].width - expected) <= 1.01, `${row.name.function} is ${own[0].width} wide`);
-  }
-  assert.ok(looked >= 4, `${looked} functions`);
-  // a picture that is stretched to a wider view has fewer names, until the next one arrives
-  const nameless = ({ name, more, width }) => name === '' && !more && width >= 20;
-  await until(async () => !(await boxes()).some(nameless), 'every wide box has its name');
-});
-
 test('a click shows a box’s details and highlights its stacks; Ctrl+click opens its line', async () => {
   const { box, row, line } = await ownBox();
   await vscode.page.mouse.click(...(await at(box)));
@@ -104,96 +84,10 @@ test('a click shows a box’s details and highlights its stacks; Ctrl+click open
   await drawn();
 });
 
-test('the tree has the same figures as text; Enter opens the line', async () => {
-  const { row, line } = await ownBox();
-  await view.flameForm('table');
-  const rows = view.locator('.flame-tree [role=row][aria-level]');
-  await rows.first().waitFor();
-  await rows.first().click();
-  // chains of one child open by themselves, so that the first choice is on the screen
-  const wanted = view.locator('.flame-tree [role=row][aria-level]', { hasText: row.name.function });
-  for (let i = 0; i < 60 && (await wanted.count()) === 0; i++) {
-    await view.press('ArrowRight');
-    await view.settled();
-    await view.press('ArrowDown');
-  }
-  await wanted.first().click();
-  await wanted.first().and(view.locator('[aria-selected=true]')).waitFor();
-  await factOf('Inclusive');
-  await vscode.screenshot('flame-tree');
-  const place = wanted.first().locator('.place');
-  const named = (file) =>
-    until(async () => (await place.innerText()).split(':')[0] === file, `it is ${file}`);
-  await named(path.posix.basename(line.file));
-  await view.flame('Full paths');
-  await named(line.file);
-  await view.flame('Full paths');
-  await named(path.posix.basename(line.file));
-  await wanted.first().click();
-  await view.press('Enter');
-  await vscode.atLine(path.posix.basename(line.file), line.line);
-  await vscode.runCommand('View: Close Editor');
-  await view.flameForm('icicle');
-  await drawn();
-});
-
-test('a right click in the tables opens the actions for the function', async () => {
-  const { row } = await ownBox(0.6);
-  await view.flameForm('functions');
-  const wanted = view.locator('.flame-functions .grid-row', { hasText: row.name.function }).first();
-  await wanted.click();
-  const menu = view.locator('.menu');
-  const callers = view.locator('[aria-label^="Callers of"]');
-  await callers.locator('.grid-row').first().click({ button: 'right' });
-  await menu.waitFor();
-  await vscode.screenshot('flame-menu');
-  await view.press('ArrowDown');
-  const chosen = () => view.frame.evaluate(() => document.activeElement?.textContent ?? '');
-  await until(async () => /^Callers and Callees/.test(await chosen()), 'the first item is selected');
-  await view.press('Escape');
-  await menu.waitFor({ state: 'detached' });
-  const role = () => view.frame.evaluate(() => document.activeElement?.getAttribute('role'));
-  await until(async () => (await role()) === 'treegrid', 'the rows have the focus again');
-  // by keyboard, at the focused row
-  await callers.dispatchEvent('contextmenu');
-  await menu.getByText('Focus', { exact: true }).click();
-  const chip = view.locator('.flame-chips', { hasText: `Only ${row.name.function}` });
-  await chip.waitFor();
-  await wanted.click({ button: 'right' });
-  await menu.getByText('Hide', { exact: true }).click();
-  await view.locator('.flame-chips', { hasText: `Hidden: ${row.name.function}` }).waitFor();
-  const chips = view.locator('.flame-chips .chip');
-  for (const left of [1, 0]) {
-    await chips.first().click();
-    await until(async () => (await chips.count()) === left, `${left} chips are left`);
-  }
-  await view.settled();
-  await view.locator('.flame-halves').getByRole('button', { name: 'Close callers and callees' }).click();
-  await view.flameForm('icicle');
-  await drawn();
-});
-
-test('a key that is pressed before the details of a clicked box arrive applies to that box', async () => {
-  const { box, row } = await ownBox();
-  await vscode.page.mouse.click(...(await at(box)));
-  await view.press('h');
-  await view.locator('.flame-chips .chip', { hasText: `Hidden: ${row.name.function}` }).click();
-  await view.locator('.flame-chips .chip').waitFor({ state: 'detached' });
-  await drawn();
-});
-
-test('I leaves out a function’s stacks in every view; if nothing is left, the graph says so', async () => {
-  const { box, row } = await ownBox(0.6);
-  await vscode.page.mouse.click(...(await at(box)));
-  await factOf('Inclusive');
-  await view.press('i');
-  await until(async () => (await view.locator('.filter-input').inputValue()) !== '', 'the filter is set');
-  assert.equal(await view.locator('.filter-input').inputValue(), `-function:"=${row.name.function}"`);
-  await drawn();
-  assert.ok(!(await boxes()).some(({ name }) => name === box.name));
-  await view.filter('');
-  await drawn();
-
+test('if a filter leaves nothing, what says so is on top of the graph, which keeps the focus', async () => {
+  // a picture that is stretched to a wider view has fewer names, until the next one arrives
+  const nameless = ({ name, more, width }) => name === '' && !more && width >= 20;
+  await until(async () => !(await boxes()).some(nameless), 'every wide box has its name');
   const top = (await boxes()).filter(({ node, y, height }) => node !== 0 && y < 2 * height);
   assert.equal(top.length, 1, 'all stacks have one outermost function');
   await vscode.page.mouse.click(...(await at(top[0])));

@@ -31,8 +31,8 @@ test.beforeAll(async () => {
       const ranks = path.join(folder, 'ranks');
       mkdirSync(ranks);
       for (const [name, from, count] of [
-        ['rank', FILE, 10],
-        ['words', 'words.pb.gz', RANKS - 10],
+        ['rank', FILE, 2],
+        ['words', 'words.pb.gz', RANKS - 2],
       ]) {
         const whole = readFileSync(path.join(folder, from));
         for (let rank = 0; rank < count; rank++)

@@ -157,8 +157,8 @@ test('closing a view releases all its resources in the browser, however often', 
 });
 
 test('a view that is used for a long time holds no more resources than at first', async () => {
-  const ROUNDS = 5;
-  const SETTLED = 3;
+  const ROUNDS = 4;
+  const SETTLED = 2;
   view = await SnapshotView.opened(vscode, 'train.pickle');
   const terms = ['size>1MiB', 'file:model.py'];
   const seen = [];

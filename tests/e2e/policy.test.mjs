@@ -180,17 +180,16 @@ test('names are text in the picture, its panel and every pane', async () => {
   await shows('.panel .frame');
   await onlyText('the panel');
 
-  for (const by of ['Function', 'Module', 'Category', 'File', 'Line']) {
-    await vscode.runCommand(`Memlens: Group the Timeline by ${by}`);
-    await view.still();
-    if (by !== 'Module') await shows('.area-legend');
+  for (const by of ['function', 'module', 'category', 'file', 'line']) {
+    await view.command(`group.${by}`);
+    if (by !== 'module') await shows('.area-legend');
     await onlyText(`the areas by ${by}`);
   }
-  await vscode.runCommand('Memlens: Order the Timeline as PyTorch’s Viewer Does');
-  await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+  await view.command('group.none');
+  await view.command('toggleColour');
   await shows('.legend');
   await onlyText('the legend');
-  await vscode.runCommand('Memlens: Group the Timeline by Line');
+  await view.command('group.line');
 
   const pane = (name) => view.pane(name);
   await pane('What’s in memory');

@@ -59,6 +59,23 @@ export class SnapshotView {
     return text.slice('Axis: '.length);
   }
 
+  /** Does what a command of the palette does, which itself takes much longer. */
+  async command(command) {
+    await this.frame.evaluate(
+      (name) =>
+        new Promise((resolve) => {
+          window.addEventListener('message', function arrived({ data }) {
+            if (data?.command !== name) return;
+            window.removeEventListener('message', arrived);
+            resolve();
+          });
+          window.postMessage({ type: 'command', command: name }, '*');
+        }),
+      command,
+    );
+    await this.settled();
+  }
+
   /** Shows a pane by its tab, or by the menu beside the tabs, and waits until it is complete. */
   async pane(title) {
     await this.choosePane(title);

@@ -19,6 +19,16 @@ interface Flame {
   readonly total_bytes: number;
 }
 
+/** What `memlens lines --json` prints. */
+interface Lines {
+  readonly lines: readonly {
+    readonly file: string;
+    readonly line: number;
+    readonly function: string;
+    readonly live_at_peak_bytes: number;
+  }[];
+}
+
 let server: RealServer;
 let page: Page;
 let reported: Flame;
@@ -42,14 +52,14 @@ const fact = (name: string): HTMLElement =>
 const press = (button: string): Promise<void> =>
   page.click('.flame-toolbar button', new RegExp(`^${button}$`));
 
-/** A wide box of the user's code that is the only one of its function. */
-function ownBox() {
+/** The widest box of the user's code that is the only one of its function and suits, up to a share of the width. */
+function ownBox(share = 0.6, suits: (name: string) => boolean = () => true) {
   for (const box of boxes().toSorted((a, b) => b.width - a.width)) {
     const rows = reported.rows.filter(({ name }) => name.function === box.name);
     const same = boxes().filter(({ name }) => name === box.name);
     const [row] = rows;
-    if (box.more || rows.length !== 1 || same.length !== 1 || box.width > 0.6 * SIZE.width) continue;
-    if (row?.name.kind === 'user') return { box, row };
+    if (box.more || rows.length !== 1 || same.length !== 1 || box.width > share * SIZE.width) continue;
+    if (row?.name.kind === 'user' && suits(box.name)) return { box, row };
   }
   return assert.fail('no box is suitable');
 }
@@ -119,6 +129,37 @@ test('bottom-up starts where memory is allocated; collapsed libraries are one bo
   await press('Collapse libraries');
 });
 
+test('the tree has the same figures as text; Enter opens the line', async () => {
+  const { lines }: Lines = await server.memlens(SAMPLES, 'lines', FILE);
+  const linesOf = (name: string) =>
+    lines.filter((each) => each.function === name && each.live_at_peak_bytes > 0);
+  const { row } = ownBox(1.1, (name) => linesOf(name).length === 1);
+  const line = linesOf(row.name.function)[0]!;
+  await page.choose(bar('Layout'), 'table');
+  const tree = '.flame-tree [role=row][aria-level]';
+  const grid = (): HTMLElement => page.one(tree).closest<HTMLElement>('[role=treegrid]')!;
+  await page.click(tree);
+  // chains of one child open by themselves, so that the first choice is on the screen
+  const wanted = (): HTMLElement[] =>
+    page.all(tree).filter((each) => each.querySelector('bdi')?.textContent === row.name.function);
+  for (let i = 0; i < 60 && wanted().length === 0; i++)
+    for (const key of ['ArrowRight', 'ArrowDown']) await page.press(grid(), key);
+  await page.click(wanted()[0]!);
+  assert.equal(wanted()[0]!.getAttribute('aria-selected'), 'true');
+  assert.equal(fact('Inclusive').title, exact(row.bytes));
+  const file = (): string => wanted()[0]!.querySelector('.place')!.textContent.split(':')[0]!;
+  const base = path.posix.basename(line.file);
+  assert.equal(file(), base);
+  await press('Full paths');
+  assert.equal(file(), line.file);
+  await press('Full paths');
+  assert.equal(file(), base);
+  await page.press(grid(), 'Enter');
+  const opened = page.last('openSource')!;
+  assert.deepEqual([opened.file, opened.line], [line.file, line.line]);
+  await page.choose(bar('Layout'), 'icicle');
+});
+
 test('functions are sorted by their own allocations; one is shown between its callers and callees', async () => {
   const { row } = ownBox();
   await page.choose(bar('Layout'), 'functions');
@@ -174,6 +215,48 @@ test('I leaves out a function’s stacks in every view; if nothing is left, the 
   await page.press(SURFACE, 'i');
   assert.match(page.text('.flame-empty'), /Nothing matches the filter\./);
   await page.filter('');
+});
+
+test('a right click in the tables opens the actions for the function', async () => {
+  const { row } = ownBox();
+  await page.choose(bar('Layout'), 'functions');
+  const wanted = (): HTMLElement => page.one('.flame-functions .grid-row', row.name.function);
+  await page.click(wanted());
+  const callers = '[aria-label^="Callers of"]';
+  const menu = (): HTMLElement[] => page.all('.menu');
+  const context = async (target: HTMLElement): Promise<void> => {
+    target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true }));
+    await page.settled();
+    assert.equal(menu().length, 1);
+  };
+  page.one(callers).focus();
+  await context(page.one(`${callers} .grid-row`));
+  await page.press('.menu', 'ArrowDown');
+  assert.match(document.activeElement?.textContent ?? '', /^Callers and Callees/);
+  await page.press(document.activeElement as HTMLElement, 'Escape');
+  assert.equal(menu().length, 0);
+  assert.equal(document.activeElement?.getAttribute('role'), 'treegrid', 'the rows have the focus again');
+  // by keyboard, at the focused row
+  await context(page.one(callers));
+  await page.click('.menu [role^=menuitem]', /^Focus/);
+  assert.ok(page.text('.flame-chips').includes(`Only ${row.name.function}`));
+  await page.menu(wanted(), 'Hide');
+  assert.ok(page.text('.flame-chips').includes(`Hidden: ${row.name.function}`));
+  for (const left of [1, 0]) {
+    await page.click('.flame-chips .chip');
+    assert.equal(page.all('.flame-chips .chip').length, left);
+  }
+  await page.click('.flame-halves [aria-label="Close callers and callees"]');
+  await page.choose(bar('Layout'), 'icicle');
+});
+
+test('a key that is pressed before the details of a clicked box arrive applies to that box', async () => {
+  const { box, row } = ownBox();
+  const clicked = page.clickAt(SURFACE, box);
+  const pressed = page.press(SURFACE, 'h');
+  await Promise.all([clicked, pressed]);
+  await page.click('.flame-chips .chip', `Hidden: ${row.name.function}`);
+  assert.equal(page.all('.flame-chips .chip').length, 0);
 });
 
 test('W shows callers and callees of a box’s function; the form is restored with the state that is kept', async () => {

@@ -147,7 +147,7 @@ test('what is selected is kept with a note, which its details show and the comma
   assert.match(name(), /SessionStore/);
   // they are stored beside the archive
   const { bookmarks } = await server.memlens<{ bookmarks: { note: string; name: string }[] }>(
-    ...([folder, 'bookmarks', FILE, '--cache-dir', server.cache] as const),
+    ...([folder, 'bookmarks', FILE] as const),
   );
   assert.deepEqual(
     bookmarks.map((each) => [each.note, each.name]),

@@ -70,10 +70,9 @@ export class RealServer {
     return this.connection.sendRequest(method, ParameterStructures.byName, params, token);
   }
 
-  /** What `memlens ARGUMENTS --json` prints in a folder. */
+  /** What `memlens ARGUMENTS --json` prints in a folder; it finds the archives that the server made. */
   async memlens<T>(folder: string, ...args: string[]): Promise<T> {
-    const own = args.includes('--cache-dir') ? [] : ['--cache-dir', path.join(this.temporary, 'cli')];
-    const all = ['-m', 'memlens', ...args, '--json', ...own];
+    const all = ['-m', 'memlens', ...args, '--json', '--cache-dir', this.cache];
     const { stdout } = await execFile(PYTHON, all, { cwd: folder, maxBuffer: 1 << 28 });
     return JSON.parse(stdout) as T;
   }

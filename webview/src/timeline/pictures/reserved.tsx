@@ -101,7 +101,7 @@ class ReservedPicture implements Picture, Movable {
           <Legend filter={filter} known={known} />
           <Island of={this.area.root} />
         </div>
-        <aside aria-label={t('What is reserved')}>
+        <aside aria-label={t('What is reserved')} tabIndex={0}>
           <div class="reserved-facts">{facts && <Facts {...facts} />}</div>
         </aside>
       </div>
