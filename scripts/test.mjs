@@ -27,6 +27,7 @@ const FAILED_TESTS = '.pytest_cache/v/cache/lastfailed';
 /** If more tests fail, it isn't because the machine is busy, so they aren't run again. */
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
+const FILTER_TERMS = 'webview/src/shell/filter-terms.gen.ts';
 
 let codeServer;
 
@@ -46,6 +47,7 @@ const STEPS = [
     commands: () => [
       [VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT],
       [VENV_PYTHON, '-m', 'memlens.server.tools.manifest', '--check', 'package.json'],
+      [VENV_PYTHON, '-m', 'memlens.cli.filter', '--check', 'docs/filter.md', FILTER_TERMS],
       node('scripts/l10n.mjs', '--check'),
       node('scripts/address.mjs', '--check'),
     ],

@@ -10,7 +10,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import {
   both,
-  allocationTerms,
+  traceTerms,
   findingTerms,
   OBJECT_TERMS,
   offersFor,
@@ -163,15 +163,15 @@ test('the word that is typed and the terms that begin like it', () => {
   assert.deepEqual(wordAt('file:"a b', 9), { from: 0, word: 'file:"a b' });
   assert.deepEqual(wordAt('"a \\" b" x', 10), { from: 9, word: 'x' });
   assert.deepEqual(
-    offersFor('-f', allocationTerms([])).map(({ text }) => text),
+    offersFor('-f', traceTerms([])).map(({ text }) => text),
     ['-file:', '-function:'],
   );
   assert.deepEqual(
-    offersFor('category:g', allocationTerms(['gradient', 'input'])).map(({ text }) => text),
+    offersFor('category:g', traceTerms(['gradient', 'input'])).map(({ text }) => text),
     ['category:gradient'],
   );
   assert.deepEqual(
-    offersFor('category:g', allocationTerms(['gradient (inferred)'])).map(({ text }) => text),
+    offersFor('category:g', traceTerms(['gradient (inferred)'])).map(({ text }) => text),
     ['category:gradient'],
   );
   const findings = findingTerms(['Duplicate strings', 'Listeners', 'Duplicate strings']);
@@ -181,7 +181,7 @@ test('the word that is typed and the terms that begin like it', () => {
   assert.deepEqual(offered('finding:dup'), ['finding:"Duplicate strings"']);
   assert.deepEqual(offered('finding:"duplicate s'), ['finding:"Duplicate strings"']);
   assert.deepEqual(offered('fi'), ['field:', 'finding:']);
-  assert.ok(offersFor('', allocationTerms([])).length > 10);
+  assert.ok(offersFor('', traceTerms([])).length > 10);
 });
 
 test('filters are put together once', () => {

@@ -30,7 +30,7 @@ import type { TimelineContext } from '../../webview/src/shell/context';
 import { Dock } from '../../webview/src/shell/dock';
 import { FileBar } from '../../webview/src/shell/file-bar';
 import { FilterBox } from '../../webview/src/shell/filter-box';
-import { allocationTerms, OBJECT_TERMS } from '../../webview/src/shell/filter-terms';
+import { traceTerms, OBJECT_TERMS } from '../../webview/src/shell/filter-terms';
 import { graphKeys, Help, profileKeys, timelineKeys } from '../../webview/src/shell/help';
 import type { Pane, PaneTab } from '../../webview/src/shell/pane';
 import { EmptyScreen, FailedScreen, ProgressScreen } from '../../webview/src/shell/screens';
@@ -345,7 +345,7 @@ test('annotations along the run', async () => {
 });
 
 test('the filter and its terms, keys, menus, the toolbar and the panel', async () => {
-  for (const terms of [allocationTerms(['κ']), OBJECT_TERMS]) {
+  for (const terms of [traceTerms(['κ']), OBJECT_TERMS]) {
     const box = new FilterBox(terms, { apply: nothing, leave: nothing });
     const row = mounted(<box.View />);
     box.offer();

@@ -8,7 +8,7 @@ from typing import get_args
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
-from memlens.cli.parsers import INTERNAL, LeftOut, Parser, Version, snapshot
+from memlens.cli.parsers import INTERNAL, LeftOut, Parser, Version, snapshot, with_language
 from memlens.model.graph import Strength
 from memlens.store.tables.schema import PARTS
 from memlens.units import object_id, whole_number
@@ -74,6 +74,10 @@ def parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     _redact(command)
     add_fleet(command, _positive)
     _cache(command("diagnostics", "Print what a bug report needs to say about this installation."))
+    language = command("filter", "Print how filters are written: their terms, with examples.")
+    language.add_argument("--markdown", action="store_true", help="print Markdown")
+    if first == "filter":
+        with_language(language)
     command("lsp", "Run the language server on stdin and stdout.")
     _completion(command)
     mcp = command("mcp", "Answer language models: run an MCP server on stdin and stdout.")
@@ -139,7 +143,7 @@ _PROFILE_VALUE = (
 )
 _SNAPSHOT = "a file, - for stdin, or a URL (https, s3, gs, az, ssh) where fsspec is installed"
 _DEVICE = "the device (default: the one that the view shows first)"
-_FILTER = "use only the allocations that match this filter, as in the view; a leading - negates a term"
+_FILTER = "use only the allocations that match this filter, as in the view; `memlens filter` lists the terms"
 _TREE = (
     "for a heap dump: print the tree of its dominators (the default without stacks) or that of the shortest paths from "
     "roots"

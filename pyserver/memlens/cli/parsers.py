@@ -106,6 +106,22 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(word, list(known), 3)
 
 
+class _AsWritten(_Help):
+    """Help whose epilog keeps its lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.count("\n") else super()._fill_text(text, width, indent)
+
+
+def with_language(command: argparse.ArgumentParser) -> None:
+    """Let the help of a command end with the language of filters."""
+    # imported here, because only that command needs the table
+    from memlens.cli.filter import text
+
+    command.formatter_class = _AsWritten
+    command.epilog = text(output_columns())
+
+
 class LeftOut(argparse.ArgumentParser):
     """A parser that ignores all arguments, for the commands that aren't run: it costs nothing."""
 

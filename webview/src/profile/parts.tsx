@@ -8,7 +8,7 @@ import { t } from '../base/l10n';
 import type { FlamePane } from '../flame/pane';
 import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
-import { allocationTerms } from '../shell/filter-terms';
+import { PROFILE_TERMS } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
 import { profileKeys } from '../shell/help';
 import { tabsOf } from '../shell/pane';
@@ -60,7 +60,7 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
     1,
   );
   const { Head, ...around } = makeAround(api, info, owner, {
-    ...{ label: t('Profile'), terms: allocationTerms([]), keys: profileKeys() },
+    ...{ label: t('Profile'), terms: PROFILE_TERMS, keys: profileKeys() },
     next: {
       text:
         info.bins > 0

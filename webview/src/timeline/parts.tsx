@@ -18,7 +18,7 @@ import { BookmarkTour } from './bookmark-tour';
 import { BackdropData } from './backdrop-data';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
-import { allocationTerms, both } from '../shell/filter-terms';
+import { both, traceTerms } from '../shell/filter-terms';
 import { Flags } from './flags';
 import { gestures, type Gestured } from './gestures';
 import { Hover } from './hover';
@@ -106,7 +106,7 @@ export function makeParts(
   const names = new Names();
   const tooltip = new HoverCard(TooltipCard);
   const { Head, ...around } = makeAround(api, info, owner, {
-    ...{ label: t('Timeline'), terms: allocationTerms(info.categories), keys: timelineKeys() },
+    ...{ label: t('Timeline'), terms: traceTerms(info.categories), keys: timelineKeys() },
     next: {
       text: info.devices.some(hasHistory)
         ? t('Click an area to see its allocations and their stacks, or {0}.')

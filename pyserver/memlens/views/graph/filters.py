@@ -1,44 +1,6 @@
-r"""The filter over a heap dump: which objects fit a text of terms.
+"""The filter over a heap dump: which objects fit a text of terms.
 
-========================= ==============================================================================
-``Session cache``         words: the object's type or its own name has each of them
-``type:``, ``package:``   its type's name; the package or namespace of that
-``extends:``              its type's class, or one that this extends, has that name
-``module:``               its type's assembly, module or class loader, ``module:none`` for none; of Java's and Android's
-                          dumps ``module:boot`` for the bootstrap loader, which has no name there
-``heap:``                 the heap that it is in, of Android: ``heap:app``, ``heap:zygote``, ``heap:image``
-``kind:``                 what its type is: ``kind:array``, in V8 also ``kind:closure`` and others
-``string:"…"``            its name is a string's text that has this in it
-``name:``                 its own name, whatever it is
-``plain-name:``           the same, if it isn't what the object contains; ``plain-word:`` likewise for a word
-``field:``                it has a field or a reference of that name
-``held-by:``              an object of such a type dominates it, immediately or further up
-``retained-by:``          only objects of such types keep it alive, or it is one; also of an id or of another filter,
-                          as ``retained-by:"is:detached"``
-``retained>1MiB``         what it retains; ``shallow>`` its own bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
-``native>1MiB``           memory outside of the heap that it owns; ``native-retained>`` what of it it retains
-``distance<5``            the least number of references from a root
-``unreachable``           no root reaches it; also ``is:unreachable``
-``is:softly-reachable``   roots reach it by soft references alone (Java)
-``is:detached``           it has a flag of the file's: V8's ``is:detached``, Ruby's ``is:frozen``; ``is:root`` for roots
-``thread:``               a thread of that name, or what variables of its frames refer to
-``function:``             what variables of frames of such a function refer to
-``allocated-by:``         a function or file of its allocation stack: ``allocated-by:app.js:12`` also that line
-``stack:12,20-25``        it was allocated by a stack of those numbers
-``realm:``                it is of a frame of a page by its address and script, or another realm of V8, as
-                          ``realm:/orders.html``, ``realm:@7651``; ``realm:shared`` and ``realm:none``
-``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
-``in:a.heapsnapshot``     the dump in that file, beside this one or anywhere, has the same object, and ``-in:`` what is
-                          new since; of V8 only, see :mod:`memlens.views.graph.same_objects`
-``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
-``until:4``               allocated earlier than that
-``query:"SELECT …"``      a query about the tables for SQL names it, in the column ``object`` or its only one
-``id:5143``               the file's own id or address, decimal or as ``0x7f…``; ``0x7f…`` and ``@5143`` alone as well
-========================= ==============================================================================
-
-``type:``, ``package:``, ``module:``, ``extends:``, ``held-by:``, ``string:``, ``name:`` and ``field:`` also take
-regular expressions, as ``string:/user-\d+/``, ``type:/^com\.example/i`` ignoring case. Terms are separated, turned
-round and quoted as in :mod:`memlens.views.selection.filters`.
+The terms, and how they are written, are in :mod:`memlens.views.selection.language`.
 """
 
 import re
@@ -80,6 +42,7 @@ from memlens.views.selection.filters import (
     stacks_where,
     terms_of,
 )
+from memlens.views.selection.language import OBJECTS, fields_of
 from memlens.views.selection.texts import Pattern, either_fits, fitting, pattern_of
 
 Mask = npt.NDArray[np.bool_]
@@ -98,29 +61,8 @@ _WITH_EXPRESSIONS = (
 )
 """Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
 _AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
-_OTHERS = (
-    "string",
-    "name",
-    "plain-name",
-    "plain-word",
-    "field",
-    "held-by",
-    "retained-by",
-    "is",
-    "id",
-    "in",
-    "since",
-    "until",
-    "thread",
-    "function",
-    "realm",
-    "heap",
-    "allocated-by",
-    "stack",
-    "finding",
-    "query",
-)
-FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
+FIELDS = (*fields_of(OBJECTS), "plain-name", "plain-word")
+"""The last two are those of what objects are called where what they contain is left out."""
 OF_STACKS = ("allocated-by", "stack")
 """Terms about the stacks that allocated objects."""
 

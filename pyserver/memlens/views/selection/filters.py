@@ -1,27 +1,6 @@
-r"""The filter that narrows every view of a snapshot: a text of terms, all of which an allocation must match.
+"""The filter that narrows every view of a snapshot: a text of terms, all of which an allocation must match.
 
-========================= ==============================================================================
-``forward model.py``      words: a file, a function or an operator of any frame of the stack has each of them
-``file:``, ``function:``  a frame's file (``file:model.py:88`` also its line), a frame's function
-``by:``                   the same of the frame that is shown for the allocation, as ``by:model.py:88``
-``innermost:``            the same of the innermost frame, no matter whose code it is
-``operator:aten::mm``     the operator that the native frames on top name, ``operator:none`` where they name none
-``module:Linear``         the ``torch.nn`` module it was made in, where frames say it
-``size>1MiB``             requested bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
-``life>10ms``             how long it was held; ``life<100ev`` counts events
-``category:``             the profiler's category, ``category:none`` for none
-``stream:0``, ``pool:``   the allocator's stream and pool: ``default``, an id such as ``1.0``, ``private``, ``unknown``
-``address:0x7f…``         the allocations that held an address; a word such as ``0x7f0012ab`` means the same
-``stack:12,20-25``        the stacks' numbers; ``allocation:12`` the allocation's
-``is:before``             allocated before recording; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
-                          ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
-                          shown is not recorded but inferred
-``label:worker``          of a profile: a label of the sample has it; ``label:thread:worker`` names the label
-========================= ==============================================================================
-
-Terms are separated by blanks, and all must match. ``-`` negates a term; commas between values mean "or". A text matches
-any part, or with ``*`` the whole, ignoring case; with ``=`` before it, it must be exactly equal. Texts with blanks or
-commas are quoted; within quotes ``"`` and ``\`` are escaped by a backslash.
+The terms, and how they are written, are in :mod:`memlens.views.selection.language`.
 """
 
 import re
@@ -45,6 +24,7 @@ from memlens.views.naming.labels import labels_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks, with_inferred
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.naming.pools import pool_name, pools_of
+from memlens.views.selection.language import ALLOCATIONS, fields_of
 from memlens.views.selection.texts import Pattern
 from memlens.views.selection.through import stacks_through
 
@@ -52,21 +32,9 @@ Mask = npt.NDArray[np.bool_]
 
 MOST_CHARACTERS = 4096
 
-_TEXT_FIELDS = (
-    "file",
-    "function",
-    "by",
-    "innermost",
-    "operator",
-    "module",
-    "category",
-    "pool",
-    "is",
-    "label",
-)
 _NUMBER_FIELDS = ("stream", "address", "stack", "allocation")
 _AMOUNT_FIELDS = ("size", "life")
-FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
+FIELDS = fields_of(ALLOCATIONS)
 
 _FIELD = re.compile(r"(?P<field>[A-Za-z_]+(-[A-Za-z_]+)*)(?P<comparison>:(?!:)|<=|>=|<|>|=)")
 _SPECIAL = re.compile(r'[\s",]')
@@ -213,7 +181,9 @@ def _check(term: Term, written: str) -> None:
         raise BadRequestError(
             phrase("'{written}' can't be compared with < or >: only size and life can", written=written)
         )
-    if term.field in _NUMBER_FIELDS:
+    if term.field == "stack":
+        numbered(0, term)
+    elif term.field in _NUMBER_FIELDS:
         for value in term.values:
             number_of(value, written)
     if term.field == "is" and not set(term.values) <= set(_STATES):
