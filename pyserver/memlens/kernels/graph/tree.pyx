@@ -122,9 +122,10 @@ def below_own_group(
 
     A node's children are ``child`` from ``first`` up to ``last`` of it, or without a ``child`` these numbers
     themselves, each higher than the node's own. ``root`` may be a number beyond the nodes that have groups, as that of
-    the roots together in :func:`grouped`. Groups of ``groups`` and more count as none. Raises MemoryError.
+    the roots together in :func:`grouped`. Groups of ``groups`` and more count as none. Returns False for children that
+    make no tree, as some are those of several nodes. Raises MemoryError.
     """
-    cdef size_t count = group.shape[0], depth = 0, own
+    cdef size_t count = group.shape[0], depth = 0, passed = 0, own
     cdef bint has_child = child.shape[0] > 0
     cdef uint32_t *above = <uint32_t *> calloc(groups + 1, 4)    # how many of the path's nodes are of each group
     cdef uint32_t *path = <uint32_t *> malloc((count + 2) * 4)
@@ -143,12 +144,16 @@ def below_own_group(
             above[group[root] if group[root] < groups else groups] += 1
         while True:
             node = path[depth]
+            # each node is passed once: what is dominated in circles would be passed without end
+            if passed > count:
+                break
             if next_child[depth] < last[node] and depth <= count and (has_child or node < next_child[depth] < count):
                 node = child[next_child[depth]] if has_child else next_child[depth]
                 next_child[depth] += 1
                 own = group[node] if group[node] < groups else groups
                 below[node] = own < groups and above[own] > 0
                 above[own] += 1
+                passed += 1
                 depth += 1
                 path[depth] = node
                 next_child[depth] = first[node]
@@ -160,6 +165,7 @@ def below_own_group(
     free(above)
     free(path)
     free(next_child)
+    return passed <= count
 
 
 def sums_by_group(

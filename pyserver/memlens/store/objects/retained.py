@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from memlens.kernels.graph import tree
 from memlens.kernels.tree import calltree
+from memlens.store.manifest import InconsistentError
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -18,8 +19,14 @@ def below_own_group(first: U32, last: U32, group: U32, groups: int) -> U8:
 
     The dominators of a node's objects are in the nodes above it. A group number of ``groups`` or more means no group.
     """
-    below = np.empty(len(group), np.uint8)
-    tree.below_own_group(first, last, _NO_CHILD, 0, group, groups, below)
+    return _below_own_group(first, last, _NO_CHILD, 0, group, groups)
+
+
+def _below_own_group(first: U32, last: U32, child: U32, root: int, group: U32, groups: int) -> U8:
+    """As the kernel. Raises :class:`InconsistentError`."""
+    below = np.zeros(len(group), np.uint8)
+    if not tree.below_own_group(first, last, child, root, group, groups, below):
+        raise InconsistentError("Children of nodes are below several of them")
     return below
 
 
@@ -41,6 +48,5 @@ def retained_by_object_group(start: U32, dominated: U32, group: U32, groups: int
 
     Object ``o`` dominates ``start[o]`` to ``start[o + 1]`` of ``dominated``, whose last items no object dominates.
     """
-    below = np.empty(len(group), np.uint8)
-    tree.below_own_group(start[:-1], start[1:], dominated, len(group), group, groups, below)
+    below = _below_own_group(start[:-1], start[1:], dominated, len(group), group, groups)
     return retained_of_topmost(below, group, groups, retained)

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from memlens.errors import BadRequestError
 from memlens.model.info import SnapshotInfo
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -422,11 +423,14 @@ def _holders(before: Snapshot, after: Snapshot, only: Mask, limit: int) -> list[
     above[above == NEVER] = count
     # follow each new object to its dominator; every other object is its own holder
     to = np.append(np.where(only, above, np.arange(count)), count)
-    while True:
+    for _ in range(count.bit_length() + 1):
         further = to[to]
         if np.array_equal(further, to):
             break
         to = further
+    else:
+        # twice as far each time is further than any chain
+        raise InconsistentError("Column object_dominator has a circle")
     new = np.flatnonzero(only)
     holders = to[new]
     sums = np.zeros(count + 1, np.int64)

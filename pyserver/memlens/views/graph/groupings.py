@@ -17,6 +17,7 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.model.graph import OWN_NODE
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.room import Room
 from memlens.store.snapshot import Snapshot
@@ -251,9 +252,10 @@ def _topmost(parent: U32, key: U32) -> npt.NDArray[np.int64]:
     above = parent[1:].astype(np.int64)
     is_same = (key[1:] == key[above]) & (above != 0)
     top[1:] = np.where(is_same, above, top[1:])
-    while True:
+    for _ in range(len(parent).bit_length() + 1):
         # twice as far each time, as chains may be as long as the heap
         further = top[top]
         if bool((further == top).all()):
             return top
         top = further
+    raise InconsistentError("The parents of a tree have a circle")

@@ -9,7 +9,9 @@ from msgspec import Struct
 from memlens.kernels.graph.paths import PathSearch, WaySearch
 from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ReferenceColumns
+from memlens.store.objects.walks import dominator_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cut
 from memlens.views.graph.freed import Freed, amounts
@@ -200,7 +202,7 @@ class _Ways:
                 tail = first[first.index(at) + 1 :]
                 while len(self._ways) < most and self._left > 0 and (way := self._next(at)):
                     self._ways.append(way + tail)
-            at = int(objects.dominator[at])
+            at = dominator_of(objects, at)
             if at == NEVER or len(self._ways) >= most or self._left <= 0:
                 break
         return [np.array(way, np.uint32) for way in sorted(self._ways, key=len)]
@@ -234,7 +236,7 @@ class _Ways:
         shared, at = {way[0] for way in self._ways}, self._number
         while at != NEVER and len(shared) <= _MOST_STEPS + MOST_PATHS:
             shared.add(at)
-            at = int(objects.dominator[at])
+            at = dominator_of(objects, at)
         groups = group_roots(self._snapshot, kinds)
         return shared | {number for number in passed if groups[int(objects.type[number])]}
 
@@ -253,6 +255,8 @@ def _path(
         leads = follows[kinds[between]] != 0
         if left is not None:
             leads &= ~left.are_out(np.full(len(between), items[step]), between)
+        if not leads.any():
+            raise InconsistentError("Columns of references by target and by source contradict each other")
         steps.append(int(between[np.argmax(leads)]))
     rows = reference_rows(snapshot, np.array(steps, np.int64), items[shown + 1])
     last = shown[shown >= length - _MOST_CUTS]

@@ -26,9 +26,10 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import RETAINING, Strength
-from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.models import heap_dump_of
+from memlens.store.objects.walks import dominated_by, dominator_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.array_contents import numbers_in
@@ -379,11 +380,13 @@ def _held(sets: ObjectSets, snapshot: Snapshot, of: Any) -> Iterator[Row]:
         return
     objects = snapshot.objects
     level = np.array([check_object(snapshot, _number(of))], np.int64)
+    listed = 0
     while len(level):
+        listed += len(level)
+        if listed > len(objects.type):
+            raise InconsistentError("Column object_dominated has objects more than once")
         yield from _listed(snapshot, level)
-        begins = objects.dominated_start[level].astype(np.int64)
-        counts = objects.dominated_start[level + 1].astype(np.int64) - begins
-        level = objects.dominated[spans(begins, counts)].astype(np.int64)
+        level = dominated_by(objects, level)
 
 
 def _listed(snapshot: Snapshot, numbers: Numbers) -> Iterator[Row]:
@@ -469,9 +472,9 @@ def _holder(snapshot: Snapshot, of: Any = None, *patterns: Any) -> int | None:
 
     kinds = snapshot.keep(("types that fit", patterns), fitting_types)
     objects = snapshot.objects
-    number = int(objects.dominator[check_object(snapshot, _number(of))])
+    number = dominator_of(objects, check_object(snapshot, _number(of)))
     while number != NEVER and kinds[int(objects.type[number])]:
-        number = int(objects.dominator[number])
+        number = dominator_of(objects, number)
     return None if number == NEVER else number
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.graph import JAVA_KINDS
-from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
+from memlens.store.objects.walks import dominated_by
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
@@ -108,8 +108,7 @@ def _nearly_all(case: GraphCase, group: _Group) -> int | None:
     if int(objects.retained[one]) < _ALONE_SHARE * group.retained:
         return None
     while True:
-        children = slice(int(objects.dominated_start[one]), int(objects.dominated_start[one + 1]))
-        first = objects.dominated[children][:1]
+        first = dominated_by(objects, np.array([one]))[:1]
         if not len(first) or int(objects.retained[first[0]]) < _POINT_SHARE * int(objects.retained[one]):
             return one
         one = int(first[0])
@@ -348,11 +347,7 @@ def _within(case: GraphCase, group: _Group) -> list[_Group]:
 
 def _children(case: GraphCase, members: Numbers) -> Numbers:
     """What some objects immediately dominate."""
-    objects = case.snapshot.objects
-    starts = objects.dominated_start[members].astype(np.int64)
-    counts = objects.dominated_start[members.astype(np.int64) + 1].astype(np.int64) - starts
-    found: Numbers = objects.dominated[spans(starts, counts)]
-    return found
+    return dominated_by(case.snapshot.objects, members)
 
 
 def _link(case: GraphCase, holder: int | None, group: _Group) -> ObjectsLink:

@@ -10,6 +10,7 @@ from memlens.model.distinct import counted, distinct
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ObjectColumns
+from memlens.store.objects.walks import dominators_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import ObjectsLink
@@ -234,14 +235,14 @@ def weak_references(case: GraphCase) -> Iterator[Ranked]:
 def _dominate(objects: ObjectColumns, above: Numbers, below: Numbers) -> Numbers:
     """Which objects dominate another one, for each of some pairs."""
     found = np.zeros(len(above), np.bool_)
-    left, here = np.arange(len(above)), objects.dominator[below].astype(np.int64)
+    left, here = np.arange(len(above)), dominators_of(objects, below)
     while len(left):
         found[left] = here == above[left]
         # what is above an object retains at least as much
         on = (here != NEVER) & ~found[left]
         left, here = left[on], here[on]
         near = objects.retained[here] <= objects.retained[above[left]]
-        left, here = left[near], objects.dominator[here[near]].astype(np.int64)
+        left, here = left[near], dominators_of(objects, here[near])
     return found
 
 

@@ -1,0 +1,63 @@
+"""Archives of heap dumps whose checksums are right and whose contents aren't: nothing hangs or crashes."""
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.fuzz.wrong_columns import CORPUS, FILLINGS, copied, graph_columns, is_wrong, outcome, overwrite
+
+from memlens.cli.arguments import parse
+from memlens.cli.ask import ask
+from memlens.ingest import ingest
+from memlens.model.timeline import NEVER
+from memlens.store.files.cache import Cache
+from memlens.store.objects.walks import dominators_of
+from memlens.store.snapshot import Snapshot
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="questions are asked in processes that are forked"
+)
+
+FILE = CORPUS / "small.hprof"
+_TREES = ("object_dominator", "object_dominated", "object_dominated_start", "object_group", "compact_first")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ingest(FILE, Cache(tmp_path_factory.mktemp("wrong")), lambda *_: None)
+
+
+def check(archive: Path, folder: Path, name: str, filling: str) -> None:
+    copy = copied(archive, folder)
+    overwrite(copy, name, FILLINGS[filling])
+    said = outcome(copy, archive)
+    assert not is_wrong(said), f"{name}, {filling}: {said}"
+
+
+@pytest.mark.parametrize("filling", ["zeros", "itself", "reversed"])
+@pytest.mark.parametrize("name", _TREES)
+def test_walks_along_a_tree_end(archive: Path, tmp_path: Path, name: str, filling: str) -> None:
+    check(archive, tmp_path, name, filling)
+
+
+@pytest.mark.slow
+def test_every_column_of_a_graph_may_be_wrong(archive: Path, tmp_path: Path) -> None:
+    for name, filling in zip(graph_columns(archive), itertools.cycle(FILLINGS), strict=False):
+        check(archive, tmp_path, name, filling)
+
+
+@pytest.mark.parametrize("filling", ["zeros", "itself"])
+def test_a_command_reads_the_file_again(tmp_path: Path, filling: str) -> None:
+    options = parse(["types", str(FILE), "--cache-dir", str(tmp_path)])
+
+    def question(snapshot: Snapshot) -> list[int]:
+        numbers = np.flatnonzero(snapshot.objects.distance != NEVER)
+        found: list[int] = dominators_of(snapshot.objects, numbers).tolist()
+        return found
+
+    first = ask(options, question)
+    (own,) = tmp_path.iterdir()
+    overwrite(own, "object_dominator", FILLINGS[filling])
+    assert ask(options, question) == first
