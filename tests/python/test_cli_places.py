@@ -184,8 +184,8 @@ def test_memlens_alone_is_the_help_which_lists_no_internal_commands() -> None:
     assert alone == memlens("--help").stdout
     wrong = memlens("lnes", status=2).stderr
     assert "did you mean lines" in wrong
-    assert not re.search(r"^ +(examine|tables)\b", alone, re.MULTILINE)
-    assert not re.search(r"\b(examine|tables)\b", wrong)
+    assert not re.search(r"^ +(examine|tables|queries)\b", alone, re.MULTILINE)
+    assert not re.search(r"\b(examine|tables|queries)\b", wrong)
 
 
 @pytest.mark.parametrize(
