@@ -13,6 +13,7 @@ from memlens.errors import MemlensError
 from memlens.formats.tools import Tools
 from memlens.store.files.cache_folder import CHOOSE_FOLDER, default_folder, not_writable
 from memlens.store.files.disk import FULL, make_folder, make_private, room_in
+from memlens.store.files.owner import is_mine, is_own, own_user
 from memlens.store.files.processes import is_running, remove_leftovers
 from memlens.store.files.searched import found_in, is_current
 from memlens.store.manifest import (
@@ -76,16 +77,19 @@ class Cache:
     def folder_for(self, source: Path) -> Path:
         """The archive folder for the current version of a file. Raises OSError if the file doesn't exist."""
         identity = SourceFile.of(source)
-        key = f"{FORMAT_VERSION}\0{identity.path}\0{identity.size}\0{identity.mtime_ns}"
+        key = f"{FORMAT_VERSION}\0{own_user()}\0{identity.path}\0{identity.size}\0{identity.mtime_ns}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
         return self.folder / f"{digest}-v{FORMAT_VERSION}"
 
     def find(self, source: Path) -> Path | None:
         """The archive of the current version of a file, or None if there is no intact one. Marks it as used.
 
-        One whose native names would be others now, because there are other folders or binaries, doesn't count.
+        One that isn't this user's alone doesn't count, because others may have written it. Nor does one whose native
+        names would be others now, because there are other folders or binaries.
         """
         archive = self.folder_for(source)
+        if not is_own(archive):
+            return None
         try:
             manifest = read_manifest(archive)
         except ArchiveError:
@@ -102,7 +106,7 @@ class Cache:
         with contextlib.suppress(OSError):
             for entry in list(self.folder.iterdir()):
                 name = _OUR_NAME.match(entry.name)
-                if name is None:
+                if name is None or not is_mine(entry):
                     continue  # the user chose the folder, and other files in it are not ours
                 if name["pid"] is not None:
                     if not is_running(int(name["pid"])):
@@ -188,10 +192,14 @@ def _rename(partial: Path, archive: Path) -> None:
     try:
         partial.rename(archive)
     except OSError:
+        if os.path.lexists(archive) and not is_mine(archive):
+            raise NotAnArchiveError(
+                phrase("{archive} is another user's, and can't be replaced", archive=archive)
+            ) from None
         try:
             there, new = read_manifest(archive), read_manifest(partial)
             is_same = (there.source, there.settings) == (new.source, new.settings)
-            if is_same and found_in(archive) == found_in(partial):
+            if is_same and is_own(archive) and found_in(archive) == found_in(partial):
                 os.utime(archive / FILE_NAME)
                 return
         except ArchiveError:
