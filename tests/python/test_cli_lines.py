@@ -4,8 +4,12 @@ import csv
 import io
 import itertools
 import json
+import os
 import pickle
+import pty
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -265,6 +269,31 @@ def test_what_a_kind_of_file_lacks_is_refused(path: Path, options: tuple[str, ..
     error = memlens("lines", path, *options, status=1).stderr
     assert said in error
     assert path.name in error
+
+
+def test_a_terminal_gets_sentences_between_words_and_no_file() -> None:
+    main, other = pty.openpty()
+    # as wide as a terminal that says nothing of its size
+    environment = {**os.environ, "COLUMNS": "60"}
+    commands = [["findings", str(SAMPLE)], ["picture", str(SAMPLE)]]
+    done = [
+        subprocess.run(
+            [sys.executable, "-m", "memlens", *each],
+            env=environment, stdout=other, stderr=subprocess.PIPE, text=True, check=False,
+        )
+        for each in commands
+    ]  # fmt: skip
+    os.close(other)
+    text = os.read(main, 100_000).decode()
+    os.close(main)
+    assert [each.returncode for each in done] == [0, 2]
+    assert "a file for browsers, which a terminal can't show. Write it to a file: -o OUT." in done[1].stderr
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 60
+    first = next(place for place, line in enumerate(lines) if line.startswith("1. Grows by step"))
+    assert lines[first + 1].startswith("   ")
+    # a file or a pipe gets each sentence as one line
+    assert max(map(len, memlens("findings", SAMPLE).stdout.splitlines())) > 200
 
 
 def test_heap_dumps_without_stacks_refuse_parts(tmp_path: Path) -> None:

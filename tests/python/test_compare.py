@@ -646,8 +646,9 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     text = run("compare", sample, sample, "--at", "end", "--top", 2).stdout.splitlines()
     assert text[0].split()[:4] == ["before", "after", "difference", "place"]
     assert "self by my code" in text[0]
-    assert text[-1].endswith("total")
-    assert len(text) == 4
+    assert text[-2].endswith("total")
+    assert text[-1] == "Nothing differs between the two."
+    assert len(text) == 5
     (tmp_path / "bare.pickle").write_bytes(pickle.dumps(BARE))
     assert " (no stack), only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
     assert run("compare", sample, sample, "--device", 9, status=1).stderr.count("\n") == 1

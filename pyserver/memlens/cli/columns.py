@@ -3,6 +3,8 @@
 Where a name is too long, the middle of its path is left out: the file's name and the line stay.
 """
 
+import re
+import sys
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Literal, NamedTuple
@@ -13,6 +15,7 @@ from memlens.units import plain
 
 ELLIPSIS = "…"
 _NARROWEST = 20
+_BEFORE_TEXT = re.compile(r" *(\d+\. )?")
 _SHORTEST_NAME = 4
 _SHORTEST_FILE = 12
 """Characters that a name and that a file's name keep if they are cut."""
@@ -53,6 +56,19 @@ def say_wrapped(sentence: str) -> None:
         say(line)
 
 
+def say_paragraph(sentence: str) -> None:
+    """Print a sentence: as one line, but in a terminal with line ends between words, below a number's text."""
+    if not sys.stdout.isatty():
+        say(sentence)
+        return
+    indent = _BEFORE_TEXT.match(sentence)
+    further = " " * len(indent[0]) if indent else ""
+    for line in wrap(
+        sentence, max(output_columns(), _NARROWEST), subsequent_indent=further, break_on_hyphens=False
+    ) or [""]:
+        say(line)
+
+
 def width_of(text: str) -> int:
     """Return how many columns a text takes in a terminal."""
     if text.isascii():
@@ -79,7 +95,7 @@ def fitted(pieces: Sequence[Piece], width: int) -> str:
             excess = sum(map(width_of, texts)) - width
             if excess > 0 and piece.kind == kind:
                 texts[place] = shorten(texts[place], max(width_of(texts[place]) - excess, 1))
-    return _begin("".join(texts), width)
+    return beginning("".join(texts), width)
 
 
 def without_folders(path: str, width: int) -> str:
@@ -111,8 +127,8 @@ def cut(text: str, width: int) -> str:
         return text
     if width <= 1:
         return ELLIPSIS
-    head = _begin(text, (width - 1) // 2, "")
-    tail = "".join(reversed(_begin(text[::-1], width - 1 - width_of(head), "")))
+    head = beginning(text, (width - 1) // 2, "")
+    tail = "".join(reversed(beginning(text[::-1], width - 1 - width_of(head), "")))
     return f"{head}{ELLIPSIS}{tail}"
 
 
@@ -124,7 +140,7 @@ def _shorter_file(text: str, width: int) -> str:
     return cut(text, max(width, _SHORTEST_FILE))
 
 
-def _begin(text: str, width: int, end: str = ELLIPSIS) -> str:
+def beginning(text: str, width: int, end: str = ELLIPSIS) -> str:
     """Return the beginning of a text, with an ellipsis if that isn't all of it."""
     if width_of(text) <= width:
         return text
@@ -139,7 +155,7 @@ def _begin(text: str, width: int, end: str = ELLIPSIS) -> str:
 
 _WAYS = (
     ("path", without_folders),
-    ("more", _begin),
+    ("more", beginning),
     ("name", _shorter_name),
     ("path", _shorter_file),
     ("name", cut),

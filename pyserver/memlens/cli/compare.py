@@ -7,6 +7,7 @@ from typing import Any, assert_never
 from memlens.cli import compare_heaps, compare_queries
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, given, self_words, with_attribution
+from memlens.cli.columns import Piece, Row, say_tables
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
@@ -14,6 +15,7 @@ from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
+from memlens.views.answers import Frame
 from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
 from memlens.views.compare.sides import Side, side_of
@@ -86,29 +88,35 @@ def _info(snapshot: Snapshot) -> SnapshotInfo:
 
 
 def _print_comparison(answer: CompareAnswer, self_meaning: str) -> None:
-    say(f"{'before':>10} {'after':>10} {'difference':>11}  place ({self_meaning})")
+    table = [Row(("before", "after", "difference"), f"place ({self_meaning})")]
     for row in answer.rows:
         place = row.after or row.before
         if place is None:  # never: every row has at least one side
             continue
-        file = place.file or ("(no Python frame)" if place.function else "(no stack)")
-        name = place.function
-        if not place.file and name == BEFORE_RECORDING[2]:
-            file, name = name, ""
-        moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
-        renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
-        # native frames and whole files have no line
-        say(
-            f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
-            f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''}"
-            f"{f' {name}' if name else ''}{KIND_WORDS[place.kind] if place.line else ''}"
-            f"{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
-        )
+        table.append(Row(_cells(row.before_bytes, row.after_bytes), _place(row, place)))
     total = answer.total
-    say(
-        f"{format_bytes(total.before_bytes):>10} {format_bytes(total.after_bytes):>10} "
-        f"{_signed(total.after_bytes - total.before_bytes):>11}  total"
-    )
+    table.append(Row(_cells(total.before_bytes, total.after_bytes), "total"))
+    say_tables(table)
+    if not any(each.rows for each in (answer.grown, answer.shrunk, answer.only_before, answer.only_after)):
+        say("Nothing differs between the two.")
+
+
+def _cells(before: int, after: int) -> tuple[str, str, str]:
+    return format_bytes(before), format_bytes(after), _signed(after - before)
+
+
+def _place(row: ComparedRow, place: Frame) -> list[Piece]:
+    name = place.function
+    file = [Piece(place.file, "path") if place.file else Piece("(no Python frame)" if name else "(no stack)")]
+    if not place.file and name == BEFORE_RECORDING[2]:
+        file, name = [Piece(name)], ""
+    # native frames and whole files have no line
+    line = f":{place.line}" if place.line else ""
+    kind = KIND_WORDS[place.kind] if place.line else ""
+    moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
+    renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
+    words = f"{kind}{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}"
+    return [*file, Piece(f"{line}{' ' if name else ''}"), Piece(name, "name"), Piece(words)]
 
 
 def _one_sided(row: ComparedRow) -> str:

@@ -2,12 +2,14 @@
 
 import argparse
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from memlens import limits
-from memlens.cli.output import json_line, message_line, say
+from memlens.cli.columns import beginning
+from memlens.cli.output import json_line, message_line, output_columns, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.dumping import pages
@@ -99,7 +101,8 @@ def _list(found: Listed, *, as_json: bool) -> int:
             "browser with --remote-debugging-port")  # fmt: skip
     for each in found.processes:
         kind = _described(each)["runtime"]
-        say(f"{each.pid:>8}  {kind:<7} {format_bytes(each.resident_bytes):>9}  {each.command}")
+        row = f"{each.pid:>8}  {kind:<7} {format_bytes(each.resident_bytes):>9}  {each.command}"
+        say(beginning(row, output_columns()) if sys.stdout.isatty() else row)
     for page, target in zip(found.pages, pages.short_targets(found.pages), strict=True):
         say(f"{target}  {str(page.kind).lower()}  {page.title}  {page.url}")
     return 0

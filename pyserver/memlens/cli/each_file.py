@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from memlens.cli.columns import say_paragraph
 from memlens.cli.failures import failed, say_problem
 from memlens.cli.output import json_line, say
 from memlens.json_text import in_english
@@ -24,6 +25,8 @@ def answer_each(
     Of several files a text has a ``heading`` for each. In JSON they are a list, each answer with the ``file``; what
     can't be answered has a ``problem`` instead. The status is the worst.
     """
+    # lines of Markdown are not to be ended elsewhere
+    shown = say if getattr(options, "markdown", False) else say_paragraph
     files: list[Path] = options.files
     if len(files) == 1:
         found = answer(files[0])
@@ -31,7 +34,7 @@ def answer_each(
             json_line(found)
         else:
             for line in lines(found):
-                say(line)
+                shown(line)
         return 0
     status = 0
     rows: list[dict[str, Any]] = []
@@ -49,7 +52,7 @@ def answer_each(
             rows.append({"file": plain(name), **in_english(found)})
             continue
         for line in (*([""] if number else []), *heading(name), *lines(found)):
-            say(line)
+            shown(line)
     if options.json:
         json_line(rows)
     return status

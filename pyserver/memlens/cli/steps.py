@@ -3,10 +3,11 @@
 import argparse
 
 from memlens.cli.ask import ask
+from memlens.cli.columns import Piece, Row, say_paragraph, say_tables
 from memlens.cli.output import json_line, say
 from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.trace.steps.finding import StepsAnswer
-from memlens.views.trace.steps.growth import GrowthAnswer
+from memlens.views.trace.steps.growth import GrowthAnswer, GrowthRow
 from memlens.views.trace.steps.whole import steps_and_growth
 
 _TRENDS = {"every_step": "more after every step", "steady": "never less", "unsteady": "up and down"}
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
 def print_steps(found_steps: StepsAnswer, growing_lines: GrowthAnswer) -> None:
     """Print the table of steps and that of growing lines."""
-    say(found_steps.how)
+    say_paragraph(found_steps.how.text)
     if found_steps.rows:
         say(f"{'peak':>10} {'at end':>10} {'allocated':>10} {'survivors':>10} {'kept':>10}  step")
     for step in found_steps.rows:
@@ -35,13 +36,16 @@ def print_steps(found_steps: StepsAnswer, growing_lines: GrowthAnswer) -> None:
         )  # fmt: skip
         say(" ".join(f"{format_bytes(figure):>10}" for figure in figures) + f"  {step.name}")
     if growing_lines.rows:
-        say(f"{'grown':>10} {'per step':>10} {'at end':>10}  line")
-    for row in growing_lines.rows:
-        place = "no stack"
-        if row.frame is not None:
-            where = f"{row.frame.file}:{row.frame.line} " if row.frame.line else ""
-            place = f"{where}{row.frame.function}{SOURCE_WORDS[row.frame.source]}"
-        say(
-            f"{format_bytes(row.grown_bytes):>10} {format_bytes(round(row.slope_bytes)):>10} "
-            f"{format_bytes(row.last_bytes):>10}  {place}, {_TRENDS[row.trend]}"
-        )
+        table = [Row(("grown", "per step", "at end"), "line")]
+        for row in growing_lines.rows:
+            cells = [format_bytes(each) for each in (row.grown_bytes, round(row.slope_bytes), row.last_bytes)]
+            table.append(Row(cells, _place(row)))
+        say_tables(table)
+
+
+def _place(row: GrowthRow) -> list[Piece]:
+    trend = Piece(f", {_TRENDS[row.trend]}")
+    if row.frame is None:
+        return [Piece("no stack"), trend]
+    where = [Piece(row.frame.file, "path"), Piece(f":{row.frame.line} ")] if row.frame.line else []
+    return [*where, Piece(row.frame.function, "name"), Piece(SOURCE_WORDS[row.frame.source].text), trend]

@@ -1,10 +1,13 @@
 """Writing the file that a command was given. Nothing is lost by it: see :mod:`memlens.store.files.output`."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from memlens.cli.output import say
+from memlens.cli.parsers import UsageError
 from memlens.store.files.output import Output
+from memlens.texts import phrase
 
 
 def write_or_say(options: argparse.Namespace, text: str) -> None:
@@ -20,6 +23,14 @@ def check_out(options: argparse.Namespace) -> None:
     """Raise :class:`memlens.errors.BadRequestError` before the work if the file ``--out`` can't be written."""
     if options.out is not None:
         output_of(options, options.out).check()
+    elif sys.stdout.isatty() and not getattr(options, "markdown", False):
+        raise UsageError(
+            phrase(
+                "memlens {command} makes a file for browsers, which a terminal can't show",
+                command=options.command,
+            ),
+            advice=phrase("Write it to a file: -o OUT."),
+        )
 
 
 def write_file(output: Output, data: bytes) -> None:
