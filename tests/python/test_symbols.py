@@ -3,6 +3,7 @@
 tests/fixtures/symbols/make.py says how each was built. The sources say which lines the frames have to be.
 """
 
+import re
 import shutil
 import struct
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.pprof_files import Builder
 from tests.python.profile_reading import load, samples_of
 
 from memlens.formats.symbols.names import plain_name
@@ -100,6 +102,17 @@ def test_a_stripped_binary_without_its_debug_file(builds: Path) -> None:
     said = warnings_of(profile)
     assert "Without lines: shop." in said
     assert "Not found here: libc.so.6." in said
+
+
+def test_a_debug_file_without_its_binary(builds: Path, tmp_path: Path) -> None:
+    shutil.copytree(builds / "c-build-id" / ".build-id", tmp_path / ".build-id")
+    (debug,) = (path for path in tmp_path.rglob("*.debug") if path.is_file())
+    # the profile in text has no build id, so by its name
+    shutil.copy(debug, tmp_path / "shop.debug")
+    profile = load(builds / "c-build-id" / "profile.heap", tmp_path)
+    assert [frame.line for frame in frames_of(profile)[:2]] == [
+        line("shop.c", mark) for mark in ("INNERMOST", "INLINED CALL")
+    ]
 
 
 @pytest.mark.parametrize("layout", ["beside the profile", "its path below a folder", "its name in a folder"])
@@ -282,3 +295,31 @@ def test_folders_on_the_command_line(builds: Path, tmp_path: Path) -> None:
     assert held in memlens("findings", profile, *cache, *folders).stdout
     memlens("ingest", profile, *cache, "--progress", "none")
     assert held not in memlens("findings", profile, *cache).stdout
+
+
+@pytest.mark.parametrize("build", ["c", "c-fixed", "c-build-id", "rust"])
+def test_addresses_of_pprof(build: str, builds: Path, tmp_path: Path) -> None:
+    """The same stacks as what jemalloc's converters write: locations with an address in a mapping."""
+    text = (builds / build / "profile.heap").read_text("utf-8")
+    row = re.search(
+        r"^([0-9a-f]+)-([0-9a-f]+) r-xp ([0-9a-f]+) \S+ \d+ +/srv/shop/bin/shop$", text, re.MULTILINE
+    )
+    stack = re.search(r"^@ (.*)$", text, re.MULTILINE)
+    assert row is not None
+    assert stack is not None
+    builder = Builder(("inuse_space", "bytes"))
+    start, end, offset = (int(number, 16) for number in row.groups())
+    build_id = builder.text("00C0FFEE" * 5 if build == "c-build-id" else "")
+    builder.message["mapping"] = [
+        {"id": 1, "memory_start": start, "memory_limit": end, "file_offset": offset,
+         "filename": builder.text("/srv/shop/bin/shop"), "build_id": build_id},
+    ]  # fmt: skip
+    calls = [int(address, 16) - 1 for address in stack[1].split()[:2]]
+    builder.sample([builder.location(address=call, mapping=1) for call in calls], 4096)
+    path = tmp_path / "heap.pb"
+    path.write_bytes(builder.bytes())
+    expected = frames_of(load(builds / build / "profile.heap", builds / build / "bin", builds / build))[:3]
+    assert frames_of(load(path, builds / build / "bin", builds / build)) == expected
+    unnamed = load(path)
+    assert is_unnamed(unnamed)
+    assert "Not found here: shop." in warnings_of(unnamed)

@@ -339,7 +339,7 @@ def _named_addresses(
     sizes = np.ones(len(addresses), np.int64)
     for number, (address, region) in enumerate(zip(addresses, regions, strict=True)):
         module = region.path if region is not None else ""
-        places = found.get(address)
+        places = found.get((address, region)) if region is not None else None
         if address in names:
             # jeprof joins the names of inlined functions
             several = names[address].split("--")

@@ -15,6 +15,7 @@ from msgspec import Struct
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pprof_prune import patterns_of
+from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.kernels.readers import pprof as kernel
 from memlens.model.expansion import most_items
 from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
@@ -30,6 +31,7 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Column = npt.NDArray[Any]
 
+_PAGE = 4096
 _MOST_TYPES = 64
 _MOST_BINARIES = 3
 """The most binaries that a notice names."""
@@ -137,6 +139,16 @@ class _Texts:
     def used(self) -> Mapping[int, str]:
         """Return all strings that were decoded."""
         return self._texts
+
+
+def _region(file: str, row: Any, build_id: str) -> Region | None:
+    """Return a mapping as a part of its binary; None if it doesn't say where that was."""
+    start, limit = int(row["start"]), int(row["limit"])
+    if not file or limit <= start:
+        return None
+    # some recorders write the bytes that a segment has in the file, not the pages that the system mapped
+    is_whole = start % _PAGE == 0 and limit % _PAGE == 0
+    return Region(file, start, limit, int(row["offset"]), build_id.lower(), is_whole)
 
 
 class _Stacks(Struct):
@@ -294,12 +306,23 @@ class _Reader:
         line_frame[known] = of_line
         count = self.locations["lines"].astype(np.int64)
         first = self.locations["first_line"].astype(np.int64)
-        # the remaining lines of locations; locations without lines, and lines without functions, become addresses
-        begins = np.concatenate(([0], np.cumsum(np.maximum(count, 1))))
+        # the remaining lines of locations; locations without lines become what binaries say of their addresses, and
+        # these addresses where that is nothing, as lines without functions do
+        symbols, found = self._looked_up(np.flatnonzero(count == 0), files)
+        sizes = np.maximum(count, 1)
+        for location, frames_there in found.items():
+            sizes[location] = len(frames_there)
+        begins = np.concatenate(([0], np.cumsum(sizes)))
         location_frames = np.full(int(begins[-1]), -1, np.int64)
         places = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
         rows = np.repeat(np.arange(len(count)), count)
         location_frames[begins[rows] + places] = line_frame[first[rows] + places]
+        numbers: dict[SourceFrame, int] = {}
+        for location, frames_there in found.items():
+            begin = int(begins[location])
+            for place, frame in enumerate(frames_there, begin):
+                location_frames[place] = numbers.setdefault(frame, len(frames) + len(numbers))
+        frames += numbers
         bare = np.flatnonzero(location_frames < 0)
         of_place = np.searchsorted(begins, bare, "right") - 1
         addresses: dict[tuple[str, int], int] = {}
@@ -310,8 +333,33 @@ class _Reader:
                 addresses[key] = len(frames)
                 frames.append(profiled_frame("", 0, hex(key[1]), key[0]))
             location_frames[place] = addresses[key]
-        self._note_addresses(of_place, files)
+        if symbols.has_searched:
+            self.notices += symbols.notices()
+        else:
+            self._note_addresses(of_place, files)
         return self._expanded(frames, begins, location_frames.astype(np.uint32))
+
+    def _looked_up(self, bare: I64, files: list[str]) -> tuple[Symbols, dict[int, list[SourceFrame]]]:
+        """Return the frames of the locations ``bare``, innermost first, as far as the binaries are found."""
+        symbols = Symbols(self.source)
+        mappings = self.mappings
+        regions: list[Region | None] = [
+            _region(file, row, self.texts[row["build_id"]]) for file, row in zip(files, mappings, strict=True)
+        ]
+        regions.append(None)
+        asked = [
+            (int(self.locations["address"][location]), regions[int(self.location_mapping[location])])
+            for location in bare.tolist()
+        ]
+        known = symbols.look_up(asked)
+        return symbols, {
+            location: [
+                profiled_frame(place.file, place.line, place.function, region.path)
+                for place in known[address, region]
+            ]
+            for location, (address, region) in zip(bare.tolist(), asked, strict=True)
+            if region is not None and (address, region) in known
+        }
 
     def _expanded(self, frames: list[SourceFrame], begins: I64, location_frames: U32) -> Frames:
         stacks = self.stacks

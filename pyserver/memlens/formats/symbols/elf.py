@@ -31,6 +31,11 @@ class Segment(NamedTuple):
     executable: bool
 
 
+def _pages(address: int, count: int) -> int:
+    """Return how many bytes the pages of a segment have."""
+    return -(-(address + count) // _PAGE) * _PAGE - address // _PAGE * _PAGE
+
+
 class Binary:
     """An open ELF file."""
 
@@ -79,8 +84,24 @@ class Binary:
         )
         return mine == others
 
-    def address_of(self, offset: int) -> int | None:
-        """Return the linked address of a place in the file; None if it isn't mapped as code."""
+    @property
+    def is_debug_file(self) -> bool:
+        """Return whether the file has debug information alone: segments without their bytes and places."""
+        code = [part for part in self.segments if part.executable]
+        return bool(code) and not any(part.file_bytes for part in code)
+
+    def address_of(self, offset: int, size: int, distance: int) -> int | None:
+        """Return the linked address of a place, ``distance`` after the begin of ``size`` bytes mapped from ``offset``.
+
+        None if the file has no code there.
+        """
+        if self.is_debug_file:
+            # what was mapped is known by its size alone
+            for part in self.segments:
+                if part.executable and _pages(part.address, part.memory_bytes) == size:
+                    return part.address // _PAGE * _PAGE + distance
+            return None
+        offset += distance
         for part in self.segments:
             if part.executable and part.offset <= offset < part.offset + part.file_bytes:
                 return part.address + offset - part.offset
@@ -92,9 +113,8 @@ class Binary:
         A file of another build nearly always has code of another size.
         """
         for part in self.segments:
-            start = part.offset // _PAGE * _PAGE
-            end = -(-(part.offset + part.memory_bytes) // _PAGE) * _PAGE
-            if part.executable and start == offset and end - start == size:
+            is_there = self.is_debug_file or part.offset // _PAGE * _PAGE == offset
+            if part.executable and is_there and _pages(part.address, part.memory_bytes) == size:
                 return True
         return False
 

@@ -45,6 +45,10 @@ class Region(NamedTuple):
     """Whether this is the whole mapping as the system made it, so that its size says whether a binary matches."""
 
 
+Found = dict[tuple[int, Region], list[Place]]
+"""The frames of addresses, which several processes of one profile may have in different regions."""
+
+
 class Symbols:
     """The names of a profile's addresses, looked up, and what is to be said about those that have none."""
 
@@ -63,9 +67,11 @@ class Symbols:
         self._without_lines: dict[str, int] = {}
         self._newer: list[str] = []
         self._is_late = False
+        self.has_searched = False
+        """Whether any binary was to be found."""
         self._unnamed = self._named = 0
 
-    def look_up(self, region_of: Iterable[tuple[int, Region | None]]) -> dict[int, list[Place]]:
+    def look_up(self, region_of: Iterable[tuple[int, Region | None]]) -> Found:
         """Return the frames of each address in its region, the innermost first, as far as they are known."""
         by_binary: dict[tuple[str, str], list[tuple[int, Region]]] = {}
         for address, region in region_of:
@@ -75,8 +81,9 @@ class Symbols:
             by_binary.setdefault((region.path.removesuffix(" (deleted)"), region.build_id), []).append(
                 (address, region)
             )
-        found: dict[int, list[Place]] = {}
-        if self._is_off:
+        found: Found = {}
+        self.has_searched = bool(by_binary) and not self._is_off
+        if self._is_off and by_binary:
             self._unnamed += sum(
                 len(inside) for (path, _), inside in by_binary.items() if not is_allocator(path)
             )
@@ -86,7 +93,7 @@ class Symbols:
         for (path, build_id), inside in sorted(by_binary.items(), key=lambda row: -len(row[1]))[
             :_MOST_BINARIES
         ]:
-            named: dict[int, list[Place]] = {}
+            named: Found = {}
             try:
                 named = self._in_binary(path, build_id, inside)
             except MemoryError:
@@ -105,9 +112,7 @@ class Symbols:
 
     # ---- a binary ----
 
-    def _in_binary(
-        self, path: str, build_id: str, inside: Sequence[tuple[int, Region]]
-    ) -> dict[int, list[Place]]:
+    def _in_binary(self, path: str, build_id: str, inside: Sequence[tuple[int, Region]]) -> Found:
         with contextlib.ExitStack() as files:
             binary = self._binary(path, build_id, [region for _, region in inside], files)
             if binary is None:
@@ -115,14 +120,19 @@ class Symbols:
             debug = None if binary.has_lines() else self._debug_file(binary, files)
             moved = debug.base - binary.base if debug is not None and debug.segments else 0
             linked = {
-                address: known
+                (address, region): known
                 for address, region in inside
-                if (known := binary.address_of(address - region.start + region.offset)) is not None
+                if (
+                    known := binary.address_of(
+                        region.offset, region.end - region.start, address - region.start
+                    )
+                )
+                is not None
             }
             source = debug or binary
             by_lines = self._by_lines(source, [address + moved for address in linked.values()], path)
-            found = {}
-            for address, known in linked.items():
+            found: Found = {}
+            for asked, known in linked.items():
                 symbol = source.symbol(known + moved) or binary.symbol(known)
                 frames = by_lines.get(known + moved, [])
                 name = plain_name(symbol)
@@ -131,7 +141,7 @@ class Symbols:
                 elif frames and _is_fuller(name, frames[-1].function):
                     frames = [*frames[:-1], frames[-1]._replace(function=name)]
                 if frames:
-                    found[address] = [place._replace(function=place.function or "?") for place in frames]
+                    found[asked] = [place._replace(function=place.function or "?") for place in frames]
             without = sum(not frames[0].line for frames in found.values()) + len(inside) - len(found)
             # nobody needs the lines of the C library
             if without and not source.has_lines() and not _OF_SYSTEM.match(path):
@@ -170,6 +180,9 @@ class Symbols:
             if not _matches(binary, build_id, regions):
                 self._rejected.append(place)
                 is_other = True
+                continue
+            if poor is not None and binary.is_debug_file:
+                # that of the binary is looked for afterwards
                 continue
             if not binary.has_lines() and poor is None:
                 # a folder may have one with more
