@@ -27,7 +27,7 @@ _LARGE_BYTES = 4096
 _MOST_UNMEASURED = 8
 _AGAIN_S = 1.0
 """How long a measured result isn't measured again, although it was used and may have grown."""
-_LONGEST_TEXT = 512
+_LONGEST_TEXT, _LONGEST_OF_FEW, _LONG_TEXTS = 512, 16_384, 256
 _MISSING: Any = object()
 
 
@@ -355,15 +355,20 @@ def _base(array: npt.NDArray[Any]) -> object:
 def remembered(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
     """Cache the results of a function of a text, for at most ``most`` texts.
 
-    Results for texts of more than 512 characters aren't cached, so that the cache is bounded in bytes as well.
+    Of texts of more than 512 characters only a few are cached, so that the cache is bounded in bytes as well: one long
+    name may have thousands of lines.
     """
 
     def decorate(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
         remembering: Any = lru_cache(maxsize=most)(function)
+        few: Any = lru_cache(maxsize=_LONG_TEXTS)(function)
 
         @wraps(function)
         def returned(text: str, /, *rest: P.args, **named: P.kwargs) -> T:
-            chosen = remembering if len(text) <= _LONGEST_TEXT else function
+            length = len(text)
+            chosen = (
+                remembering if length <= _LONGEST_TEXT else few if length <= _LONGEST_OF_FEW else function
+            )
             result: T = chosen(text, *rest, **named)
             return result
 

@@ -73,6 +73,20 @@ def pprof_one_stack(size: int) -> bytes:
     return _TYPES + sample + places + _FUNCTION + _STRINGS
 
 
+def pprof_lines_of_a_name(size: int) -> bytes:
+    """A function whose name has 16,000 letters, with ``size`` lines, each with a label of 2,000."""
+    strings = b"".join(
+        block(6, text)
+        for text in (b"", b"inuse_space", b"bytes", b"m" * 16_000, b"/" + b"a" * 4_000, b"k" * 2_000)
+    )
+    label = block(3, number(1, 5) + number(2, 5))
+    places = (
+        block(4, number(1, each) + block(4, number(1, 1) + number(2, each))) for each in range(1, size + 1)
+    )
+    samples = (block(2, block(1, varint(each)) + block(2, b"\x05") + label) for each in range(1, size + 1))
+    return _TYPES + b"".join(samples) + b"".join(places) + _FUNCTION + strings
+
+
 def pprof_long_name(size: int) -> bytes:
     """A function whose name has ``size`` characters, and so has the value."""
     builder = Builder(("inuse_space" + "v" * size, "bytes"))
@@ -162,23 +176,18 @@ def dhat_points(size: int) -> bytes:
 
 def perfetto_superclasses(size: int) -> bytes:
     """A chain of ``size`` classes, each with one field and one object."""
-    objects: list[dict[str, Any]] = [
-        {"id": 8 + 8 * each, "type_id": 1 + each, "self_size": 8, "reference_object_id": [8, 8, 8]}
+    objects = [
+        {"id": 8 + 8 * each, "type": 1 + each, "size": 8, "targets": [8, 8, 8]} for each in range(size)
+    ]
+    types = [
+        {"id": 1 + each, "name": [f"C{each}"], "superclass": each, "fields": [1], "kind": 1}
         for each in range(size)
     ]
-    types: list[dict[str, Any]] = [
-        {
-            "id": 1 + each,
-            "class_name": f"C{each}",
-            "superclass_id": each,
-            "reference_field_id": [1],
-            "kind": 1,
-        }
-        for each in range(size)
-    ]
-    graph = {"pid": 7, "objects": objects, "types": types, "field_names": [{"iid": 1, "str": b"a.A a.A.next"}],
-             "roots": [{"object_ids": [8], "root_type": 1}]}  # fmt: skip
-    return perfetto_files.trace([{"timestamp": 10, "trusted_packet_sequence_id": 1, "heap_graph": graph}])
+    names = [{"iid": 1, "text": ["a.A a.A.next"]}]
+    packet = perfetto_files.graph_packet(
+        objects=objects, types=types, field_names=names, roots=[{"objects": [8], "kind": 1}]
+    )
+    return perfetto_files.trace([packet])
 
 
 def hprof_superclasses(size: int) -> bytes:
@@ -311,6 +320,7 @@ SHAPES: dict[str, Shape] = {
     "pprof-inlined": Shape("pb", pprof_inlined, 8_000),
     "pprof-labels": Shape("pb", pprof_labels, 1_000_000),
     "pprof-one-stack": Shape("pb", pprof_one_stack, 1_000_000),
+    "pprof-lines-of-a-name": Shape("pb", pprof_lines_of_a_name, 20_000),
     "pprof-long-name": Shape("pb", pprof_long_name, 10_000_000),
     "v8-deep-trace": Shape("heapsnapshot", v8_deep_trace, 50_000),
     "v8-long-name": Shape("heapsnapshot", v8_long_name, 10_000_000),

@@ -2,15 +2,31 @@
 
 import gzip
 import json
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 from tests.fuzz import shapes
 from tests.python.command_line import Done, memlens
+from tests.python.heap_files import HeapFile
 from tests.python.protobuf import fields
 
 from memlens.cli.output import MOST_LINES
 from memlens.model.expansion import LEAST_ITEMS, most_items
+from memlens.model.frames import MOST_NAME
+from memlens.units import shortened
+from memlens.views.compare.pairing import Work, align, pair_files, pair_functions, path_parts
 from memlens.views.lines.stack import MOST_FRAMES
+
+
+def run_on(path: Path) -> Callable[..., Done]:
+    """Runs commands on a file."""
+
+    def run(command: str, *rest: object, status: int | None = 0) -> Done:
+        return memlens(command, path, *rest, "--cache-dir", path.parent / "cache", status=status)
+
+    return run
 
 
 def test_stacks_that_share_their_frames_are_written_out_within_a_bound(tmp_path: Path) -> None:
@@ -18,10 +34,7 @@ def test_stacks_that_share_their_frames_are_written_out_within_a_bound(tmp_path:
     path = tmp_path / "deep.heapsnapshot"
     path.write_bytes(shapes.v8_deep_trace(depth))
 
-    def run(*arguments: object) -> Done:
-        command, *rest = arguments
-        return memlens(command, path, *rest, "--cache-dir", tmp_path / "cache")
-
+    run = run_on(path)
     most = most_items(path.stat().st_size)
     assert depth * depth // 2 > 20 * most, (
         "each place in the tree is a stack; in full they have 200 million frames"
@@ -60,3 +73,87 @@ def test_stacks_that_share_their_frames_are_written_out_within_a_bound(tmp_path:
     frames = json.loads(run("object", "--by-number", 1, "--json").stdout)["allocated"]
     assert len(frames) == MOST_FRAMES + 1
     assert frames[-1]["function"] == f"({depth - MOST_FRAMES:,} outer frames are not listed)"
+
+
+def test_a_name_with_thousands_of_lines_is_printed_and_stored_within_a_bound(tmp_path: Path) -> None:
+    count = 12_000
+    path = tmp_path / "names.pb"
+    path.write_bytes(shapes.pprof_lines_of_a_name(count))
+    run = run_on(path)
+    lines = run("lines", "--json", "--value", "inuse_space")
+    assert "cut to 1,000 characters" in lines.stderr
+    assert f"first {MOST_LINES:,} rows" in lines.stderr
+    rows = json.loads(lines.stdout)["lines"]
+    assert len(rows) == MOST_LINES
+    assert {len(row["function"]) for row in rows} == {1_000}
+    assert rows[0]["function"].endswith("…")
+    # in full they have 16,000 letters, each 12,000 times
+    (row,) = json.loads(
+        run("sql", "SELECT count(*) AS n, sum(length(function)) AS letters FROM frames", "--json").stdout
+    )
+    assert row["n"] == count
+    assert row["letters"] <= 1 << 25
+    whole = run("lines", "--json", "--top", count).stdout
+    assert len(json.loads(whole)["lines"]) == count
+
+
+def test_a_long_name_of_a_type_is_cut_and_what_a_string_contains_is_not(tmp_path: Path) -> None:
+    heap = HeapFile()
+    root, name = heap.node("synthetic", ""), "N" * 100_000
+    one, other = heap.node("object", name, 40), heap.node("string", name, 30)
+    heap.edge(root, "property", "p" * 100_000, one)
+    heap.edge(one, "property", "text", other)
+    path = tmp_path / "long.heapsnapshot"
+    path.write_bytes(heap.data())
+    run = run_on(path)
+    names = [row["type"] for row in json.loads(run("types", "--json").stdout)["types"]]
+    assert shortened(name, MOST_NAME) in names
+    assert max(map(len, run("report", "--markdown").stdout.splitlines())) < 4 * MOST_NAME
+    query = (
+        f"SELECT length(text) AS n FROM objects JOIN strings ON string = name_string WHERE object = {other}"
+    )
+    (text,) = json.loads(run("sql", query, "--json").stdout)
+    assert text == {"n": len(name)}
+
+
+def test_a_sample_with_many_labels_is_exported(tmp_path: Path) -> None:
+    path = tmp_path / "labels.pb"
+    path.write_bytes(shapes.pprof_labels(200_000))
+    run_on(path)("export", "--pprof", tmp_path / "out.pb.gz")
+    parts = fields(gzip.decompress((tmp_path / "out.pb.gz").read_bytes()))
+    (sample,) = (fields(data) for field, data in parts if field == 2)
+    assert sum(field == 3 for field, _ in sample) == 200_000
+
+
+def test_traces_that_share_a_stack_have_no_more_frames_in_snapviewers_archive_than_the_file_stands_for(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "shared.pickle"
+    path.write_bytes(shapes.torch_shared_stack(1_000))
+    run_on(path)("export", "--snapviewer", tmp_path / "out.zip")
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        archive.extract("elements.db", tmp_path)
+    stacks = [
+        text
+        for (text,) in apsw.Connection(str(tmp_path / "elements.db")).execute("SELECT callstack FROM allocs")
+    ]
+    assert len(stacks) == 1_000
+    assert sum(text.count("\n") for text in stacks) <= most_items(path.stat().st_size) + 1_000
+    assert stacks[0].endswith(":(stack cut off)")
+
+
+def test_pairing_of_runs_ends_where_everything_could_be_paired_with_everything() -> None:
+    alike = {f"f{number}": [5] for number in range(1_000)}, {f"g{number}": [5] for number in range(1_000)}
+    # a line that all have is no evidence
+    assert all(None in pair for pair in pair_functions(*alike))
+    few = {"f": [5]}, {"g": [5]}
+    assert list(pair_functions(*few)) == [("f", "g")]
+    work = Work()
+    before, after = range(1, 801, 2), range(2, 802, 2)
+    moved = [align([*before, 900], [*after, 901, 950], work) for _ in range(40)]
+    assert (1, 2) in moved[0]
+    assert (1, None) in moved[-1], "what may be spent on two runs has an end"
+    deep = "/".join("d" * 500)
+    assert len(path_parts(f"{deep}/a.c")) == 64
+    files = [{f"{side}{number}/src/index.js": ["main"] for number in range(3_000)} for side in "ab"]
+    assert sum(None not in pair for pair in pair_files(files[0], files[1])) == 3_000

@@ -220,7 +220,9 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     lines.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     lines.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     add_any_code(lines)
-    lines.add_argument("--top", type=_positive, metavar="N", help="print only the first N rows")
+    lines.add_argument(
+        "--top", type=_positive, metavar="N", help="print only the first N rows (default 10,000)"
+    )
     lines.add_argument(
         "--sort", choices=("self", "peak", "end", "total", "count"),
         help="the order: what a row holds itself at the peak or the MOMENT (self, the default), or with what it calls "

@@ -13,7 +13,7 @@ from msgspec import Struct
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, given, with_attribution
 from memlens.cli.columns import Piece, Row, say_tables, say_wrapped
-from memlens.cli.output import json_line, say
+from memlens.cli.output import MOST_LINES, json_line, say
 from memlens.errors import BadRequestError
 from memlens.json_text import in_english
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, device_phrase
@@ -75,6 +75,8 @@ _Answer = _Trace | _Profile | _Definitions | HeldOfTrace | HeldOfProfile
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     answer, notes = ask(options, lambda snapshot: (_answer(snapshot, options), _notes(snapshot)))
+    if options.top is None and len(_rows(answer)) == MOST_LINES:
+        say(f"note: only the first {MOST_LINES:,} rows are printed; --top prints another number.", error=True)
     if options.json:
         _print_json(options, answer)
     elif options.csv:
@@ -97,23 +99,24 @@ def run(options: argparse.Namespace) -> int:
 def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Answer:
     info, attribution = snapshot.info, attribution_of(options)
     order: LineOrder = options.sort or "self"
+    top = options.top or MOST_LINES
     is_part = bool(given(options, "--at", "--device", "--filter") or options.by != "line")
     match info:
         case GraphInfo(allocations=None):
             _check_definitions(options)
-            return _Definitions(largest_lines(snapshot, options.top))
+            return _Definitions(largest_lines(snapshot, top))
         case TimelineInfo() if not is_part and options.value is None:
-            lines = top_lines(snapshot, options.top, attribution, order)
+            lines = top_lines(snapshot, top, attribution, order)
             return _Trace(lines, *charged_allocations(snapshot, attribution))
         case ProfileInfo() | GraphInfo() if not is_part:
             number = value_named(profile_of(info), options.value)
-            rows = top_profile_lines(snapshot, number, options.top, attribution, order_of_profile(order))
+            rows = top_profile_lines(snapshot, number, top, attribution, order_of_profile(order))
             value = profile_of(info).values[number]
             charged = charged_amounts(snapshot, number, attribution)
             return _Profile(value.name, value.title, value.unit, rows, *charged)
         case TimelineInfo() | ProfileInfo() | GraphInfo():
             part = Part(options.at, options.device, options.value, options.filter)
-            return held(snapshot, options.by, part, attribution, order, options.top)
+            return held(snapshot, options.by, part, attribution, order, top)
         case _:
             assert_never(info)
 

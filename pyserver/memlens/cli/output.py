@@ -9,7 +9,7 @@ import msgspec
 
 from memlens.json_text import escaped, in_english
 from memlens.model.expansion import Levels, levels_notice
-from memlens.units import plain
+from memlens.units import plain, shortened
 
 MOST_LINES = 10_000
 """The most lines of a printed tree: a chain of calls may be a million long."""
@@ -17,6 +17,8 @@ MOST_INDENT = 200
 """The most blanks before a line of a tree."""
 MOST_PRINTED = 1_000
 """The most characters of a name that may be printed many times."""
+_MOST_JSON_BYTES = 1 << 20
+"""The length of an answer from which its texts are cut."""
 
 
 def say(text: object, *, error: bool = False) -> None:
@@ -32,12 +34,42 @@ def note_of_cut(levels: Levels) -> None:
 
 def json_line(value: Any) -> None:
     """Write an answer to stdout as one line of JSON, with texts in English."""
-    message_line(in_english(value))
+    said = in_english(value)
+    line = msgspec.json.encode(said)
+    if len(line) > _MOST_JSON_BYTES:
+        texts = _Shortened()
+        line = msgspec.json.encode(texts.of(said))
+        if texts.count:
+            say(f"note: {texts.count:,} texts are cut to {MOST_PRINTED:,} characters.", error=True)
+    _write_line(line)
+
+
+class _Shortened:
+    """Cuts the texts of an answer, and counts those that were longer."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def of(self, value: Any) -> Any:
+        match value:
+            case str():
+                self.count += len(value) > MOST_PRINTED
+                return shortened(value, MOST_PRINTED)
+            case dict():
+                return {self.of(key): self.of(each) for key, each in value.items()}
+            case list():
+                return [self.of(each) for each in value]
+            case _:
+                return value
 
 
 def message_line(value: Any) -> None:
     """Write a line of JSON for the process of Memlens that reads this one's, which may translate its texts."""
-    sys.stdout.buffer.write(escaped(msgspec.json.encode(value).decode()).encode() + b"\n")
+    _write_line(msgspec.json.encode(value))
+
+
+def _write_line(line: bytes) -> None:
+    sys.stdout.buffer.write(escaped(line.decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

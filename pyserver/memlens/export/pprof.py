@@ -78,7 +78,7 @@ def _labels(labels: Iterable[Label], strings: _Strings) -> dict[int, bytes]:
     """The fields of each sample that has labels."""
     # most samples share their labels with others
     written: dict[tuple[str, str, int, str], bytes] = {}
-    found: dict[int, bytes] = {}
+    found: dict[int, list[bytes]] = {}
     for sample, key, text, number, unit in labels:
         label = (key, text, number, unit)
         if label not in written:
@@ -88,8 +88,8 @@ def _labels(labels: Iterable[Label], strings: _Strings) -> dict[int, bytes]:
             else:
                 fields += _number(3, number) + (_number(4, strings[unit]) if unit else b"")
             written[label] = _message(3, fields)
-        found[sample] = found.get(sample, b"") + written[label]
-    return found
+        found.setdefault(sample, []).append(written[label])
+    return {sample: b"".join(fields) for sample, fields in found.items()}
 
 
 def _recording(recording: Recording, strings: _Strings) -> list[bytes]:

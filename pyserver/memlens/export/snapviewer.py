@@ -15,8 +15,11 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
+from memlens.formats.stacks import CUT
+from memlens.model.expansion import levels_of, most_items
 from memlens.progress import Report
 from memlens.store.files.output import Output
+from memlens.store.manifest import InconsistentError
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -29,6 +32,8 @@ MOST_POINTS = 100_000_000
 The format moves everything above a free, so their number grows with allocations times live allocations.
 """
 
+_LEAST_POINTS = 4_000_000
+"""How many points the polygons of the smallest file may have."""
 _KEPT_STACKS = 4_096
 
 
@@ -70,7 +75,8 @@ def snapviewer(snapshot: Snapshot, device: int | None, output: Output, report: R
     ):
         steps = _Steps(found)
         with archive.open(ALLOCATIONS, "w", force_zip64=True) as file:
-            _write_polygons(found, steps, file, report)
+            most = min(MOST_POINTS, max(_LEAST_POINTS, most_items(snapshot.info.file_bytes)))
+            _write_polygons(found, steps, file, most, report)
         database = Path(folder) / ELEMENTS
         _write_elements(snapshot, found, steps, database)
         archive.write(database, ELEMENTS)
@@ -119,7 +125,7 @@ def _moves(row: npt.NDArray[np.int64], is_free: npt.NDArray[np.bool_], before: i
     return moves
 
 
-def _write_polygons(device: Device, steps: _Steps, file: IO[bytes], report: Report) -> None:
+def _write_polygons(device: Device, steps: _Steps, file: IO[bytes], most: int, report: Report) -> None:
     sizes = device.size.astype(np.int64)
     free_sizes = sizes[steps.free_row]
     encoder = msgspec.json.Encoder()
@@ -146,12 +152,12 @@ def _write_polygons(device: Device, steps: _Steps, file: IO[bytes], report: Repo
         offsets[0::2] = offset - np.concatenate(([0], np.cumsum(free_sizes[below])))
         offsets[1::2] = offsets[0::2]
         points += len(times)
-        if points > MOST_POINTS:
+        if points > most:
             raise TooLargeError(
                 phrase(
                     "{device} is too large for SnapViewer: its polygons would have more than {most} points",
                     device=device.info.name,
-                    most=MOST_POINTS,
+                    most=most,
                 ),
                 advice=phrase("Record fewer events (max_entries), or look at it in Memlens."),
             )
@@ -170,37 +176,51 @@ def _write_elements(snapshot: Snapshot, device: Device, steps: _Steps, path: Pat
     try:
         database.pragma("journal_mode", "off")
         database.pragma("synchronous", "off")
-        with database:
-            database.execute(SCHEMA)
-            database.executemany(
-                "INSERT INTO allocs VALUES (?, ?, ?, ?, ?)",
-                zip(
-                    range(len(device.size)),
-                    device.size.tolist(),
-                    steps.first.tolist(),
-                    steps.last.tolist(),
-                    _call_stacks(snapshot, device),
-                    strict=True,
-                ),
-            )
+        # without a journal nothing can be rolled back: what is unfinished is removed with its folder
+        database.execute("BEGIN")
+        database.execute(SCHEMA)
+        database.executemany(
+            "INSERT INTO allocs VALUES (?, ?, ?, ?, ?)",
+            zip(
+                range(len(device.size)),
+                device.size.tolist(),
+                steps.first.tolist(),
+                steps.last.tolist(),
+                _call_stacks(snapshot, device),
+                strict=True,
+            ),
+        )
+        database.execute("COMMIT")
     finally:
         database.close()
 
 
 def _call_stacks(snapshot: Snapshot, device: Device) -> Iterator[str]:
-    """The stack of each allocation as SnapViewer writes it, innermost frame first."""
+    """The stack of each allocation as SnapViewer writes it, innermost frame first.
+
+    The format has a stack for each allocation, even where a million share one: as a whole they have no more frames than
+    the file can stand for, and those that are cut end in a line that says so.
+    """
+    nodes = snapshot.stacks.node[device.stack]
+    levels = levels_of(snapshot.tree.parent, nodes, most_items(snapshot.info.file_bytes))
+    if levels is None:
+        raise InconsistentError("The stacks contain a cycle")
     known: dict[int, str] = {}
     for stack in device.stack.tolist():
         text = known.get(stack)
         if text is None:
             if len(known) == _KEPT_STACKS:
                 known.clear()
-            ids = snapshot.stack_frame_ids(stack)
+            whole = snapshot.stack_frame_ids(stack)
+            ids = whole[: levels.most]
             frames = snapshot.frames.rows(ids)
-            text = known[stack] = "\n".join(
+            lines = [
                 f"({level}) {_line(frames[number][0]) or '??'}:{frames[number][1]}:{_line(frames[number][2])}"
                 for level, number in enumerate(ids)
-            )
+            ]
+            if len(whole) > len(ids):
+                lines.append(f"({len(ids)}) ??:0:{CUT.function}")
+            text = known[stack] = "\n".join(lines)
         yield text
 
 

@@ -50,16 +50,23 @@ class Levels(NamedTuple):
         return np.minimum(self.depths, self.most)
 
 
-def levels_of(parents: Numbers, nodes: Numbers) -> Levels | None:
-    """Return how many frames the stacks at some nodes of a prefix tree keep; None if the tree is damaged."""
+def fitting(lengths: I64, most: int) -> int:
+    """Return the length, at least 1, to which all are cut so that together they have no more than ``most``."""
+    # how many have something at each place, and how much there is down to it
+    longer = np.cumsum(np.bincount(lengths, minlength=1)[::-1])[::-1][1:]
+    return max(int(np.searchsorted(np.cumsum(longer), most, "right")), 1)
+
+
+def levels_of(parents: Numbers, nodes: Numbers, most: int | None = None) -> Levels | None:
+    """Return how many frames the stacks at some nodes of a prefix tree keep; None if the tree is damaged.
+
+    ``most`` is the number of all frames that are written out, by default one that follows from the tree.
+    """
     of_nodes = np.empty(len(parents), np.uint32)
     if not kernel.depths(parents, of_nodes) or (len(nodes) and int(nodes.max()) >= len(parents)):
         return None
     depths = of_nodes[nodes].astype(np.int64)
-    # how many stacks have a frame at each level, and how many frames there are down to it
-    deeper = np.cumsum(np.bincount(depths, minlength=1)[::-1])[::-1][1:]
-    fitting = int(np.searchsorted(np.cumsum(deeper), most_items(_BYTES_OF_CALL * len(parents)), "right"))
-    return Levels(max(fitting, 1), depths)
+    return Levels(fitting(depths, most or most_items(_BYTES_OF_CALL * len(parents))), depths)
 
 
 def deep_stacks(parents: Numbers, nodes: Numbers) -> list[Notice]:

@@ -17,6 +17,7 @@ from memlens.kernels.graph import reach, referrers, tree
 from memlens.kernels.tree import calltree
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE, Graph
+from memlens.model.graph_names import cut_names
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType
 from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER
@@ -87,6 +88,7 @@ _END_OF_TIME_MS = 32_503_680_000_000
 def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) -> None:
     """Write ``graph`` into the existing empty ``folder``. Its columns are released."""
     report("matching", 0.0)
+    cut_names(graph)
     columns, strings = ColumnFiles(folder), StringWriter(graph.texts)
     counts = (len(graph.objects), len(graph.references), len(graph.types), len(graph.roots))
     retains = np.zeros(256, np.uint8)

@@ -7,6 +7,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.expansion import fitting
 from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
@@ -16,6 +17,7 @@ from memlens.store.snapshot import Column, Snapshot
 from memlens.store.tables.database_file import insert
 from memlens.store.totals import line_totals
 from memlens.store.trace.device import Device
+from memlens.units import shortened
 
 
 def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -51,10 +53,25 @@ _LINE_FIGURES = (
 """
 
 
+_LEAST_TEXT_BYTES = 1 << 25
+_TEXT_FACTOR = 64
+"""How much text a table may have where rows share it: names of 16,000 letters, each with thousands of lines, and a
+factor of all distinct texts."""
+
+
+def _longest(snapshot: Snapshot, *numbers: Column) -> int:
+    """The number of characters to which texts are cut that stand in each row of a table, so that they fit it."""
+    lengths = np.diff(snapshot.strings.end, prepend=np.uint64(0)).astype(np.int64)
+    most = max(_LEAST_TEXT_BYTES, _TEXT_FACTOR * len(snapshot.strings.utf8))
+    return fitting(np.concatenate([lengths[column] for column in numbers]), most)
+
+
 def _frames(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     sources = snapshot.frames.source.tolist()
+    most = _longest(snapshot, snapshot.frames.file, snapshot.frames.function)
     for number, (file, line, function, kind) in enumerate(snapshot.frames.each()):
-        yield number, file, line, function, KIND_NAMES[kind], SOURCE_NAMES[sources[number]]
+        names = shortened(file, most), line, shortened(function, most)
+        yield number, *names, KIND_NAMES[kind], SOURCE_NAMES[sources[number]]
 
 
 def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
@@ -63,8 +80,16 @@ def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
         totals[:, place].tolist() if name in known else [None] * len(totals) for name, place in _LINE_FIGURES
     ]
     rows, sources = snapshot.frames.each(frames), snapshot.frames.source[frames].tolist()
+    most = _longest(snapshot, snapshot.frames.file[frames], snapshot.frames.function[frames])
     for (file, line, function, kind), source, *values in zip(rows, sources, *figures, strict=True):
-        yield file, line, function, KIND_NAMES[kind], SOURCE_NAMES[source], *values
+        yield (
+            shortened(file, most),
+            line,
+            shortened(function, most),
+            KIND_NAMES[kind],
+            SOURCE_NAMES[source],
+            *values,
+        )
 
 
 def known_figures(info: SnapshotInfo) -> set[str]:
@@ -125,7 +150,10 @@ def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) ->
     kinds = ((n, v.name, v.unit, v.meaning, v.title.text, v.total) for n, v in enumerate(info.values))
     insert(database, "value_types", kinds)
     rows = snapshot.samples.labels
-    strings = snapshot.strings.some(np.concatenate([rows[field] for field in ("key", "text", "unit")]))
+    columns = [rows[field] for field in ("key", "text", "unit")]
+    most = _longest(snapshot, *columns)
+    texts = snapshot.strings.some(np.concatenate(columns))
+    strings = {number: shortened(text, most) for number, text in texts.items()}
     insert(
         database,
         "labels",

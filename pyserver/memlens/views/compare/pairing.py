@@ -37,6 +37,12 @@ _MOST_CELLS = 250_000
 """A function with more possible pairs than this is aligned only by its unmoved lines."""
 _MOST_WEIGHED = 64
 """Up to this many files on a side are assigned optimally; more files of one name greedily."""
+_MOST_ALIKE = 64
+"""A line or a name that more functions or files have is no evidence for any one of them."""
+_MOST_PARTS = 64
+"""How many parts of a path are compared, counted from the end."""
+_MOST_STEPS = 4_000_000
+"""The steps of all alignments and assignments of two runs; afterwards lines are paired only where they stayed."""
 
 _SEPARATORS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -69,6 +75,20 @@ class Pair(NamedTuple):
         return "same" if self.before.line == self.after.line else "moved"
 
 
+class Work:
+    """What may still be spent on the pairing of two runs, which may have functions and files without end."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_STEPS
+
+    def affords(self, steps: int) -> bool:
+        """Whether so many steps are left, which then are spent."""
+        if steps > self._left:
+            return False
+        self._left -= steps
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """The pairs of one kind, and for each frame of both sides the number of its pair."""
@@ -82,11 +102,11 @@ class Pairing:
     """The frames of two runs, paired by line, by function and by file."""
 
     def __init__(self, before: Sequence[FrameRow], after: Sequence[FrameRow]) -> None:
-        left, right = _Code(before), _Code(after)
+        left, right, work = _Code(before), _Code(after), Work()
         lines: list[Pair] = []
         functions: list[Pair] = []
         files: list[Pair] = []
-        for left_file, right_file in pair_files(left.functions_of, right.functions_of):
+        for left_file, right_file in pair_files(left.functions_of, right.functions_of, work):
             files.append(Pair(left.file_place(left_file), right.file_place(right_file)))
             theirs = left.lines_of(left_file), right.lines_of(right_file)
             for left_name, right_name in pair_functions(*theirs):
@@ -102,7 +122,7 @@ class Pairing:
                 )
                 lines += (
                     Pair(left.place(left_file, line, left_name), right.place(right_file, other, right_name))
-                    for line, other in align(*both)
+                    for line, other in align(*both, work)
                 )
         self.groups: dict[By, Grouping] = {
             "line": _grouping(lines, left.line_keys, right.line_keys, lambda place: place[:3]),
@@ -114,9 +134,10 @@ class Pairing:
 
 
 def pair_files(
-    before: Mapping[str, Iterable[str]], after: Mapping[str, Iterable[str]]
+    before: Mapping[str, Iterable[str]], after: Mapping[str, Iterable[str]], work: Work | None = None
 ) -> Iterator[tuple[str | None, str | None]]:
     """Pair files, given with the functions in each; every file occurs once, with None if it has no counterpart."""
+    work = work or Work()
     functions = [{file: frozenset(names) for file, names in side.items()} for side in (before, after)]
     left = {file: path_parts(file) for file in before if file not in after}
     right = {file: path_parts(file) for file in after if file not in before}
@@ -131,7 +152,7 @@ def pair_files(
         for end, (lefts, rights) in ends.items():
             if not lefts or not rights:
                 continue
-            for a, b in _assign(sorted(lefts), sorted(rights), *functions):
+            for a, b in _assign(sorted(lefts), sorted(rights), functions[0], functions[1], work):
                 alone = len(lefts) == len(rights) == 1 and end[0] not in _COMMON_NAMES
                 if shared == 1 and not alone and not functions[0][a] & functions[1][b]:
                     continue  # only the name matches
@@ -143,7 +164,7 @@ def pair_files(
 
 
 def path_parts(file: str) -> tuple[str, ...]:
-    """A path's parts for comparison, in lower case for Windows, which ignores case."""
+    """A path's last parts for comparison, in lower case for Windows, which ignores case."""
     if file.startswith("<"):
         return (file,)
     windows = bool(_DRIVE.match(file)) or ("\\" in file and "/" not in file)
@@ -153,7 +174,7 @@ def path_parts(file: str) -> tuple[str, ...]:
             parts.pop()
         elif part not in ("", ".", ".."):
             parts.append(part)
-    return tuple(parts)
+    return tuple(parts[-_MOST_PARTS:])
 
 
 def pair_functions(
@@ -171,8 +192,10 @@ def pair_functions(
     shared: dict[tuple[str, str], int] = defaultdict(int)
     for name in gone:
         for line in before[name]:
-            for other in at_line.get(line, ()):
-                shared[name, other] += 1
+            others = at_line.get(line, ())
+            if len(others) <= _MOST_ALIKE:
+                for other in others:
+                    shared[name, other] += 1
     renamed: dict[str, str] = {}
     taken: set[str] = set()
     for name, other in sorted(shared, key=lambda pair: (-shared[pair], pair)):
@@ -183,7 +206,9 @@ def pair_functions(
     yield from ((None, name) for name in new if name not in taken)
 
 
-def align(before: Sequence[int], after: Sequence[int]) -> list[tuple[int | None, int | None]]:
+def align(
+    before: Sequence[int], after: Sequence[int], work: Work | None = None
+) -> list[tuple[int | None, int | None]]:
     """Pair the lines of a function (sorted, distinct) in order; every line occurs once.
 
     A pair is worth 1; the first costs 0.3 if it has moved, each change of offset 0.8, and each line of distance a tiny
@@ -194,7 +219,8 @@ def align(before: Sequence[int], after: Sequence[int]) -> list[tuple[int | None,
         return [*((line, None) for line in before), *((None, line) for line in after)]
     if len(before) == len(after) and len({b - a for a, b in zip(before, after, strict=True)}) == 1:
         return list(zip(before, after, strict=True))
-    if len(before) * len(after) > _MOST_CELLS:
+    cells = len(before) * len(after)
+    if cells > _MOST_CELLS or not (work or Work()).affords(cells):
         there = set(after)
         pairs = [(line, line) for line in before if line in there]
     else:
@@ -258,12 +284,14 @@ def _assign(
     rights: list[str],
     left_of: Mapping[str, frozenset[str]],
     right_of: Mapping[str, frozenset[str]],
+    work: Work,
 ) -> Iterator[tuple[str, str]]:
     """Pair as many as the smaller side has, so that the number of common functions is the highest."""
     if len(lefts) == len(rights) == 1:
         yield lefts[0], rights[0]
         return
-    if max(len(lefts), len(rights)) <= _MOST_WEIGHED:
+    most = max(len(lefts), len(rights))
+    if most <= _MOST_WEIGHED and work.affords(most**3):
         weights = np.array([[len(left_of[a] & right_of[b]) for b in rights] for a in lefts], np.int64)
         yield from ((lefts[i], rights[j]) for i, j in best_assignment(weights))
         return
@@ -275,7 +303,11 @@ def _assign(
     for left in lefts:
         shared: dict[str, int] = defaultdict(int)
         for name in left_of[left]:
-            for right in users[name]:
+            those = users[name]
+            while those and those[-1] not in free:
+                those.pop()
+            # the last one is chosen among equals
+            for right in those[-_MOST_ALIKE:]:
                 if right in free:
                     shared[right] += 1
         if shared:
