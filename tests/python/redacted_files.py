@@ -9,7 +9,7 @@ import numpy as np
 from tests.python.graph_reading import load
 
 from memlens.formats.containers import open_source
-from memlens.formats.redacted import VALUES, Removed
+from memlens.formats.redacted import VALUES, Removed, Wanted
 from memlens.formats.redaction import redact
 from memlens.model.graph import Graph
 from memlens.texts import Text
@@ -18,12 +18,17 @@ SECRET = "s3cret-of-alice@example.com"
 
 
 def redacted(
-    path: Path, removed: Removed = VALUES, mapping: list[str] | None = None
+    path: Path,
+    removed: Removed = VALUES,
+    mapping: list[str] | None = None,
+    *,
+    allows_damage: bool = False,
 ) -> tuple[bytes, Text | None]:
     """The dump without its values, and the sentence about where it breaks."""
+    wanted = Wanted(removed, allows_damage)
     out = io.BytesIO()
     with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
-        note = redact(source, out, removed, lambda *_: None, mapping)
+        note = redact(source, out, wanted, lambda *_: None, mapping)
     return out.getvalue(), note
 
 

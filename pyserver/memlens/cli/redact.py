@@ -12,7 +12,7 @@ from memlens.cli.progress import reporter
 from memlens.formats import HEAP_DUMPS
 from memlens.formats.containers import open_source
 from memlens.formats.obfuscation import mapping_beside
-from memlens.formats.redacted import CONTENTS, VALUES
+from memlens.formats.redacted import CONTENTS, VALUES, Wanted
 from memlens.formats.redaction import redact
 from memlens.formats.redaction.output import compressed
 from memlens.store.files.output import Output
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     output.check()
     leads_back = _mapping(options)
     report = reporter(options.progress)
-    removed = CONTENTS if options.keep_numbers else VALUES
+    wanted = Wanted(CONTENTS if options.keep_numbers else VALUES, options.allow_damaged)
     with (
         nullcontext() if options.progress == "json" else naming(options.file),
         output.writing() as file,
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     ):
         mapping: list[str] | None = None if leads_back is None else []
         with compressed(file, options.out.name) as into:
-            broken = redact(source, into, removed, report, mapping)
+            broken = redact(source, into, wanted, report, mapping)
         source.check()
         if leads_back is not None and mapping is not None:
             lines = "".join(f"{line}\n" for line in (_HEAD, *mapping))
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if options.progress == "json":
         message_line({"type": "done", "archive": str(options.out), "note": broken, "mapping": mapping_name})
     elif options.json:
-        json_line(_Written(str(options.out), written, removed, broken, mapping_name)._asdict())
+        json_line(_Written(str(options.out), written, wanted.removed, broken, mapping_name)._asdict())
     else:
         say(f"{options.out}: {format_bytes(written)}")
         if leads_back is not None:

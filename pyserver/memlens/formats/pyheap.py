@@ -25,7 +25,7 @@ from memlens.texts import phrase
 
 KIND = "pyheap"
 
-_MAGIC = struct.pack(">QI", 123_000_321, 1)
+MAGIC = struct.pack(">QI", 123_000_321, 1)
 _CONTAINERS = ("dict", "list", "set", "tuple")
 WITH_TEXTS = 1
 REMOVED_FLAG = 1 << 62
@@ -34,14 +34,14 @@ REMOVED_FLAG = 1 << 62
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are PyHeap's number and version 1."""
-    return head.startswith(_MAGIC)
+    return head.startswith(MAGIC)
 
 
-class _Ends(Exception):
+class EndsError(Exception):
     """The file ends in the middle of a value."""
 
 
-class _Reader:
+class Reader:
     """Reads the parts before and after the objects."""
 
     def __init__(self, source: Source, at: int) -> None:
@@ -52,7 +52,7 @@ class _Reader:
         """The next number."""
         layout = struct.Struct(f">{form}")
         if self.at + layout.size > len(self._data):
-            raise _Ends
+            raise EndsError
         self.at += layout.size
         return layout.unpack_from(self._data, self.at - layout.size)[0]
 
@@ -60,7 +60,7 @@ class _Reader:
         """The number of items that follow, each of at least one byte."""
         count = int(self.unpack("I"))
         if count > len(self._data) - self.at:
-            raise _Ends
+            raise EndsError
         return count
 
     def text(self) -> str:
@@ -70,7 +70,7 @@ class _Reader:
     def bytes(self, count: int) -> bytes:
         """The next bytes."""
         if self.at + count > len(self._data):
-            raise _Ends
+            raise EndsError
         self.at += count
         return bytes(self._data[self.at - count : self.at])
 
@@ -98,7 +98,7 @@ class Head(Struct, frozen=True):
     @classmethod
     def of(cls, source: Source) -> "Head":
         """Read it. Raises :class:`DamagedSnapshotError`."""
-        reader = _Reader(source, len(_MAGIC))
+        reader = Reader(source, len(MAGIC))
         try:
             created = reader.text()
             flags_at = reader.at
@@ -108,7 +108,7 @@ class Head(Struct, frozen=True):
             frequent = [reader.text() for _ in range(reader.count())]
             common = _common(reader)
             count = reader.unpack("I")
-        except _Ends as error:
+        except EndsError as error:
             raise DamagedSnapshotError(
                 phrase("The dump is truncated before its objects"), offset=source.length
             ) from error
@@ -117,7 +117,7 @@ class Head(Struct, frozen=True):
                 phrase(
                     "The dump doesn't say which objects are containers: it was written by PyHeap before version 0.6"
                 ),
-                offset=len(_MAGIC),
+                offset=len(MAGIC),
             )
         return cls(
             created, flags, flags_at, known, frames, roots, threads, frequent, common, count, reader.at
@@ -165,15 +165,15 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
 def names_of_types(source: Source, at: int) -> tuple[dict[int, str], int] | None:
     """Read the names of types after the objects; return also where they end. None if they aren't all there."""
-    reader = _Reader(source, at)
+    reader = Reader(source, at)
     try:
         names = {reader.unpack("Q"): reader.text() for _ in range(reader.count())}
-        return (names, reader.at) if reader.bytes(8) == _MAGIC[:8] else None
-    except _Ends:
+        return (names, reader.at) if reader.bytes(8) == MAGIC[:8] else None
+    except EndsError:
         return None
 
 
-def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow], list[ThreadRow]]:
+def _threads(reader: Reader) -> tuple[list[SourceFrame], list[RootRow], list[ThreadRow]]:
     """The distinct frames of all threads, their locals, and the threads."""
     numbers, roots, threads = Numbers[SourceFrame](), list[RootRow](), list[ThreadRow]()
     for thread in range(reader.count()):
@@ -191,7 +191,7 @@ def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow], list[Th
     return list(numbers), roots, threads
 
 
-def _common(reader: _Reader) -> list[int]:
+def _common(reader: Reader) -> list[int]:
     """The addresses of types whose objects are written without attributes, ascending."""
     common = set[int]()
     for _ in range(reader.count()):

@@ -3,7 +3,7 @@
 Without this a redacted dump of Java would be full of equal strings and arrays of zeros, and its collections be empty.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,15 @@ CONTENTS: Removed = "contents"
 
 REMOVALS: dict[object, Removed] = {each: each for each in (VALUES, CONTENTS)}
 """By the words that files have."""
+
+
+class Wanted(NamedTuple):
+    """What is to be written of a dump."""
+
+    removed: Removed = VALUES
+    allows_damage: bool = False
+    """Write a damaged dump up to the damage, instead of refusing it."""
+
 
 MARK = "removed by Memlens: "
 """In the file, followed by what was removed."""

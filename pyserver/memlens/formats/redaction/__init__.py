@@ -9,7 +9,8 @@ from typing import Protocol, cast
 from memlens.errors import BadRequestError
 from memlens.formats import FORMATS, recognised
 from memlens.formats.containers import Source
-from memlens.formats.redacted import Removed
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output
 from memlens.progress import Report
 from memlens.texts import Text, phrase
@@ -22,7 +23,7 @@ class _Redaction(Protocol):
         self,
         source: Source,
         output: Output,
-        removed: Removed,
+        wanted: Wanted,
         report: Report,
         mapping: list[str] | None = None,
     ) -> int | None:
@@ -30,14 +31,15 @@ class _Redaction(Protocol):
 
 
 def redact(
-    source: Source, output: Output, removed: Removed, report: Report, mapping: list[str] | None = None
+    source: Source, output: Output, wanted: Wanted, report: Report, mapping: list[str] | None = None
 ) -> Text | None:
     """Write a heap dump to ``output`` without its values; ``report`` gets ``("reading", fraction)`` and "writing".
 
     With a list for the lines of a ``mapping``, which formats of Java have, classes of the program and what belongs to
     them get other names.
     Returns a sentence about where the dump breaks off, None if it is whole. Raises :class:`BadRequestError` for a file
-    that has no values, :class:`DamagedSnapshotError`, :class:`NotASnapshotError` or MemoryError.
+    that has no values, :class:`DamagedSnapshotError`, also where it breaks off and that isn't allowed,
+    :class:`NotASnapshotError` or MemoryError.
     """
     format_ = recognised(source)
     if format_ == "gcdump":
@@ -62,10 +64,20 @@ def redact(
         )
     module = cast("_Redaction", import_module(f"{__name__}.{format_}"))
     extra = {} if mapping is None else {"mapping": mapping}
-    broken = module.redact(source, output, removed, report, **extra)
+    broken = module.redact(source, output, wanted, report, **extra)
     if broken is None and not source.truncated:
         return None
+    offset = source.length if broken is None else broken
+    if not wanted.allows_damage:
+        raise DamagedSnapshotError(
+            phrase(
+                "The dump is truncated or damaged at byte {n}, so what follows can't be told from contents",
+                n=offset,
+            ),
+            offset=offset,
+            advice=phrase("Write it again, or add --allow-damaged to write what stands before that."),
+        )
     return phrase(
-        "The dump is truncated or damaged at byte {n}: what could not be read there was left out.",
-        n=source.length if broken is None else broken,
+        "The dump is truncated or damaged at byte {n}: it was written up to there, and nothing after it.",
+        n=offset,
     )

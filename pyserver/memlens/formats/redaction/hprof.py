@@ -1,19 +1,23 @@
 """Heap dumps of Java and Android: numbers become zeros, and texts that name nothing the letter x.
 
+A record whose length isn't that of its kind is damage, and so is an object of a class that the file doesn't have.
+
 The mark is a text that nothing refers to, the first record of the file.
 """
 
 import numpy as np
 
 from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.hprof import header_of, mark_record
-from memlens.formats.redacted import CONTENTS, Removed
+from memlens.formats.redacted import CONTENTS, Wanted
 from memlens.formats.redaction.hprof_names import rename
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import hprof as kernel
 from memlens.kernels.readers import hprof_redaction, hprof_survey
 from memlens.progress import Report, part_of
+from memlens.texts import phrase
 
 _HEAD_BYTES = 64
 _TEXT = 0x01
@@ -22,7 +26,7 @@ _SURVEYED = 0.4
 
 
 def redact(
-    source: Source, output: Output, removed: Removed, report: Report, mapping: list[str] | None = None
+    source: Source, output: Output, wanted: Wanted, report: Report, mapping: list[str] | None = None
 ) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole.
 
@@ -32,7 +36,7 @@ def redact(
     source.unpack()
     records = kernel.Records(source.data, header.start, header.id_bytes, header.time_ms)
     _checked(run_through(records, source, part_of(report, 0.0, _SURVEYED / 2), header.start))
-    dump = hprof_redaction.Redaction(records, header.start, removed == CONTENTS)
+    dump = hprof_redaction.Redaction(records, header.start, wanted.removed == CONTENTS)
     survey = part_of(report, _SURVEYED / 2, _SURVEYED)
     while dump.stage != hprof_survey.WRITE:
         _checked(run_through(dump, source, survey, header.start))
@@ -41,20 +45,23 @@ def redact(
         dump.keep(kept)
     else:
         mapping += rename(dump, records, source, kept)
+    if (dump.damaged_at >= 0 or records.ended != kernel.ENDED_WHOLE) and not wanted.allows_damage:
+        # nothing has to be written to know it
+        return records.offset if dump.damaged_at < 0 else dump.damaged_at
+    if not dump.objects:
+        raise DamagedSnapshotError(phrase("The dump has no objects before it ends"), offset=records.offset)
     output.write(source.data[: header.start])
-    output.write(mark_record(removed, header.id_bytes))
+    output.write(mark_record(wanted.removed, header.id_bytes))
     write = part_of(report, _SURVEYED, 1.0)
     for _ in pour(dump, output):
         source.release(dump.offset)
         write("writing", dump.offset / max(source.length, 1))
-    if dump.broken_at >= 0:
-        return dump.broken_at
-    if records.ended == kernel.ENDED_WHOLE:
+    if dump.damaged_at < 0 and records.ended == kernel.ENDED_WHOLE:
         return None
-    if records.offset < source.length:
+    if dump.damaged_at < 0 and records.offset < source.length:
         # the beginning of a record, so that readers see that the dump breaks off here
         output.write(bytes([_TEXT]))
-    return records.offset
+    return records.offset if dump.damaged_at < 0 else dump.damaged_at
 
 
 def _checked(status: int) -> None:

@@ -21,6 +21,10 @@ class Output(Protocol):
 class Filler(Protocol):
     """The interface of kernels that write a part of a file into a buffer, again and again."""
 
+    @property
+    def offset(self) -> int:
+        """The offset in the file that is read before which nothing is needed any more."""
+
     needed: int
     """The size of buffer that the next record takes, after a call for which there was too little room; else 0."""
 

@@ -7,18 +7,18 @@ import tempfile
 from pathlib import Path
 
 from memlens.formats.containers import Source
-from memlens.formats.redacted import Removed
+from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.ruby import in_lines, mark_line
 from memlens.kernels.readers import ruby_redaction
 from memlens.progress import Report
 
 
-def redact(source: Source, output: Output, removed: Removed, report: Report) -> int | None:
+def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole."""
     with in_lines(source, Path(tempfile.gettempdir())) as plain:
         lines = ruby_redaction.Lines(plain.data)
-        output.write(mark_line(removed))
+        output.write(mark_line(wanted.removed))
         for _ in pour(lines, output):
             plain.release(lines.offset)
             report("writing", lines.offset / max(plain.length, 1))

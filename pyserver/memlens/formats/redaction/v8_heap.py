@@ -2,7 +2,13 @@
 
 Names are those of properties, variables, functions, classes, scripts and the engine's own objects. A string that is
 also a name is written twice, so that it can't be told which objects have it as their content.
+
+The header is written from what was understood of it: types of objects and references that aren't known become
+"unknown", and their names contents; fields that aren't known become zeros; other sections and keys are left out.
 """
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -10,23 +16,62 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.redacted import CONTENTS, Removed, mark_of
-from memlens.formats.redaction.output import Output, pour
+from memlens.formats.redacted import CONTENTS, Wanted, mark_of
+from memlens.formats.redaction.output import Filler, Output, pour
 from memlens.formats.scanning import run_through
-from memlens.formats.v8_sections import MARK_FIELD, NAMED_BY_INDEX, OF_SCOPES, Sections, check
-from memlens.kernels.readers import v8_redaction as kernel
+from memlens.formats.v8_sections import ALLOCATED_FIELD, MARK_FIELD, NAMED_BY_INDEX, Header, Sections, check
+from memlens.kernels.readers import v8_redaction, v8_rows
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
 
-_TEXTS = ("string", "concatenated string", "sliced string", "regexp", "String")
+_TEXTS = ("string", "concatenated string", "sliced string", "String")
+_PATTERNS = ("regexp",)
 _NUMBERS = ("number", "bigint")
+_HIDDEN = "hidden"
+_NAMED = (
+    _HIDDEN, "array", "object", "code", "closure", "native", "synthetic", "symbol", "object shape", "wasm object",
+    "jl_task_t", "jl_module_t", "jl_array_t", "jl_datatype_t", "jl_svec_t", "jl_sym_t",
+)  # fmt: skip
+"""Types of objects whose names are names, of V8 and of Julia."""
+
+_REFERENCES = ("context", "property", "internal", "shortcut", "weak")
 _STRINGS = "strings"
-_STEP_BYTES = 4 << 20
+_TRACE = "trace_tree"
 _SURVEYED = 0.5
 """The share of the work that is done when it is known what uses each string."""
 
+_ROLES = {
+    "nodes": {
+        "type": v8_rows.TYPE, "name": v8_rows.NAME, "id": v8_rows.NUMBER, "self_size": v8_rows.NUMBER,
+        "edge_count": v8_rows.EDGES, "trace_node_id": v8_rows.NUMBER, "detachedness": v8_rows.STATE,
+    },
+    "edges": {"type": v8_rows.TYPE, "name_or_index": v8_rows.NAME, "to_node": v8_rows.TARGET},
+    "trace_function_infos": {
+        "function_id": v8_rows.NUMBER, "name": v8_rows.NAME, "script_name": v8_rows.NAME,
+        "script_id": v8_rows.NUMBER, "line": v8_rows.NUMBER, "column": v8_rows.NUMBER,
+    },
+    "samples": {"timestamp_us": v8_rows.NUMBER, "last_assigned_id": v8_rows.NUMBER},
+    "locations": {
+        "object_index": v8_rows.TARGET, "script_id": v8_rows.NUMBER, "line": v8_rows.NUMBER,
+        "column": v8_rows.NUMBER,
+    },
+}  # fmt: skip
+"""The fields of each section's rows."""
 
-def redact(source: Source, output: Output, removed: Removed, report: Report) -> None:
+_META = {
+    "nodes": "node_fields", "edges": "edge_fields", "trace_function_infos": "trace_function_info_fields",
+    "samples": "sample_fields", "locations": "location_fields",
+}  # fmt: skip
+_TRACE_FIELDS = ["id", "function_info_index", "count", "size", "children"]
+_NEEDED = {"nodes": ("type", "name", "edge_count"), "edges": ("type", "name_or_index", "to_node")}
+
+
+class _Section(NamedTuple):
+    name: str
+    filler: Filler
+
+
+def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> None:
     """Write the snapshot. One that is truncated can't be read, since its strings are at the end."""
     source.unpack()
     parts = Sections(source)
@@ -38,83 +83,141 @@ def redact(source: Source, output: Output, removed: Removed, report: Report) -> 
                     "Join the snapshot's parts into one file first, as Julia's assemble_snapshot does."
                 ),
             )
-    rewritten = _survey(source, parts, removed, part_of(report, 0.0, _SURVEYED))
+    sections = _Survey(source, parts, wanted, part_of(report, 0.0, _SURVEYED)).sections()
     write = part_of(report, _SURVEYED, 1.0)
-    between = b"{"
-    for section, (start, end) in sorted(parts.spans.items(), key=lambda each: each[1]):
-        filler = rewritten.get(section)
-        if section != "snapshot" and filler is None and not kernel.is_of_numbers(source.data, start, end):
-            continue  # no writer that is known has text in another place
-        if section in OF_SCOPES:
-            continue  # objects have the ids of scopes as numbers, which are removed
-        output.write(between + msgspec.json.encode(section) + b":")
-        between = b",\n"
-        if section == "snapshot":
-            output.write(_marked(source.data[start:end], removed))
-        elif filler is not None:
-            output.write(b"[")
-            for _ in pour(filler, output):
-                source.release(filler.offset)
-                write("writing", filler.offset / source.length)
-            output.write(b"]")
-        else:
-            for at in range(start, end, _STEP_BYTES):
-                output.write(source.data[at : min(at + _STEP_BYTES, end)])
-                source.release(at)
-                write("writing", at / source.length)
+    output.write(b'{"snapshot":' + msgspec.json.encode(_header(parts.header, wanted)))
+    for section in sections:
+        output.write(b",\n" + msgspec.json.encode(section.name) + b":[")
+        for _ in pour(section.filler, output):
+            source.release(section.filler.offset)
+            write("writing", section.filler.offset / source.length)
+        output.write(b"]")
     output.write(b"}")
 
 
-def _survey(
-    source: Source, parts: Sections, removed: Removed, report: Report
-) -> dict[str, kernel.Names | kernel.Strings]:
-    """Find out what uses each string; return what writes the sections that aren't copied."""
-    meta, spans = parts.header.meta, parts.spans
-    strings = kernel.Strings(source.data, *spans[_STRINGS])
-    check(run_through(strings, source, report, spans[_STRINGS][0]), strings.error_offset, source.data)
-    uses = np.zeros(strings.count, np.uint8)
-    uses[np.asarray(strings.take_fixed())] = kernel.FIXED
+class _Survey:
+    """Finds out what uses each string, and whether all rows are as the header says."""
 
-    def names(section: str, fields: list[str], name: str, kinds: list[int]) -> kernel.Names:
-        start, end = spans[section]
-        if name not in fields or (len(kinds) > 1 and "type" not in fields):
+    def __init__(self, source: Source, parts: Sections, wanted: Wanted, report: Report) -> None:
+        self._source = source
+        self._spans = parts.spans
+        self._meta = parts.header.meta
+        self._report = report
+        self._wanted = wanted
+        self._uses = np.zeros(0, np.uint8)
+        self._nodes = 0
+
+    def sections(self) -> list[_Section]:
+        """What writes each section, in the order in which they are in the file."""
+        if not self._meta.node_types or not self._meta.edge_types:
             raise DamagedSnapshotError(
-                phrase("The header doesn't say what the {section} consist of", section=section), offset=start
+                phrase("The header's {what} are not a heap snapshot's", what="node_types")
             )
-        of_type = fields.index("type") if len(kinds) > 1 else -1
-        known = np.zeros(256, np.uint8)
-        known[: len(kinds[:256])] = kinds[:256]
-        reader = kernel.Names(source.data, start, end, len(fields), of_type, fields.index(name), known, uses)
-        check(run_through(reader, source, report, start), reader.error_offset, source.data)
-        return reader
+        strings = v8_redaction.Strings(self._source.data, *self._spans[_STRINGS])
+        self._run(strings, _STRINGS)
+        self._uses = np.array(strings.take_uses(), np.uint8)
+        rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
+        self._nodes = rows["nodes"].rows
+        rows["edges"] = self._rows("edges", self._kinds_of_edges())
+        for name in ("trace_function_infos", "samples", "locations"):
+            if name in self._spans and self._fields(name):
+                rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint8))
+        numbers = _numbers(self._uses)
+        fillers: dict[str, Filler] = {_STRINGS: strings, **rows}
+        if _TRACE in self._spans and self._meta.trace_node_fields == _TRACE_FIELDS:
+            trace = v8_rows.Trace(self._source.data, *self._spans[_TRACE], len(_TRACE_FIELDS))
+            self._run(trace, _TRACE)
+            trace.write(self._spans[_TRACE][0])
+            fillers[_TRACE] = trace
+        for name, each in rows.items():
+            each.write(self._spans[name][0], numbers)
+        strings.write(self._spans[_STRINGS][0], self._uses, numbers)
+        return [_Section(name, fillers[name]) for name in self._in_order() if name in fillers]
 
-    if not meta.node_types or not meta.edge_types:
-        raise DamagedSnapshotError(phrase("The header's {what} are not a heap snapshot's", what="node_types"))
-    contents = _TEXTS + (() if removed == CONTENTS else _NUMBERS)
-    use = {"native": kernel.NODE | kernel.NAME} | dict.fromkeys(contents, kernel.VALUE)
-    nodes = names(
-        "nodes", meta.node_fields, "name", [use.get(name, kernel.NAME) for name in meta.node_types[0]]
-    )
-    named = [0 if name in NAMED_BY_INDEX else kernel.NAME for name in meta.edge_types[0]]
-    names("edges", meta.edge_fields, "name_or_index", named)
-    for name in (
-        ("name", "script_name") if "trace_function_infos" in spans and meta.trace_function_info_fields else ()
-    ):
-        names("trace_function_infos", meta.trace_function_info_fields, name, [kernel.NAME])
-    numbers = _numbers(uses)
-    nodes.write(spans["nodes"][0], numbers)
-    strings.write(spans[_STRINGS][0], uses, numbers)
-    return {"nodes": nodes, _STRINGS: strings}
+    def _in_order(self) -> Iterator[str]:
+        return (name for name, _ in sorted(self._spans.items(), key=lambda each: each[1]))
+
+    def _fields(self, section: str) -> list[str]:
+        fields: list[str] = getattr(self._meta, _META[section])
+        return fields
+
+    def _rows(self, section: str, kinds: npt.NDArray[np.uint8]) -> v8_rows.Rows:
+        fields, known = self._fields(section), _ROLES[section]
+        if not set(_NEEDED.get(section, ())) <= set(fields) or len(set(fields)) < len(fields):
+            raise DamagedSnapshotError(
+                phrase("The header doesn't say what the {section} consist of", section=section),
+                offset=self._spans[section][0],
+            )
+        roles = np.array([known.get(name, v8_rows.ZERO) for name in fields], np.uint8)
+        width = len(self._meta.node_fields)
+        rows = v8_rows.Rows(
+            self._source.data, *self._spans[section], roles, kinds, self._uses, width, self._nodes
+        )
+        self._run(rows, section)
+        return rows
+
+    def _run(self, scanner: v8_redaction.Strings | v8_rows.Rows | v8_rows.Trace, section: str) -> None:
+        status = run_through(scanner, self._source, self._report, self._spans[section][0])
+        check(status, scanner.error_offset, self._source.data)
+
+    def _kinds_of_nodes(self) -> npt.NDArray[np.uint8]:
+        name, value = v8_rows.NAMES, v8_rows.IS_VALUE
+        kinds = dict.fromkeys(_NAMED, name)
+        kinds[_HIDDEN] |= v8_rows.IS_ODDBALL
+        kinds["native"] |= v8_rows.IS_ELEMENT
+        kinds |= dict.fromkeys(_TEXTS, value | v8_rows.IS_TEXT) | dict.fromkeys(_PATTERNS, value)
+        # their names are texts that the engine gives to all of them, unless the program asked for the values
+        kinds |= dict.fromkeys(_NUMBERS, name if self._wanted.removed == CONTENTS else value)
+        return np.array([kinds.get(each, value) for each in self._meta.node_types[0]][:256], np.uint8)
+
+    def _kinds_of_edges(self) -> npt.NDArray[np.uint8]:
+        kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)
+        return np.array(
+            [kinds.get(each, v8_rows.IS_VALUE) for each in self._meta.edge_types[0]][:256], np.uint8
+        )
 
 
 def _numbers(uses: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
     """The number of each text for objects that have it as their content: one after all others, if it is a name, too."""
     numbers = np.arange(len(uses), dtype=np.uint32)
-    both = (uses & kernel.VALUE != 0) & (uses & kernel.NAME != 0) & (uses & kernel.FIXED == 0)
+    value, name, fixed = v8_redaction.VALUE, v8_redaction.NAME, v8_redaction.FIXED
+    both = (uses & value != 0) & (uses & name != 0) & (uses & fixed == 0)
     numbers[both] = len(uses) + np.arange(int(both.sum()), dtype=np.uint32)
     return numbers
 
 
-def _marked(header: bytes, removed: Removed) -> bytes:
-    field = msgspec.json.encode({MARK_FIELD: mark_of(removed)})
-    return header.rstrip()[:-1] + b"," + field[1:]
+def _header(header: Header, wanted: Wanted) -> dict[str, object]:
+    """The header with nothing in it but what is known."""
+    meta = header.meta
+    known = (*_NAMED, *_TEXTS, *_PATTERNS, *_NUMBERS)
+    written: dict[str, object] = {
+        "node_types": [_known(meta.node_types[0], known), *_forms(meta.node_fields, {"name": "string"})],
+        "edge_types": [
+            _known(meta.edge_types[0], (*_REFERENCES, *NAMED_BY_INDEX)),
+            *_forms(meta.edge_fields, {"name_or_index": "string_or_number", "to_node": "node"}),
+        ],
+    }
+    for section, name in _META.items():
+        written[name] = _known(getattr(meta, name), tuple(_ROLES[section]))
+    written["trace_node_fields"] = _TRACE_FIELDS if meta.trace_node_fields == _TRACE_FIELDS else []
+    counts = {
+        "node_count": header.node_count, "edge_count": header.edge_count, "root_index": header.root_index,
+        "trace_function_count": header.trace_function_count, "extra_native_bytes": header.extra_native_bytes,
+        ALLOCATED_FIELD: header.memlens_allocated_bytes,
+    }  # fmt: skip
+    return {
+        "meta": written,
+        **{name: count for name, count in counts.items() if count},
+        MARK_FIELD: mark_of(wanted.removed),
+    }
+
+
+def _known(names: object, known: tuple[str, ...]) -> list[str]:
+    """Names with a number in the place of those that aren't known."""
+    listed = names if isinstance(names, list) else []
+    return [name if name in known else f"unknown {number}" for number, name in enumerate(listed)]
+
+
+def _forms(fields: list[str], forms: dict[str, str]) -> list[str]:
+    """What the values of all fields but the first, the type, are."""
+    return [forms.get(name, "number") for name in fields[1:]]

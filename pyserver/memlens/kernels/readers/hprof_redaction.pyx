@@ -2,29 +2,44 @@
 """Writes a Java heap dump anew without its values: ids, references, sizes, classes, fields and stacks stay.
 
 The fields and elements of numbers become zeros, and of the file's texts only those stay that name something, as they
-are or by other names.
+are or by other names. What is written is put together from what was decoded: an id of an object that isn't in the file
+becomes one that none has, and records that are of no use to readers of heaps are left out.
 """
 
 import os
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 
-from memlens.kernels.base.addresses cimport address_ordinal
-from memlens.kernels.base.vectors cimport Vector, vector_reserve
+from memlens.kernels.base.addresses cimport (
+    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
+)
+from memlens.kernels.base.known_ids cimport is_known_id
+from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
-    CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, TYPE_INT, WHOLE, Load, Record, Records,
-    Segment, read_record, type_bytes,
+    ANDROID_HEAP, CLASS_DUMP, CLASS_FIXED_IDS, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_JNI_GLOBAL,
+    TYPE_ARRAY, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, Trace, id_at, is_object, read_record,
+    type_bytes,
+)
+from memlens.kernels.readers.hprof_forms cimport (
+    FRAME, HEAP_DUMP_END, LOAD_CLASS, TEXT, TRACE, has_its_length, is_known_record,
 )
 from memlens.kernels.readers.hprof_survey cimport (
-    CONTROL_SETTINGS, CPU_SAMPLES, END_THREAD, HEAD, HEAP_DUMP_END, LAST_OF_NUMBERS, NO_CLASS, S_WRITE, START_THREAD,
-    TEXT, Layout, Range, Survey,
+    A_CLASS, A_FILE, A_MEMBER, A_SIGNATURE, HEAD, NO_CLASS, S_WRITE, Layout, Range, Survey,
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at
 
 cdef enum:
     FILLER = 0x78
+    MOST_NAME_BYTES = 0xFFFF    # as class files have them
     MOST_WITH_STATUS = 128      # classes of the runtime's, two for each dump in the file
+
+
+cdef extern from *:
+    """
+    #define MEMLENS_NOWHERE 0xFFFFFFFFFFFFFFFEull
+    """
+    const uint64_t NOWHERE "MEMLENS_NOWHERE"
 
 
 cdef struct NewText:
@@ -34,11 +49,10 @@ cdef struct NewText:
 cdef class Redaction(Survey):
     """A dump that can be written once it has been looked through.
 
-    After writing ``broken_at`` is the offset from which on the heap could not be read, or -1.
+    It is written up to ``damaged_at``, if that isn't -1.
     """
 
     cdef readonly uint64_t needed
-    cdef readonly object broken_at
     cdef const uint64_t[::1] kept_offsets, kept_ends
     cdef const uint8_t[::1] kept_bytes, new_bytes
     cdef bint is_ready, replaces    # whether it is known what stays, and whether arrays get other elements
@@ -48,15 +62,29 @@ cdef class Redaction(Survey):
     cdef const uint8_t *copied
     cdef uint64_t copy_bytes, fill_bytes
     cdef uint8_t filler
-    cdef int64_t broken
+    cdef const uint8_t *elements
+    cdef uint64_t elements_left
+    cdef AddressMap stacks, frames
+    cdef uint32_t last_stack
     cdef uint64_t[MOST_WITH_STATUS] with_status     # classes
     cdef int classes_with_status
 
     def __cinit__(self, Records records, uint64_t start, bint keeps_numbers):
         cdef Load *loads = <Load *> records.loads.data
+        cdef Trace *traces = <Trace *> records.traces.data
+        cdef uint64_t serial, seed = int.from_bytes(os.urandom(8), "little") | 1
         cdef size_t each
-        self.broken_at = -1
+        address_map_init(&self.stacks)
+        address_map_init(&self.frames)
         self.own(&self.new_texts, sizeof(NewText))
+        self.ids.count = 0
+        for each in range(records.traces.count):
+            serial = traces[each].serial
+            if vector_push(&self.ids, &serial) < 0:
+                raise MemoryError
+        if address_map_build(&self.stacks, <uint64_t *> self.ids.data, self.ids.count, seed) < 0 or address_map_build(
+                &self.frames, <uint64_t *> records.frame_ids.data, records.frame_ids.count, seed) < 0:
+            raise MemoryError
         for each in range(records.loads.count):
             if self.classes_with_status < MOST_WITH_STATUS and (
                     self.is_text(loads[each].name, b"java/lang/Thread", 16)
@@ -64,6 +92,10 @@ cdef class Redaction(Survey):
                     or self.is_text(loads[each].name, b"java/lang/Thread$FieldHolder", 28)):
                 self.with_status[self.classes_with_status] = loads[each].id
                 self.classes_with_status += 1
+
+    def __dealloc__(self):
+        address_map_free(&self.stacks)
+        address_map_free(&self.frames)
 
     cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil:
         cdef int each
@@ -102,14 +134,16 @@ cdef class Redaction(Survey):
         self.new_bytes = data
         texts = <NewText *> self.new_texts.data
         memset(texts, 0, (count + 1) * sizeof(NewText))
-        memset(self.named_texts.data, 0, count + 1)
+        # the bits of texts that don't stay are moved out of the way
+        for each in range(<Py_ssize_t> count):
+            self.named_texts.data[each] <<= 4
         self.new_texts.count = count
         text.start = 0
         for each in range(ids.shape[0]):
             number = address_ordinal(&self.records.texts_by_id, ids[each])
             text.bytes = ends[each] - text.start
             if number >= 0:
-                self.named_texts.data[number] = 1
+                self.named_texts.data[number] |= self.named_texts.data[number] >> 4
                 texts[number] = text
             text.start = ends[each]
 
@@ -124,13 +158,10 @@ cdef class Redaction(Survey):
         if self.stage != S_WRITE or not self.is_ready or out.shape[0] == 0:
             raise ValueError("the file has not been looked through, or there is no room")
         self.needed = 0
-        self.broken = -1
         with nogil:
             status = self.write(&out[0], out.shape[0], &done, seed)
         if status < 0:
             raise MemoryError
-        if self.broken >= 0 and self.broken_at < 0:
-            self.broken_at = self.broken
         return done
 
     cdef int write(self, uint8_t *out, size_t room, size_t *count, uint64_t seed) noexcept nogil:
@@ -150,47 +181,39 @@ cdef class Redaction(Survey):
             memset(out + done, self.filler, part)
             self.fill_bytes -= part
             done += part
+            done += self.put_elements(out + done, room - done)
             count[0] = done
-            if self.copy_bytes or self.fill_bytes or (self.position >= self.heap_end and self.position >= self.stop):
+            if self.copy_bytes or self.fill_bytes or self.elements_left or (
+                    self.position >= self.heap_end and self.position >= self.stop):
                 return 0
             if self.position < self.heap_end:
                 if read_record(bytes + self.position, bytes + self.heap_end, self.records.id_bytes, &record) != WHOLE:
-                    self.skip_broken()
+                    # the file has changed since it was looked through
+                    self.end_here()
                     continue
                 needed = self.put(&record, out + done, room - done)
                 if needed == 0:
-                    done += <size_t> (record.bytes - self.copy_bytes - self.fill_bytes)
+                    done += <size_t> (record.bytes - self.copy_bytes - self.fill_bytes
+                                      - self.elements_left * <uint64_t> self.records.id_bytes)
                     self.position += record.bytes
             elif self.is_heap_next():
                 needed = 0 if room - done >= HEAD else HEAD
                 if needed == 0:
-                    memcpy(out + done, bytes + self.position, HEAD)
+                    self.put_head(out + done, bytes + self.position)
                     done += HEAD
                     if self.enter(segments[self.segment].dump, seed) < 0:
                         return -1
                     self.position = segments[self.segment].start
-                    self.heap_end = segments[self.segment].end
+                    self.heap_end = min(segments[self.segment].end, self.stop)
                     self.segment += 1
             else:
                 needed = self.put_record(out + done, room - done, &part)
                 if needed == 0:
                     done += part
-                    if self.position < self.stop:
-                        self.position += HEAD + <uint64_t> u32_at(bytes + self.position + 5)
             if needed:
                 count[0] = done
                 self.needed = needed if done == 0 else 0
                 return 0
-
-    cdef void skip_broken(self) noexcept nogil:
-        """Leave out the rest of a segment that can't be read, or end with it, if the file is truncated there."""
-        if self.broken < 0:
-            self.broken = <int64_t> self.position
-        if self.heap_end < self.records.length:
-            self.fill_bytes, self.filler = self.heap_end - self.position, 0
-            self.position = self.heap_end
-        else:
-            self.position = self.stop = self.heap_end = self.records.length
 
     cdef void copy(self, const uint8_t *at, uint64_t count) noexcept nogil:
         self.copied, self.copy_bytes = at, count
@@ -198,45 +221,123 @@ cdef class Redaction(Survey):
     cdef void fill_with(self, uint8_t filler, uint64_t count) noexcept nogil:
         self.filler, self.fill_bytes = filler, count
 
-    cdef uint64_t put_record(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
-        """Write the beginning of a record outside of heaps, and note the rest. Returns 0, or the room that it takes.
+    # what numbers refer to
 
-        ``count`` gets the bytes that were written.
+    cdef inline void put_id(self, uint8_t *out, uint64_t id) noexcept nogil:
+        if self.records.id_bytes == 8:
+            put_u32(out, <uint32_t> (id >> 32))
+            out += 4
+        put_u32(out, <uint32_t> id)
+
+    cdef inline void put_reference(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write the id of an object, or one that no object has if that isn't in the file."""
+        cdef uint64_t id = id_at(at, self.records.id_bytes)
+        self.put_id(out, id if not id or is_known_id(&self.known, id) else NOWHERE)
+
+    cdef void put_text_id(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        cdef uint64_t id = id_at(at, self.records.id_bytes)
+        self.put_id(out, id if address_ordinal(&self.records.texts_by_id, id) >= 0 else 0)
+
+    cdef void put_stack(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write the serial number of a stack, or 0 if the file has none with it."""
+        cdef uint32_t serial = u32_at(at)
+        if serial != self.last_stack and address_ordinal(&self.stacks, serial) >= 0:
+            self.last_stack = serial
+        put_u32(out, serial if serial == self.last_stack else 0)
+
+    cdef size_t put_elements(self, uint8_t *out, size_t room) noexcept nogil:
+        """Write the elements of an array that come next, and return how many bytes that is."""
+        cdef size_t width = self.records.id_bytes, each, count = room // width
+        if count > self.elements_left:
+            count = <size_t> self.elements_left
+        for each in range(count):
+            self.put_reference(out + each * width, self.elements + each * width)
+        self.elements += count * width
+        self.elements_left -= count
+        return count * width
+
+    # records around heaps
+
+    cdef void put_head(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write the tag, the time and the length of a record."""
+        out[0] = at[0]
+        put_u32(out + 1, u32_at(at + 1))
+        put_u32(out + 5, u32_at(at + 5))
+
+    cdef uint64_t put_record(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        """Write a record outside of heaps, or the beginning of a text, and go on. Returns 0, or the room that it takes.
+
+        ``count`` gets the bytes that were written. What no reader of heaps asks for is left out.
         """
         cdef const uint8_t *at = self.records.bytes + self.position
-        cdef const NewText *new_texts = <NewText *> self.new_texts.data
-        cdef uint64_t left = self.stop - self.position, bytes, head = HEAD
-        cdef bint is_text
-        if left < HEAD:
-            # the file has changed since the first pass, which ended with a whole record
-            self.position, count[0] = self.stop, 0
+        cdef const uint8_t *body = at + HEAD
+        cdef uint64_t left = self.stop - self.position, bytes
+        cdef int id = self.records.id_bytes
+        cdef uint8_t tag = at[0]
+        cdef uint32_t each, frames
+        count[0] = 0
+        bytes = u32_at(at + 5) if left >= HEAD else 0
+        if left < HEAD or left - HEAD < bytes or (is_known_record(tag) and not has_its_length(body, tag, bytes, id)):
+            self.end_here()
             return 0
-        bytes = min(<uint64_t> u32_at(at + 5), left - HEAD)
-        is_text = (at[0] == TEXT and bytes >= <uint64_t> self.records.id_bytes
-                   and self.text_number < self.records.text_ids.count)
-        if is_text:
-            head += <uint64_t> self.records.id_bytes
+        if tag == TEXT:
+            return self.put_text(at, bytes, out, room, count)
+        if tag == LOAD_CLASS or tag == FRAME or tag == TRACE or tag == HEAP_DUMP_END:
+            if room < HEAD + bytes:
+                return HEAD + bytes
+            self.put_head(out, at)
+            out += HEAD
+            count[0] = <size_t> (HEAD + bytes)
+        if tag == LOAD_CLASS:
+            put_u32(out, u32_at(body))
+            self.put_id(out + 4, id_at(body + 4, id))
+            self.put_stack(out + 4 + id, body + 4 + id)
+            self.put_text_id(out + 8 + id, body + 8 + id)
+        elif tag == FRAME:
+            self.put_id(out, id_at(body, id))
+            for each in range(1, 4):
+                self.put_text_id(out + each * id, body + each * id)
+            put_u32(out + 4 * id, u32_at(body + 4 * id))
+            put_u32(out + 4 * id + 4, u32_at(body + 4 * id + 4))
+        elif tag == TRACE:
+            frames = u32_at(body + 8)
+            put_u32(out, u32_at(body))
+            put_u32(out + 4, u32_at(body + 4))
+            put_u32(out + 8, frames)
+            for each in range(frames):
+                at = body + 12 + <uint64_t> each * id
+                self.put_id(out + 12 + <uint64_t> each * id,
+                            id_at(at, id) if address_ordinal(&self.frames, id_at(at, id)) >= 0 else 0)
+        self.position += HEAD + bytes
+        return 0
+
+    cdef uint64_t put_text(
+        self, const uint8_t *at, uint64_t bytes, uint8_t *out, size_t room, size_t *count,
+    ) noexcept nogil:
+        cdef const NewText *new_texts = <NewText *> self.new_texts.data
+        cdef uint64_t head = HEAD + <uint64_t> self.records.id_bytes
+        if self.text_number >= self.records.text_ids.count:
+            self.end_here()
+            return 0
         if room < head:
             return head
-        memcpy(out, at, head)
+        self.put_head(out, at)
+        self.put_id(out + HEAD, id_at(at + HEAD, self.records.id_bytes))
         count[0] = head
+        self.position += HEAD + bytes
         bytes -= head - HEAD
-        if is_text:
-            if self.new_texts.count and new_texts[self.text_number].bytes:
-                bytes = new_texts[self.text_number].bytes
-                put_u32(out + 5, <uint32_t> (head - HEAD + bytes))
-                self.copy(&self.new_bytes[new_texts[self.text_number].start], bytes)
-            elif self.named_texts.data[self.text_number]:
-                self.copy(at + head, bytes)
-            else:
-                self.fill_with(FILLER, bytes)
-            self.text_number += 1
-        elif (TEXT < at[0] <= LAST_OF_NUMBERS or at[0] == START_THREAD or at[0] == END_THREAD
-                or at[0] == CPU_SAMPLES or at[0] == CONTROL_SETTINGS or at[0] == HEAP_DUMP_END):
+        if self.new_texts.count and new_texts[self.text_number].bytes:
+            bytes = new_texts[self.text_number].bytes
+            put_u32(out + 5, <uint32_t> (head - HEAD + bytes))
+            self.copy(&self.new_bytes[new_texts[self.text_number].start], bytes)
+        elif is_name(at + head, bytes, self.named_texts.data[self.text_number] & 0x0F):
             self.copy(at + head, bytes)
         else:
-            self.fill_with(0, bytes)
+            self.fill_with(FILLER, bytes)
+        self.text_number += 1
         return 0
+
+    # records of a heap
 
     cdef uint64_t put(self, Record *record, uint8_t *out, size_t room) noexcept nogil:
         """Write a record of a heap, an array only up to its elements. Returns 0, or the room that it takes."""
@@ -244,28 +345,101 @@ cdef class Redaction(Survey):
         cdef uint64_t head = record.bytes - record.body_bytes
         cdef bint is_array = record.tag == PRIMITIVE_ARRAY_DUMP or record.tag == OBJECT_ARRAY_DUMP
         cdef uint64_t whole = head if is_array else record.bytes
+        cdef int id = self.records.id_bytes
         cdef bint stays = False
         if room < whole:
             return whole
+        out[0] = record.tag
+        if not is_object(record.tag):
+            self.put_root(record, at + 1, out + 1)
+            return 0
         while self.next_kept < self.kept_offsets.shape[0] and self.kept_offsets[self.next_kept] < self.position:
             self.next_kept += 1
         if self.next_kept < self.kept_offsets.shape[0]:
             stays = self.kept_offsets[self.next_kept] == self.position
-        memcpy(out, at, whole if record.tag != INSTANCE_DUMP or stays else head)
-        if record.tag == OBJECT_ARRAY_DUMP:
-            self.copy(record.body, record.body_bytes)
-        elif record.tag == PRIMITIVE_ARRAY_DUMP:
+        self.put_id(out + 1, record.id)
+        self.put_stack(out + 1 + id, at + 1 + id)
+        out += 5 + id
+        if record.tag == CLASS_DUMP:
+            self.put_class(record, at + 5 + id, out)
+        elif record.tag == INSTANCE_DUMP:
+            self.put_id(out, record.other)
+            put_u32(out + id, <uint32_t> record.body_bytes)
+            self.put_fields(record, out + id + 4, stays)
+        elif record.tag == OBJECT_ARRAY_DUMP:
+            put_u32(out, record.number)
+            self.put_id(out + 4, record.other)
+            self.elements, self.elements_left = record.body, record.number
+        else:
+            put_u32(out, record.number)
+            out[4] = record.element
             if stays and self.replaces:
                 self.put_kept(record.body_bytes)
             elif stays or (self.type_stays(record.element) and record.element != TYPE_INT):
                 self.copy(record.body, record.body_bytes)
             else:
                 self.fill_with(0, record.body_bytes)
-        elif record.tag == INSTANCE_DUMP and not stays:
-            self.put_fields(record, out + head)
-        elif record.tag == CLASS_DUMP:
-            self.remove_statics(out + head, out + whole)
         return 0
+
+    cdef void put_root(self, Record *record, const uint8_t *at, uint8_t *out) noexcept nogil:
+        """Write what follows the tag of a root, or of the name of a heap of Android's."""
+        cdef int id = self.records.id_bytes, each
+        if record.tag == ANDROID_HEAP:
+            put_u32(out, record.number)
+            self.put_text_id(out + 4, at + 4)
+            return
+        self.put_reference(out, at)
+        if record.tag == ROOT_JNI_GLOBAL:
+            # the address of the reference itself, which is in no object
+            memset(out + id, 0, id)
+            return
+        for each in range(id, <int> record.bytes - 1, 4):
+            put_u32(out + each, u32_at(at + each))
+
+    cdef void put_class(self, Record *record, const uint8_t *at, uint8_t *out) noexcept nogil:
+        """Write what follows the stack of a class: numbers among its constants and static fields become zeros."""
+        cdef int id = self.records.id_bytes, each, bytes
+        cdef const uint8_t *end = record.body + record.body_bytes
+        cdef uint32_t _row, count
+        for each in range(CLASS_FIXED_IDS - 1):
+            self.put_reference(out + each * id, at + each * id)
+        at += (CLASS_FIXED_IDS - 1) * id
+        out += (CLASS_FIXED_IDS - 1) * id
+        put_u32(out, u32_at(at))
+        at += 4
+        out += 4
+        # constants, which begin with their number, static fields, and fields without a value
+        for each in range(3):
+            if end - at < 2:
+                return
+            count = u16_at(at)
+            out[0], out[1] = at[0], at[1]
+            at += 2
+            out += 2
+            for _row in range(count):
+                bytes = 2 if each == 0 else id
+                # the file may have changed since it was looked through
+                if end - at < bytes + 1 or end - at < bytes + 1 + (
+                        type_bytes(at[bytes], id) if each < 2 else 0):
+                    return
+                if each == 0:
+                    out[0], out[1] = at[0], at[1]
+                else:
+                    self.put_text_id(out, at)
+                out[bytes] = at[bytes]
+                at += bytes + 1
+                out += bytes + 1
+                if each == 2:
+                    continue
+                bytes = type_bytes((at - 1)[0], id)
+                if (at - 1)[0] == TYPE_OBJECT or (at - 1)[0] == TYPE_ARRAY:
+                    self.put_reference(out, at)
+                elif self.type_stays((at - 1)[0]):
+                    memcpy(out, at, bytes)
+                else:
+                    memset(out, 0, bytes)
+                at += bytes
+                out += bytes
 
     cdef void put_kept(self, uint64_t bytes) noexcept nogil:
         """Write the other elements of an array, or zeros where they are not as many."""
@@ -275,13 +449,16 @@ cdef class Redaction(Survey):
         else:
             self.fill_with(0, bytes)
 
-    cdef void put_fields(self, Record *record, uint8_t *out) noexcept nogil:
-        """Write the fields that stay, and zeros elsewhere."""
+    cdef void put_fields(self, Record *record, uint8_t *out, bint stays) noexcept nogil:
+        """Write the references and the fields that stay, and zeros elsewhere.
+
+        Of a string that ``stays``, the name of a thread, also what says how its array is to be read.
+        """
         cdef Layout *classes = <Layout *> self.classes.data
         cdef Range *ranges
         cdef int64_t first = self.class_of(record.other)
         cdef uint32_t walked = NO_CLASS if first < 0 else <uint32_t> first
-        cdef uint64_t base = 0, at
+        cdef uint64_t base = 0, at, bytes, place, width = <uint64_t> self.records.id_bytes
         cdef uint32_t each
         memset(out, 0, record.body_bytes)
         if walked != NO_CLASS and not classes[walked].field_bytes:
@@ -293,31 +470,62 @@ cdef class Redaction(Survey):
                 at = base + ranges[each].offset
                 if at >= record.body_bytes:
                     return
-                memcpy(out + at, record.body + at, min(<uint64_t> ranges[each].bytes, record.body_bytes - at))
+                bytes = min(<uint64_t> ranges[each].bytes, record.body_bytes - at)
+                if not ranges[each].is_ids:
+                    memcpy(out + at, record.body + at, bytes)
+                    continue
+                place = at
+                while place + width <= at + bytes:
+                    self.put_reference(out + place, record.body + place)
+                    place += width
+            if stays:
+                self.put_form(&classes[walked], record, base, out)
             base += classes[walked].field_bytes
             walked = classes[walked].above
 
-    cdef void remove_statics(self, uint8_t *at, const uint8_t *end) noexcept nogil:
-        """Remove the values of a class's constants and static fields, which have been written at ``at``."""
-        # a constant begins with its number, a static field with the id of its name
-        self.remove_typed(self.remove_typed(at, end, 2), end, self.records.id_bytes)
 
-    cdef uint8_t *remove_typed(self, uint8_t *at, const uint8_t *end, int before) noexcept nogil:
-        cdef int bytes
-        cdef uint32_t _each, count
-        if end - at < 2:
-            return at
-        count = u16_at(at)
-        at += 2
-        for _each in range(count):
-            # the file may have changed between the check of the record and its copy
-            bytes = type_bytes(at[before], self.records.id_bytes) if end - at > before else 0
-            if bytes == 0 or end - at < before + 1 + bytes:
-                break
-            if not self.type_stays(at[before]):
-                memset(at + before + 1, 0, bytes)
-            at += before + 1 + bytes
-        return at
+    cdef void put_form(self, Layout *own, Record *record, uint64_t base, uint8_t *out) noexcept nogil:
+        """Write the fields of a string that say which part of its array is the text, and in which encoding."""
+        cdef const uint8_t *at = self.records.bytes + own.body
+        cdef int id = self.records.id_bytes, bytes
+        cdef uint64_t end = base + own.field_bytes
+        cdef uint32_t _each
+        cdef uint64_t name
+        for _each in range(u16_at(at)):
+            name = id_at(at + 2, id)
+            bytes = type_bytes(at[2 + id], id)
+            if bytes == 0 or base + bytes > end or end > record.body_bytes:
+                return
+            if self.is_text(name, b"coder", 5) or self.is_text(name, b"offset", 6) or self.is_text(name, b"count", 5):
+                memcpy(out + base, record.body + base, bytes)
+            base += bytes
+            at += id + 1
+
+
+cdef bint is_name(const uint8_t *text, uint64_t bytes, uint8_t what) noexcept nogil:
+    """Return whether a text can name one of what it is there for, by the rules of class files.
+
+    Records that a wrong length has made a part of it have zeros. A compiler writes no "@", but messages have it.
+    """
+    cdef uint64_t each
+    cdef uint8_t one
+    if bytes > MOST_NAME_BYTES:
+        return False
+    for each in range(bytes):
+        one = text[each]
+        if one < 0x20 or one == 0x7F or one == c"@":
+            return False
+        if one == c"." or one == c"/":
+            what &= ~A_MEMBER
+        elif one == c";" or one == c"[":
+            what &= ~(A_MEMBER | A_FILE)
+        elif one == c" ":
+            what &= ~(A_SIGNATURE | A_FILE)
+    if what & A_SIGNATURE and not (bytes and text[0] == c"("):
+        what &= ~A_SIGNATURE
+    if what & A_CLASS and memchr(text, c";", bytes) != NULL and not (text[0] == c"[" and text[bytes - 1] == c";"):
+        what &= ~A_CLASS
+    return what
 
 
 cdef inline void put_u32(uint8_t *at, uint32_t number) noexcept nogil:

@@ -3,24 +3,15 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from memlens.kernels.base.addresses cimport AddressMap
+from memlens.kernels.base.known_ids cimport KnownIds
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.hprof cimport Record, Records
 
 cdef enum:
-    # tags of records; those between that aren't here are known to be numbers only
-    TEXT = 0x01
-    LAST_OF_NUMBERS = 0x07
-    START_THREAD = 0x0A
-    END_THREAD = 0x0B
-    CPU_SAMPLES = 0x0D
-    CONTROL_SETTINGS = 0x0E
-    HEAP_DUMP_END = 0x2C
-
-cdef enum:
     # stages
     S_CLASSES           # classes, texts that name something, threads
-    S_THREADS           # the names of threads
+    S_THREADS           # which objects there are, and the names of threads
     S_NAMES             # the arrays of these names
     S_ARRAYS
     S_WRITE
@@ -28,6 +19,13 @@ cdef enum:
 cdef enum:
     HEAD = 9            # bytes before a record's own: tag, time, length
     IS_STATIC = 0x100   # beside a field's type
+
+cdef enum:
+    # what texts name, as bits
+    A_MEMBER = 1        # a field, a method, or a heap of Android's
+    A_CLASS = 2
+    A_SIGNATURE = 4
+    A_FILE = 8
 
 cdef extern from *:
     """
@@ -46,6 +44,7 @@ cdef struct Layout:
 
 cdef struct Range:
     uint32_t offset, bytes
+    bint is_ids
 
 cdef struct Wanted:
     uint64_t id
@@ -59,18 +58,26 @@ cdef class Survey(Owner):
     cdef Records records
     cdef bint keeps_numbers
     cdef uint64_t start, stop, position, heap_end
+    cdef readonly uint64_t objects  # how many records of objects there are
+    cdef readonly int64_t damaged_at
     cdef size_t segment
     cdef uint32_t dump
     cdef readonly int stage
     cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members
-    cdef AddressMap by_id, looked_for
+    cdef AddressMap by_id, looked_for, loaded
+    cdef KnownIds known
+    cdef uint64_t last_class
+    cdef uint64_t last_class_bytes
 
-    cdef void note_text(self, uint64_t id) noexcept nogil
+    cdef void note_text(self, uint64_t id, uint8_t what) noexcept nogil
     cdef int note_member(self, uint64_t class_id, uint64_t name, uint64_t type) noexcept nogil
     cdef bint is_text(self, uint64_t id, const char *text, uint64_t count) noexcept nogil
     cdef bint is_string_class(self, uint64_t id) noexcept nogil
     cdef void rewind(self) noexcept nogil
-    cdef void end_stage(self) noexcept nogil
+    cdef int end_stage(self, uint64_t seed) noexcept nogil
+    cdef void end_here(self) noexcept nogil
+    cdef bint is_sound(self, Record *record) noexcept nogil
+    cdef uint64_t instance_bytes(self, int64_t number) noexcept nogil
     cdef int look_through(self, uint64_t limit, uint64_t seed) noexcept nogil
     cdef bint is_heap_next(self) noexcept nogil
     cdef int enter(self, uint32_t dump, uint64_t seed) noexcept nogil

@@ -7,6 +7,8 @@ STATIC: int
 
 class Survey:
     stage: int
+    damaged_at: int
+    objects: int
     def __init__(self, records: Records, start: int, keeps_numbers: bool) -> None: ...
     @property
     def offset(self) -> int: ...

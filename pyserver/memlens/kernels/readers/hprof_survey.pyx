@@ -3,6 +3,9 @@
 
 HotSpot writes its whole table of symbols, in which every string constant of a program is, too. Names of threads are
 strings, which are found by walking over the heap: from threads to their names, to the arrays of these.
+
+A record is understood if it has the length that its kind has, and an object's if its class is known. Where one isn't,
+``damaged_at`` is its offset, and nothing after it is looked at.
 """
 
 import os
@@ -13,12 +16,14 @@ from libc.string cimport memcmp, memset
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
+from memlens.kernels.base.known_ids cimport is_known_id, know_id, known_ids_free, known_ids_init
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
-    ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE, RUN_NO_MEMORY, RUN_OK,
-    TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_OBJECT, WHOLE, FrameRow, Load, Record, Records, Segment,
-    TextPlace, id_at, read_record, type_bytes,
+    ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE,
+    RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY, TYPE_BYTE, TYPE_CHAR, TYPE_OBJECT, WHOLE, FrameRow, Load, Record, Records,
+    Segment, TextPlace, id_at, is_object, read_record, type_bytes,
 )
+from memlens.kernels.readers.hprof_forms cimport has_its_length, is_known_record
 from memlens.kernels.readers.numbers cimport u16_at, u32_at
 
 cdef enum:
@@ -26,8 +31,12 @@ cdef enum:
     MOST_THREADS = 1 << 20
     MOST_DUMPS = 64             # in one file, for which threads keep their names
     MOST_EMPTY = 1024           # classes without fields of their own between two that have some
+    MOST_DEPTH = 4096           # classes that extend one another
 
 WRITE, STATIC = S_WRITE, IS_STATIC
+
+
+cdef uint64_t ANY_BYTES = <uint64_t> -1
 
 
 cdef int rebuild(AddressMap *map, Vector *ids, uint64_t seed) noexcept nogil:
@@ -62,25 +71,33 @@ cdef class Survey(Owner):
         self.own(&self.members, sizeof(Member))
         address_map_init(&self.by_id)
         address_map_init(&self.looked_for)
+        address_map_init(&self.loaded)
+        self.damaged_at = -1
         if vector_reserve(&self.named_texts, records.text_ids.count + 1) < 0:
             raise MemoryError
         memset(self.named_texts.data, 0, records.text_ids.count + 1)
         for each in range(records.loads.count):
-            self.note_text(loads[each].name)
+            self.note_text(loads[each].name, A_CLASS)
+            if vector_push(&self.ids, &loads[each].id) < 0:
+                raise MemoryError
             if self.is_text(loads[each].name, b"java/lang/String", 16) or self.is_text(
                     loads[each].name, b"java.lang.String", 16):
                 # one for each dump, if the collector moved it in between
                 if vector_push(&self.string_classes, &loads[each].id) < 0:
                     raise MemoryError
         for each in range(records.frame_rows.count):
-            self.note_text(frames[each].method)
-            self.note_text(frames[each].signature)
-            self.note_text(frames[each].file)
+            self.note_text(frames[each].method, A_MEMBER)
+            self.note_text(frames[each].signature, A_SIGNATURE)
+            self.note_text(frames[each].file, A_FILE)
+        if rebuild(&self.loaded, &self.ids, int.from_bytes(os.urandom(8), "little") | 1) < 0:
+            raise MemoryError
         self.rewind()
 
     def __dealloc__(self):
         address_map_free(&self.by_id)
         address_map_free(&self.looked_for)
+        address_map_free(&self.loaded)
+        known_ids_free(&self.known)
 
     @property
     def offset(self):
@@ -89,15 +106,15 @@ cdef class Survey(Owner):
 
     # texts
 
-    cdef void note_text(self, uint64_t id) noexcept nogil:
+    cdef void note_text(self, uint64_t id, uint8_t what) noexcept nogil:
         """Note that the text with this id names something."""
         cdef int64_t number = address_ordinal(&self.records.texts_by_id, id)
         if number >= 0:
-            self.named_texts.data[number] = 1
+            self.named_texts.data[number] |= what
 
     cdef int note_member(self, uint64_t class_id, uint64_t name, uint64_t type) noexcept nogil:
         cdef Member member
-        self.note_text(name)
+        self.note_text(name, A_MEMBER)
         member.class_id, member.name, member.type = class_id, name, type
         return vector_push(&self.members, &member)
 
@@ -130,29 +147,40 @@ cdef class Survey(Owner):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         with nogil:
             status = self.look_through(limit, seed)
-            if status == RUN_OK:
-                self.end_stage()
+            if status == RUN_OK and self.end_stage(seed) < 0:
+                status = RUN_NO_MEMORY
         return status
 
-    cdef void end_stage(self) noexcept nogil:
+    cdef int end_stage(self, uint64_t seed) noexcept nogil:
         cdef Vector done = self.wanted
         self.wanted = self.found
         self.found = done
         self.found.count = 0
-        self.stage = self.stage + 1 if self.wanted.count else <int> S_WRITE
+        if self.stage == S_CLASSES and known_ids_init(&self.known, self.objects, seed) < 0:
+            return -1
+        self.stage = self.stage + 1 if self.wanted.count or self.stage == S_CLASSES else <int> S_WRITE
         self.rewind()
+        return 0
+
+    cdef void end_here(self) noexcept nogil:
+        """Note that the record at the current position isn't understood, and end the stage."""
+        self.damaged_at = <int64_t> self.position
+        self.stop = self.heap_end = self.position
 
     cdef int look_through(self, uint64_t limit, uint64_t seed) noexcept nogil:
         cdef Segment *segments = <Segment *> self.records.segments.data
         cdef const uint8_t *bytes = self.records.bytes
         cdef const uint8_t *at
         cdef int id_bytes = self.records.id_bytes
+        cdef uint64_t length
         cdef Record record
         while True:
             while self.position < self.heap_end:
                 if self.position >= limit:
                     return RUN_MORE
-                if read_record(bytes + self.position, bytes + self.heap_end, id_bytes, &record) != WHOLE:
+                if read_record(bytes + self.position, bytes + self.heap_end, id_bytes, &record) != WHOLE or (
+                        self.stage == S_THREADS and not self.is_sound(&record)):
+                    self.end_here()
                     break
                 if self.look_at(&record) < 0:
                     return RUN_NO_MEMORY
@@ -166,19 +194,18 @@ cdef class Survey(Owner):
                 if self.enter(segments[self.segment].dump, seed) < 0:
                     return RUN_NO_MEMORY
                 self.position = segments[self.segment].start
-                self.heap_end = segments[self.segment].end
+                self.heap_end = min(segments[self.segment].end, self.stop)
                 self.segment += 1
                 continue
             if self.stop - self.position < HEAD:
                 return RUN_OK
             at = bytes + self.position
-            if (at[0] == START_THREAD and u32_at(at + 5) >= 8 + 4 * <uint64_t> id_bytes
-                    and self.stop - self.position >= HEAD + 8 + 4 * <uint64_t> id_bytes):
-                at += HEAD + 8 + id_bytes
-                self.note_text(id_at(at, id_bytes))
-                self.note_text(id_at(at + id_bytes, id_bytes))
-                self.note_text(id_at(at + 2 * id_bytes, id_bytes))
-            self.position += HEAD + <uint64_t> u32_at(bytes + self.position + 5)
+            length = u32_at(at + 5)
+            if self.stop - self.position - HEAD < length or (
+                    is_known_record(at[0]) and not has_its_length(at + HEAD, at[0], length, id_bytes)):
+                self.end_here()
+                return RUN_OK
+            self.position += HEAD + length
 
     cdef bint is_heap_next(self) noexcept nogil:
         cdef Segment *segments = <Segment *> self.records.segments.data
@@ -192,6 +219,7 @@ cdef class Survey(Owner):
         if dump == self.dump:
             return 0
         self.dump = dump
+        self.last_class = 0
         if self.stage == S_CLASSES:
             while self.class_starts.count <= dump:
                 if vector_push(&self.class_starts, &count) < 0:
@@ -239,8 +267,41 @@ cdef class Survey(Owner):
         cdef int64_t number = address_ordinal(&self.by_id, id)
         return -1 if number < 0 else <int64_t> self.first_class() + number
 
+    cdef bint is_sound(self, Record *record) noexcept nogil:
+        """Return whether the class of an object is in the file, and an instance has the bytes of its class's fields."""
+        cdef int64_t number
+        if record.tag != INSTANCE_DUMP and record.tag != OBJECT_ARRAY_DUMP:
+            return True
+        if record.other != self.last_class or not self.last_class:
+            number = self.class_of(record.other)
+            if number < 0 and address_ordinal(&self.loaded, record.other) < 0:
+                return False
+            self.last_class = record.other
+            self.last_class_bytes = self.instance_bytes(number)
+        return (record.tag == OBJECT_ARRAY_DUMP or self.last_class_bytes == ANY_BYTES
+                or self.last_class_bytes == record.body_bytes)
+
+    cdef uint64_t instance_bytes(self, int64_t number) noexcept nogil:
+        """Return the bytes of the fields of a class and those above it; ANY_BYTES if one of these isn't in the file."""
+        cdef Layout *classes = <Layout *> self.classes.data
+        cdef uint64_t bytes = 0
+        cdef int _step
+        for _step in range(MOST_DEPTH):
+            if number < 0:
+                return ANY_BYTES
+            bytes += classes[number].field_bytes
+            if classes[number].super_id == 0:
+                return bytes
+            number = self.class_of(classes[number].super_id)
+        return ANY_BYTES
+
     cdef int look_at(self, Record *record) noexcept nogil:
         cdef Wanted found
+        if is_object(record.tag):
+            if self.stage == S_CLASSES:
+                self.objects += 1
+            elif self.stage == S_THREADS:
+                know_id(&self.known, record.id)
         if self.stage == S_CLASSES:
             if record.tag == CLASS_DUMP:
                 return self.note_class(record)
@@ -294,7 +355,8 @@ cdef class Survey(Owner):
                 # as the reader, which doesn't know where the fields after this one are
                 break
             if self.field_stays(row.id, at[id_bytes], id_at(at, id_bytes)):
-                if last != NULL and last.offset + last.bytes == row.field_bytes:
+                stays.is_ids = at[id_bytes] == TYPE_OBJECT or at[id_bytes] == TYPE_ARRAY
+                if last != NULL and last.offset + last.bytes == row.field_bytes and last.is_ids == stays.is_ids:
                     last.bytes += bytes
                 else:
                     stays.offset, stays.bytes = row.field_bytes, bytes

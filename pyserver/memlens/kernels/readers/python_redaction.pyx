@@ -1,20 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Writes heap dumps of Python anew without the text of strings and numbers: Memlens' own, and PyHeap's objects.
+"""Writes Memlens' own heap dumps of Python anew without the text of strings and numbers.
 
-Attributes of instances whose ``__dict__`` is a dictionary are named by its keys, which are strings: these stay.
+Attributes of instances whose ``__dict__`` is a dictionary are named by its keys, which are strings: these stay. What is
+written is put together from what was decoded: an address at which the file has no object becomes one that no object has, and the number
+of a text, a frame or a stack that it doesn't have that of none.
 """
 
 import os
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.string cimport memcmp, memcpy, strlen
 
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
-from memlens.kernels.base.ascending cimport is_among
+from memlens.kernels.base.known_ids cimport KnownIds, is_known_id, know_id, known_ids_free, known_ids_init
 from memlens.kernels.base.vectors cimport Vector, vector_push
-from memlens.kernels.readers.numbers cimport le32_at, le64_at, u32_at, u64_at
+from memlens.kernels.readers.numbers cimport le32_at, le64_at
 from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY = range(3)
@@ -27,7 +29,7 @@ cdef enum:
 cdef enum:
     # stages
     S_NAMES         # texts that are names, and dictionaries of attributes
-    S_KEYS          # the keys of these
+    S_KEYS          # the keys of these, and which objects there are
     S_TEXTS         # the texts of these
     S_WRITE
 
@@ -39,17 +41,30 @@ cdef enum:
     IS_DICTIONARY = 2       # "__dict__"
     IS_BUILTINS = 4         # "builtins"
     IS_VALUE_TYPE = 8       # the name of a type whose objects have a content as their text
+    IS_NOTE = 16            # a key of a note
+    IS_ROOT = 32            # a kind of roots
+    IS_ODD = 64             # no name: it has control characters, or is too long
 
 cdef enum:
     CONTENTS = 2            # how many of the following are of text
     MOST_TEXT = 1 << 20
     MOST_TYPES = 64         # of contents, each of which is there once
+    MOST_NAME = 0xFFFF
+    MOST_WORD = 18          # bytes of the longest text below
+    NOTES = 10
+    ROOTS = 6
 
+cdef uint32_t NO_FRAME = 0xFFFFFFFF
+cdef const char **NOTES_KEPT = [
+    "python", "process_id", "program", "allocations_traced", "collected", "seconds", "peak_bytes", "unread",
+    "unread_example", "removed",
+]
+cdef const char **ROOTS_KEPT = ["module", "builtins", "thread", "local", "exception", "unknown"]
 cdef const char **VALUE_TYPES = ["str", "bytes", "int", "float", "complex"]
 
 
 cdef inline bint is_equal(const uint8_t *text, size_t length, const char *other) noexcept nogil:
-    return strlen(other) == length and memcmp(text, other, length) == 0
+    return length and text[0] == <uint8_t> other[0] and strlen(other) == length and memcmp(text, other, length) == 0
 
 
 cdef class Dump(Scan):
@@ -66,6 +81,9 @@ cdef class Dump(Scan):
     cdef int value_types
     cdef uint32_t text
     cdef size_t start
+    cdef readonly uint64_t objects
+    cdef uint64_t frames, stacks
+    cdef KnownIds known
     cdef bint has_attributes    # whether the last object is a dictionary of attributes
     cdef Vector flags, types, dictionaries, keys
     cdef AddressMap by_dictionary, by_key
@@ -88,6 +106,7 @@ cdef class Dump(Scan):
     def __dealloc__(self):
         address_map_free(&self.by_dictionary)
         address_map_free(&self.by_key)
+        known_ids_free(&self.known)
 
     @property
     def texts(self):
@@ -97,6 +116,9 @@ cdef class Dump(Scan):
     cdef int add_text(self, const uint8_t *text, size_t length) noexcept nogil:
         cdef uint8_t flags = 0
         cdef int each
+        if length > MOST_WORD:
+            flags = 0 if is_name(text, length) else IS_ODD
+            return vector_push(&self.flags, &flags)
         if is_equal(text, length, b"__dict__"):
             flags = IS_DICTIONARY
         elif is_equal(text, length, b"builtins"):
@@ -104,10 +126,21 @@ cdef class Dump(Scan):
         for each in range(self.value_types):
             if is_equal(text, length, VALUE_TYPES[each]):
                 flags = IS_VALUE_TYPE
+        for each in range(NOTES):
+            if is_equal(text, length, NOTES_KEPT[each]):
+                flags |= IS_NOTE
+        for each in range(ROOTS):
+            if is_equal(text, length, ROOTS_KEPT[each]):
+                flags |= IS_ROOT
+        if not is_name(text, length):
+            flags |= IS_ODD
         return vector_push(&self.flags, &flags)
 
     cdef inline uint8_t flags_of(self, uint32_t text) noexcept nogil:
         return self.flags.data[text] if text < self.flags.count else 0
+
+    cdef inline bint is_written(self, uint32_t text) noexcept nogil:
+        return self.flags_of(text) & (IS_NAME | IS_ODD) == IS_NAME
 
     cdef inline void name(self, uint32_t text) noexcept nogil:
         if text < self.flags.count:
@@ -173,7 +206,8 @@ cdef class Dump(Scan):
                 return E_MORE
             bytes = self.record_bytes(self.position)
             if bytes == 0 or self.data[self.position] == c"E":
-                self.is_whole = bytes > 0
+                # the end says how many objects there are
+                self.is_whole = bytes > 0 and le64_at(self.data + self.position + 1) == self.objects
                 self.end = self.position
                 break
             if self.look_at(self.data + self.position) < 0:
@@ -186,6 +220,8 @@ cdef class Dump(Scan):
         if self.stage == S_NAMES:
             status = address_map_build(
                 &self.by_dictionary, <uint64_t *> self.dictionaries.data, self.dictionaries.count, seed)
+            if status == 0:
+                status = known_ids_init(&self.known, self.objects, seed | 1)
         elif self.stage == S_KEYS:
             status = address_map_build(&self.by_key, <uint64_t *> self.keys.data, self.keys.count, seed)
         self.stage += 1
@@ -200,6 +236,7 @@ cdef class Dump(Scan):
                 if address_ordinal(&self.by_key, le64_at(record + 1)) >= 0:
                     self.name(le32_at(record + 25))
             else:
+                know_id(&self.known, le64_at(record + 1))
                 self.has_attributes = address_ordinal(&self.by_dictionary, le64_at(record + 1)) >= 0
         elif record[0] == c"d" and self.stage == S_KEYS and self.has_attributes:
             return self.note_keys(record)
@@ -223,6 +260,7 @@ cdef class Dump(Scan):
         if tag == c"S":
             return self.add_text(record + 5, le32_at(record + 1))
         if tag == c"O":
+            self.objects += 1
             if not self.is_value_type(le64_at(record + 9)):
                 self.name(le32_at(record + 25))
         elif tag == c"T":
@@ -231,12 +269,15 @@ cdef class Dump(Scan):
             if self.flags_of(le32_at(record + 9)) & IS_VALUE_TYPE and self.flags_of(le32_at(record + 13)) & IS_BUILTINS:
                 address = le64_at(record + 1)
                 return vector_push(&self.types, &address)
-        elif tag == c"F" or tag == c"N":
+        elif tag == c"F" or (tag == c"N" and self.flags_of(le32_at(record + 1)) & IS_NOTE):
+            self.frames += tag == c"F"
             self.name(le32_at(record + 1))
             self.name(le32_at(record + 5))
+        elif tag == c"K":
+            self.stacks += 1
         elif tag == c"A" or tag == c"L":
             self.name(le32_at(record + 9))
-        elif tag == c"G":
+        elif tag == c"G" and self.flags_of(le32_at(record + 9)) & IS_ROOT:
             self.name(le32_at(record + 9))
             self.name(le32_at(record + 13))
         elif tag == c"n":
@@ -273,119 +314,100 @@ cdef class Dump(Scan):
                 self.needed = 0 if done[0] else bytes
                 return
             self.position += bytes
-            if record[0] == c"S":
-                self.text += 1
-                if not self.flags_of(self.text) & IS_NAME:
-                    # texts have numbers, so that an empty one takes its place
-                    bytes = 5
-            memcpy(out + done[0], record, bytes)
-            if record[0] == c"S" and bytes == 5:
-                memset(out + done[0] + 1, 0, 4)
-            elif record[0] == c"O" and not self.flags_of(le32_at(record + 25)) & IS_NAME:
-                memset(out + done[0] + 25, 0, 4)
-            done[0] += bytes
+            done[0] += self.write_record(record, bytes, out + done[0])
+
+    cdef size_t write_record(self, const uint8_t *record, size_t bytes, uint8_t *out) noexcept nogil:
+        """Write a record, and return its bytes, which aren't more than it had."""
+        cdef uint8_t tag = record[0]
+        cdef uint32_t each, count
+        out[0] = tag
+        if tag == c"S":
+            self.text += 1
+            # texts have numbers, so that an empty one takes the place of another
+            count = le32_at(record + 1) if self.is_written(self.text) else 0
+            put32(out + 1, count)
+            memcpy(out + 5, record + 5, count)
+            return 5 + <size_t> count
+        if tag == c"O":
+            put64(out + 1, le64_at(record + 1))
+            self.put_address(out + 9, record + 9)
+            put64(out + 17, le64_at(record + 17))
+            self.put_text(out + 25, record + 25)
+            put32(out + 29, le32_at(record + 29) if le32_at(record + 29) <= self.stacks else 0)
+            self.put_frame(out + 33, record + 33)
+        elif tag == c"T":
+            self.put_address(out + 1, record + 1)
+            self.put_text(out + 9, record + 9)
+            self.put_text(out + 13, record + 13)
+        elif tag == c"F":
+            self.put_text(out + 1, record + 1)
+            self.put_text(out + 5, record + 5)
+            put32(out + 9, le32_at(record + 9))
+        elif tag == c"L":
+            self.put_address(out + 1, record + 1)
+            self.put_text(out + 9, record + 9)
+        elif tag == c"A":
+            self.put_address(out + 1, record + 1)
+            self.put_text(out + 9, record + 9)
+            put32(out + 13, le32_at(record + 13))
+            self.put_frame(out + 17, record + 17)
+        elif tag == c"G":
+            if not self.flags_of(le32_at(record + 9)) & IS_ROOT:
+                return 0
+            self.put_address(out + 1, record + 1)
+            self.put_text(out + 9, record + 9)
+            self.put_text(out + 13, record + 13)
+            self.put_frame(out + 17, record + 17)
+        elif tag == c"N":
+            if not self.flags_of(le32_at(record + 1)) & IS_NOTE:
+                return 0
+            self.put_text(out + 1, record + 1)
+            self.put_text(out + 5, record + 5)
+        else:
+            count = le32_at(record + 1)
+            put32(out + 1, count)
+            for each in range(count):
+                if tag == c"K":
+                    self.put_frame(out + 5 + 4 * <size_t> each, record + 5 + 4 * <size_t> each)
+                else:
+                    self.put_address(out + 5 + 8 * <size_t> each, record + 5 + 8 * <size_t> each)
+            if tag == c"n":
+                out += 5 + 8 * <size_t> count
+                record += 5 + 8 * <size_t> count
+                for each in range(count):
+                    self.put_text(out + 4 * <size_t> each, record + 4 * <size_t> each)
+        return bytes
+
+    cdef inline void put_address(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        cdef uint64_t address = le64_at(at)
+        # no object has the other one
+        put64(out, address if not address or is_known_id(&self.known, address) else <uint64_t> -2)
+
+    cdef inline void put_text(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        cdef uint32_t text = le32_at(at)
+        put32(out, text if self.is_written(text) else 0)
+
+    cdef inline void put_frame(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        cdef uint32_t frame = le32_at(at)
+        put32(out, frame if frame < self.frames else NO_FRAME)
 
 
-cdef class PyHeap(Scan):
-    """Writes the objects of a ``.pyheap`` from the byte ``start`` on, without their texts.
-
-    ``count`` is how many there are, ``containers`` and ``common`` are as for the reader. After writing ``offset`` is
-    where the objects end, and ``is_cut`` whether the file breaks off before.
-    """
-
-    cdef uint64_t count, done
-    cdef const uint64_t[::1] containers, common
-    cdef uint64_t dict_type
-    cdef bint has_texts
-    cdef readonly bint is_cut
-    cdef readonly uint64_t needed
-
-    def __init__(
-        self, const uint8_t[::1] data, size_t start, uint64_t count, const uint64_t[::1] containers,
-        const uint64_t[::1] common, bint has_texts,
-    ):
-        if start > self.length or not containers.shape[0]:
-            raise ValueError("no objects")
-        self.position = start
-        # an unfinished file has 0 in place of the number
-        self.count = count if count else <uint64_t> -1
-        self.containers = containers
-        self.dict_type = containers[0]
-        self.common = common
-        self.has_texts = has_texts
-
-    def fill(self, uint8_t[::1] out) -> int:
-        """Write the objects that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
-        """
-        cdef size_t done = 0
-        self.needed = 0
-        with nogil:
-            self.write_objects(&out[0], out.shape[0], &done)
-        return done
-
-    cdef void write_objects(self, uint8_t *out, size_t room, size_t *written) noexcept nogil:
-        cdef size_t bytes, text
-        while self.done < self.count and not self.is_cut:
-            bytes = self.object_bytes(&text)
-            if bytes == 0:
-                self.is_cut = True
-                return
-            if room - written[0] < bytes:
-                self.needed = 0 if written[0] else bytes
-                return
-            memcpy(out + written[0], self.data + self.position, bytes)
-            written[0] += bytes
-            self.position += bytes + text
-            self.done += 1
-
-    cdef bint is_container(self, uint64_t type) noexcept nogil:
-        cdef Py_ssize_t each
-        for each in range(self.containers.shape[0]):
-            if self.containers[each] == type:
-                return True
+cdef inline bint is_name(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text can name something. Records that a wrong length has made a part of it have zeros."""
+    cdef size_t each
+    if length > MOST_NAME:
         return False
+    for each in range(length):
+        if text[each] < 0x20 or text[each] == 0x7F:
+            return False
+    return True
 
-    cdef size_t object_bytes(self, size_t *text) noexcept nogil:
-        """Return the bytes of the next object without its text, which takes ``text``; 0 if the file ends before."""
-        cdef const uint8_t *data = self.data
-        cdef size_t at = self.position, whole = self.length, each, _each, count, groups
-        cdef uint64_t type
-        cdef bint is_container
-        text[0] = 0
-        if whole - at < 20:
-            return 0
-        type = u64_at(data + at + 8)
-        is_container = self.is_container(type)
-        at += 20
-        groups = 2 if is_container else 1
-        for each in range(groups):
-            # the contents of a container, of a dict in pairs, and what an object refers to
-            if whole - at < 4:
-                return 0
-            count = u32_at(data + at)
-            if each == 0 and is_container and type == self.dict_type:
-                count *= 2
-            at += 4
-            if (whole - at) // 8 < count:
-                return 0
-            at += 8 * count
-        if not is_among(&self.common[0], self.common.shape[0], type):
-            if whole - at < 4:
-                return 0
-            count = u32_at(data + at)
-            at += 4
-            for _each in range(count):
-                if whole - at < 2:
-                    return 0
-                # a negative number stands for a name that the file has elsewhere
-                at += 2 + (0 if data[at] & 0x80 else <size_t> data[at] << 8 | data[at + 1])
-                if at > whole or whole - at < 8:
-                    return 0
-                at += 8
-        if self.has_texts and not is_container:
-            if whole - at < 2:
-                return 0
-            text[0] = 2 + (<size_t> data[at] << 8 | data[at + 1])
-            if whole - at < text[0]:
-                return 0
-        return at - self.position
+
+cdef inline void put32(uint8_t *out, uint32_t number) noexcept nogil:
+    out[0], out[1] = <uint8_t> number, <uint8_t> (number >> 8)
+    out[2], out[3] = <uint8_t> (number >> 16), <uint8_t> (number >> 24)
+
+
+cdef inline void put64(uint8_t *out, uint64_t number) noexcept nogil:
+    put32(out, <uint32_t> number)
+    put32(out + 4, <uint32_t> (number >> 32))

@@ -1,26 +1,86 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Writes Ruby's heap dumps anew without the text of strings and symbols: a line after the other.
 
-What stays is listed, not what goes: of the texts of a line only those by the keys below. A line that isn't JSON, as
-older Rubies write them, becomes ``{}``, which readers count as one as well. The text of a string may look like an
-address, so that only those stay that are known to be one.
+A line is written from what was understood of it: the keys that Ruby has, each with a value of its form. All else is left
+out. A line that isn't JSON, as older Rubies write them, or that isn't an object becomes ``{}``, which readers count as
+one as well.
+
+Source of the format: ``ext/objspace/objspace_dump.c`` of Ruby.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memchr, memcmp, memcpy, strlen
+from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
 from memlens.kernels.readers.scan cimport Scan
 
 cdef enum:
-    KEYS = 14
-    ADDRESS_KEYS = 2
-    MOST_MORE = 8           # bytes by which a line may become longer, beside one for each of its own
+    # forms of values
+    AN_ADDRESS
+    ADDRESSES
+    A_NUMBER
+    A_TRUTH         # written only if it is true, as Ruby does
+    A_NAME
+    A_WORD          # one of a list
+    FLAGS
 
-cdef const char **STAYS = [
-    "address", "class", "superclass", "type", "struct", "imemo_type", "name", "edge_name", "real_class_name", "root",
-    "file", "method", "encoding", "shape_type",
+cdef enum:
+    KEYS = 41
+    FIRST_FLAG = 33
+    MOST_MORE = 64          # bytes by which a line may become longer, beside two for each of its own
+    MOST_DIGITS = 20
+    MOST_DEPTH = 64
+
+cdef enum:
+    # keys that lines are asked for
+    K_ADDRESS
+    K_TYPE
+    K_ROOT
+    K_NAME = 8
+    K_REAL_CLASS_NAME
+    K_STRUCT
+    K_EDGE_NAME
+    K_FLAGS = 32
+
+cdef const char **NAMES_OF_KEYS = [
+    "address", "type", "root", "class", "superclass", "default", "references", "imemo_type",
+    "name", "real_class_name", "struct", "edge_name", "file", "method", "encoding", "coderange",
+    "shape_type", "memsize", "slot_size", "length", "size", "bytesize", "capacity", "ivars",
+    "line", "generation", "shape_id", "frozen", "embedded", "shared", "fstring", "singleton",
+    "flags", "wb_protected", "old", "uncollectible", "marking", "marked", "pinned", "remembered",
+    "fd",
 ]
-cdef const char **STAYS_IF_ADDRESS = ["references", "default"]
+cdef uint8_t *FORMS = [
+    AN_ADDRESS, A_WORD, A_WORD, AN_ADDRESS, AN_ADDRESS, AN_ADDRESS, ADDRESSES, A_WORD,
+    A_NAME, A_NAME, A_NAME, A_NAME, A_NAME, A_NAME, A_WORD, A_WORD,
+    A_WORD, A_NUMBER, A_NUMBER, A_NUMBER, A_NUMBER, A_NUMBER, A_NUMBER, A_NUMBER,
+    A_NUMBER, A_NUMBER, A_NUMBER, A_TRUTH, A_TRUTH, A_TRUTH, A_TRUTH, A_TRUTH,
+    FLAGS, A_TRUTH, A_TRUTH, A_TRUTH, A_TRUTH, A_TRUTH, A_TRUTH, A_TRUTH,
+    A_NUMBER,
+]
+
+# the words that each key may have, with a blank around each
+cdef const char *TYPES = (
+    " OBJECT CLASS MODULE FLOAT STRING REGEXP ARRAY HASH STRUCT BIGNUM FILE DATA MATCH COMPLEX RATIONAL NIL TRUE FALSE"
+    " SYMBOL FIXNUM UNDEF IMEMO NODE ICLASS ZOMBIE MOVED SHAPE NONE ROOT ")
+cdef const char *ROOTS = (
+    " vm finalizers machine_context parser global_list end_proc global_tbl global_symbols symbols fstring tail ractor"
+    " unlinked generic_iv jit yjit zjit ")
+cdef const char *IMEMO_TYPES = (
+    " env cref svar throw_data ifunc memo ment iseq tmpbuf alloc ast parser_strterm callinfo callcache constcache fields"
+    " subclasses cdhash unknown ")
+cdef const char *ENCODINGS = (
+    " ASCII-8BIT BINARY UTF-8 US-ASCII Big5 Big5-HKSCS Big5-UAO CESU-8 CP949 Emacs-Mule EUC-JP EUC-KR EUC-TW GB2312 GB18030"
+    " GBK ISO-8859-1 ISO-8859-2 ISO-8859-3 ISO-8859-4 ISO-8859-5 ISO-8859-6 ISO-8859-7 ISO-8859-8 ISO-8859-9 ISO-8859-10"
+    " ISO-8859-11 ISO-8859-13 ISO-8859-14 ISO-8859-15 ISO-8859-16 KOI8-R KOI8-U Shift_JIS UTF-16BE UTF-16LE UTF-32BE"
+    " UTF-32LE UTF-16 UTF-32 UTF-7 UTF8-MAC Windows-31J Windows-1250 Windows-1251 Windows-1252 Windows-1253 Windows-1254"
+    " Windows-1257 IBM437 IBM850 IBM852 IBM855 IBM866 CP51932 EUC-JIS-2004 EUC-JP-2004 eucJP-ms EucJP-ms ISO-2022-JP ")
+cdef const char *CODE_RANGES = " 7bit valid broken unknown "
+cdef const char *SHAPE_TYPES = (
+    " ROOT IVAR FROZEN CAPACITY_CHANGE INITIAL_CAPACITY T_OBJECT OBJ_TOO_COMPLEX OBJ_ID UNKNOWN ")
+
+
+cdef struct Span:
+    size_t start, end       # in the file; end 0 for none
 
 
 cdef inline bint is_blank(uint8_t one) noexcept nogil:
@@ -37,31 +97,39 @@ cdef bint is_address(const uint8_t *text, size_t length) noexcept nogil:
     return True
 
 
-cdef bint is_among(const uint8_t *key, size_t length, const char **keys, int count) noexcept nogil:
-    cdef int each
-    for each in range(count):
-        if strlen(keys[each]) == length and memcmp(key, keys[each], length) == 0:
+cdef const char *words_of(int key) noexcept nogil:
+    if key == K_TYPE:
+        return TYPES
+    if key == K_ROOT:
+        return ROOTS
+    if strlen(NAMES_OF_KEYS[key]) == 10 and NAMES_OF_KEYS[key][0] == c"i":
+        return IMEMO_TYPES
+    if NAMES_OF_KEYS[key][0] == c"e":
+        return ENCODINGS
+    return CODE_RANGES if NAMES_OF_KEYS[key][0] == c"c" else SHAPE_TYPES
+
+
+cdef bint is_word(const uint8_t *text, size_t length, const char *words) noexcept nogil:
+    """Return whether a text is among ``words``."""
+    cdef size_t at, all = strlen(words)
+    if not length or memchr(text, 0x20, length) != NULL:
+        return False
+    for at in range(1, all):
+        if words[at] == text[0] and words[at - 1] == 0x20 and at + length < all and words[at + length] == 0x20 and (
+                memcmp(words + at, text, length) == 0):
             return True
     return False
 
 
-cdef bint stays(const uint8_t *key, size_t key_length, const uint8_t *text, size_t length) noexcept nogil:
-    if key == NULL:
-        return False
-    return is_among(key, key_length, STAYS, KEYS) or (
-        is_address(text, length) and is_among(key, key_length, STAYS_IF_ADDRESS, ADDRESS_KEYS))
-
-
-cdef size_t literal(const uint8_t *data, size_t at, size_t end) noexcept nogil:
-    """Return the bytes of the number or the word of JSON at ``at``; 0 for none."""
-    cdef size_t start = at
-    if end - at >= 4 and (memcmp(data + at, b"true", 4) == 0 or memcmp(data + at, b"null", 4) == 0):
-        return 4
-    if end - at >= 5 and memcmp(data + at, b"false", 5) == 0:
-        return 5
-    while at < end and (0x30 <= data[at] <= 0x39 or data[at] == 0x2E or data[at] == 0x2D):
-        at += 1
-    return at - start
+cdef bint may_have(const uint8_t *type, size_t length, int key) noexcept nogil:
+    """Return whether lines of a type have a name by this key."""
+    if key == K_NAME or key == K_REAL_CLASS_NAME:
+        return is_word(type, length, b" CLASS MODULE ICLASS ")
+    if key == K_STRUCT:
+        return is_word(type, length, b" DATA ")
+    if key == K_EDGE_NAME:
+        return is_word(type, length, b" SHAPE ")
+    return True
 
 
 cdef class Lines(Scan):
@@ -69,6 +137,7 @@ cdef class Lines(Scan):
 
     cdef readonly uint64_t needed
     cdef readonly bint is_cut
+    cdef Span found[KEYS]
 
     def fill(self, uint8_t[::1] out) -> int:
         """Write the lines that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
@@ -85,7 +154,6 @@ cdef class Lines(Scan):
             start = self.position
             line_break = memchr(self.data + start, 0x0A, self.length - start)
             end = self.length if line_break == NULL else <size_t> (<const uint8_t *> line_break - self.data)
-            # an empty text becomes null
             if room - count[0] < 2 * (end - start) + MOST_MORE:
                 self.needed = 0 if count[0] else 2 * (end - start) + MOST_MORE
                 return
@@ -112,51 +180,223 @@ cdef class Lines(Scan):
 
     cdef size_t write_line(self, size_t at, size_t end, uint8_t *out) noexcept nogil:
         """Write an object, and return its bytes; 0 if the line isn't one."""
-        cdef const uint8_t *data = self.data
-        cdef const uint8_t *key = NULL
-        cdef size_t key_length = 0, done = 0, after, length, next_
-        cdef int depth = 0
-        if data[at] != 0x7B or data[end - 1] != 0x7D:
+        cdef const uint8_t *type
+        cdef size_t done = 1, length
+        cdef int key
+        memset(self.found, 0, sizeof(self.found))
+        if not self.read_object(&at, end, 0) or at != end or not self.found[K_TYPE].end:
             return 0
-        while at < end:
-            if data[at] == 0x22:
-                after = at + 1
-                while after < end and data[after] != 0x22:
-                    after += 2 if data[after] == 0x5C else 1
-                if after >= end:
-                    return 0
-                length = after - at - 1
-                next_ = after + 1
-                while next_ < end and is_blank(data[next_]):
-                    next_ += 1
-                if next_ < end and data[next_] == 0x3A:
-                    key, key_length = data + at + 1, length
-                elif not stays(key, key_length, data + at + 1, length):
-                    memcpy(out + done, b"null", 4)
-                    done += 4
-                    at = after + 1
-                    continue
-                out[done] = 0x22
-                memcpy(out + done + 1, data + at + 1, length)
-                out[done + 1 + length] = 0x22
-                done += length + 2
-                at = after + 1
+        type, length = self.data + self.found[K_TYPE].start, self.found[K_TYPE].end - self.found[K_TYPE].start
+        if is_word(type, length, b" ROOT "):
+            self.found[K_ADDRESS].end = 0
+        elif not self.found[K_ADDRESS].end:
+            return 0
+        out[0] = 0x7B
+        for key in range(FIRST_FLAG):
+            if key == K_FLAGS:
+                done += self.write_flags(out + done)
+            elif self.found[key].end and (FORMS[key] != A_NAME or may_have(type, length, key)):
+                done += self.write_member(key, done == 1, out + done)
+        key = KEYS - 1
+        if self.found[key].end:
+            done += self.write_member(key, False, out + done)
+        out[done] = 0x7D
+        return done + 1
+
+    cdef size_t write_member(self, int key, bint is_first, uint8_t *out) noexcept nogil:
+        cdef size_t done = 0, length = strlen(NAMES_OF_KEYS[key])
+        cdef Span *found = &self.found[key]
+        if not is_first:
+            memcpy(out, b", ", 2)
+            done = 2
+        out[done] = 0x22
+        memcpy(out + done + 1, NAMES_OF_KEYS[key], length)
+        memcpy(out + done + 1 + length, b"\":", 2)
+        done += length + 3
+        if FORMS[key] == ADDRESSES:
+            return done + self.write_addresses(found, out + done)
+        if FORMS[key] == A_TRUTH:
+            memcpy(out + done, b"true", 4)
+            return done + 4
+        length = found.end - found.start
+        if FORMS[key] == A_NUMBER:
+            memcpy(out + done, self.data + found.start, length)
+            return done + length
+        out[done] = 0x22
+        memcpy(out + done + 1, self.data + found.start, length)
+        out[done + 1 + length] = 0x22
+        return done + length + 2
+
+    cdef size_t write_addresses(self, Span *found, uint8_t *out) noexcept nogil:
+        """Write a list of addresses, which has been read before."""
+        cdef size_t at = found.start, done = 1, length
+        out[0] = 0x5B
+        while at < found.end:
+            if self.data[at] != 0x22:
+                at += 1
                 continue
-            if data[at] == 0x7B or data[at] == 0x5B:
-                depth += 1
-            elif data[at] == 0x7D or data[at] == 0x5D:
-                depth -= 1
-            elif data[at] != 0x3A and data[at] != 0x2C and not is_blank(data[at]):
-                length = literal(data, at, end)
-                if length == 0:
-                    return 0
-                memcpy(out + done, data + at, length)
-                done += length
-                at += length
-                continue
-            out[done] = data[at]
+            length = string_end(self.data, at, found.end) + 1 - at
+            if done > 1:
+                memcpy(out + done, b", ", 2)
+                done += 2
+            memcpy(out + done, self.data + at, length)
+            done += length
+            at += length
+        out[done] = 0x5D
+        return done + 1
+
+    cdef size_t write_flags(self, uint8_t *out) noexcept nogil:
+        cdef size_t done = 0
+        cdef int key
+        for key in range(FIRST_FLAG, KEYS - 1):
+            if self.found[key].end:
+                if done == 0:
+                    memcpy(out, b", \"flags\":{", 11)
+                    done = 11
+                done += self.write_member(key, done == 11, out + done)
+        if done:
+            out[done] = 0x7D
             done += 1
+        return done
+
+    # reading a line
+
+    cdef bint read_object(self, size_t *place, size_t end, int depth) noexcept nogil:
+        """Note the members that have the form of their keys, and move ``place`` past the object; False if it is none.
+
+        ``depth`` is 1 for the flags.
+        """
+        cdef const uint8_t *data = self.data
+        cdef size_t at = place[0], quote, start
+        cdef int key
+        cdef bint is_first = True
+        if data[at] != 0x7B:
+            return False
+        at += 1
+        while True:
+            while at < end and is_blank(data[at]):
+                at += 1
+            if at < end and data[at] == 0x7D:
+                place[0] = at + 1
+                return True
+            if at < end and data[at] == 0x2C and not is_first:
+                at += 1
+                while at < end and is_blank(data[at]):
+                    at += 1
+            elif not is_first:
+                return False
+            is_first = False
+            if at >= end or data[at] != 0x22:
+                return False
+            quote = string_end(data, at, end)
+            key = key_of(data + at + 1, quote - at - 1) if quote < end else -1
+            at = quote + 1
+            while at < end and is_blank(data[at]):
+                at += 1
+            if at >= end or data[at] != 0x3A:
+                return False
             at += 1
-            if depth == 0 and at < end:
-                return 0
-        return done if depth == 0 else 0
+            while at < end and is_blank(data[at]):
+                at += 1
+            if at >= end:
+                return False
+            if key == K_FLAGS and depth == 0 and data[at] == 0x7B:
+                if not self.read_object(&at, end, 1):
+                    return False
+                continue
+            start = at
+            if not skip_value(data, &at, end, 0):
+                return False
+            if key >= 0 and (FIRST_FLAG <= key < KEYS - 1) == (depth == 1):
+                self.note(key, start, at)
+
+    cdef void note(self, int key, size_t start, size_t end) noexcept nogil:
+        """Note a value, if it has the form of its key."""
+        cdef const uint8_t *data = self.data
+        cdef Span *found = &self.found[key]
+        cdef size_t each
+        cdef uint8_t form = FORMS[key]
+        found.end = 0
+        if form == ADDRESSES:
+            if not is_list_of_addresses(data, start, end):
+                return
+        elif form == A_TRUTH:
+            if end - start != 4 or data[start] != c"t":
+                return
+        elif form == A_NUMBER:
+            if end - start > MOST_DIGITS:
+                return
+            for each in range(start, end):
+                if not 0x30 <= data[each] <= 0x39:
+                    return
+        else:
+            if end - start < 2 or data[start] != 0x22:
+                return
+            start += 1
+            end -= 1
+            if form == AN_ADDRESS and not is_address(data + start, end - start):
+                return
+            if form == A_WORD and not is_word(data + start, end - start, words_of(key)):
+                return
+        found.start, found.end = start, end
+
+
+cdef int key_of(const uint8_t *text, size_t length) noexcept nogil:
+    cdef int each
+    for each in range(KEYS):
+        if text[0] == <uint8_t> NAMES_OF_KEYS[each][0] and strlen(NAMES_OF_KEYS[each]) == length and (
+                memcmp(text, NAMES_OF_KEYS[each], length) == 0):
+            return each
+    return -1
+
+
+cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogil:
+    """Return the offset of the quote that closes the string whose opening quote is at ``at``, or ``end`` for none."""
+    at += 1
+    while at < end and data[at] != 0x22:
+        at += 2 if data[at] == 0x5C else 1
+    return at if at < end else end
+
+
+cdef bint skip_value(const uint8_t *data, size_t *place, size_t end, int depth) noexcept nogil:
+    """Move ``place`` past a value; False if there is none."""
+    cdef size_t at = place[0], start = place[0]
+    cdef uint8_t closing
+    if depth > MOST_DEPTH or at >= end:
+        return False
+    if data[at] == 0x22:
+        at = string_end(data, at, end)
+        place[0] = at + 1
+        return at < end
+    if data[at] == 0x5B or data[at] == 0x7B:
+        closing = 0x5D if data[at] == 0x5B else 0x7D
+        at += 1
+        while at < end and data[at] != closing:
+            if data[at] == 0x2C or data[at] == 0x3A or is_blank(data[at]):
+                at += 1
+            elif not skip_value(data, &at, end, depth + 1):
+                return False
+        place[0] = at + 1
+        return at < end
+    while at < end and (0x30 <= data[at] <= 0x39 or data[at] == 0x2E or data[at] == 0x2D or data[at] == 0x2B
+                        or 0x61 <= data[at] <= 0x7A or data[at] == 0x45):
+        at += 1
+    place[0] = at
+    return at > start
+
+
+cdef bint is_list_of_addresses(const uint8_t *data, size_t start, size_t end) noexcept nogil:
+    cdef size_t at = start + 1, quote
+    if data[start] != 0x5B:
+        return False
+    while at < end - 1:
+        if data[at] == 0x22:
+            quote = string_end(data, at, end)
+            if not is_address(data + at + 1, quote - at - 1):
+                return False
+            at = quote + 1
+        elif data[at] == 0x2C or is_blank(data[at]):
+            at += 1
+        else:
+            return False
+    return True

@@ -16,29 +16,13 @@ NAME: int
 VALUE: int
 NODE: int
 FIXED: int
-
-def is_of_numbers(data: Buffer, start: int, end: int) -> bool: ...
-
-class Names(Scan):
-    needed: int
-    def __init__(
-        self,
-        data: Buffer,
-        start: int,
-        end: int,
-        fields: int,
-        type_field: int,
-        name_field: int,
-        kinds: npt.NDArray[np.uint8],
-        uses: npt.NDArray[np.uint8],
-    ) -> None: ...
-    def write(self, start: int, numbers: npt.NDArray[np.uint32]) -> None: ...
-    def fill(self, out: bytearray) -> int: ...
+SHORT: int
+CONSTANT: int
 
 class Strings(Scan):
     count: int
     needed: int
     def __init__(self, data: Buffer, start: int, end: int) -> None: ...
-    def take_fixed(self) -> Buffer: ...
+    def take_uses(self) -> Buffer: ...
     def write(self, start: int, uses: npt.NDArray[np.uint8], numbers: npt.NDArray[np.uint32]) -> None: ...
     def fill(self, out: bytearray) -> int: ...

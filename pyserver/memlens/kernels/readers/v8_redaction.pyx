@@ -1,23 +1,24 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Writes the parts of V8's heap snapshots anew in which there are contents: the objects' names, and the strings.
+"""Writes the strings of V8's heap snapshots anew, of which those stay that name something.
 
-A string of the file may be the text of a string object and the name of a property at once. :class:`Names` notes what
-uses each, and then writes the rows of objects, in which those with a content get another string than the names have;
-:class:`Strings` writes the strings, of which those stay that name something.
+A string of the file may be the text of a string object and the name of a property at once. :class:`Rows` of
+``v8_rows`` notes what uses each, and then writes the rows of objects, in which those with a content get another string
+than the names have.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, strlen
 
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_push_u32
-from memlens.kernels.readers.v8_json cimport ArrayReader, is_blank, short_number, skip_string
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push
+from memlens.kernels.readers.v8_json cimport ArrayReader, is_blank, skip_string
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
-NAME, VALUE, NODE, FIXED = 1, 2, 4, 8
+NAME, VALUE, NODE, FIXED, SHORT, CONSTANT = 1, 2, 4, 8, 16, 32
 """Uses of a text: as a name; as an object's content; as the name of a node of the DOM, which may have attributes; and
-texts that the engine gives to all objects of a kind, which stay as they are."""
+texts that the engine gives to all objects of a kind, which stay as they are. Texts of no more than one character, and
+those of the engine's constants, which are objects that all share who have one."""
 
 cdef enum:
     E_OK
@@ -33,156 +34,37 @@ cdef enum:
     U_VALUE = 2
     U_NODE = 4
     U_FIXED = 8
+    U_SHORT = 16
+    U_CONSTANT = 32
 
 cdef enum:
-    MOST_NUMBER = 24        # bytes of a number and of what stands around it
+    FIXED_COUNT = 6
+    CONSTANT_COUNT = 4
     MOST_REMOVED = 128      # bytes of a text that stands for another
 
 cdef uint64_t MOST_STRINGS = 0xFFFFFFF0
 
 cdef const char **FIXED_TEXTS = ["", "heap number", "smi number", "int", "bool", "bigint"]
+cdef const char **CONSTANTS = ["true", "false", "null", "undefined"]
 
 
-def is_of_numbers(const uint8_t[::1] data, size_t start, size_t end) -> bool:
-    """Whether there is nothing but arrays of whole numbers in a part of the file."""
-    cdef size_t at
-    cdef bint found = True
-    with nogil:
-        for at in range(start, end):
-            if not (0x30 <= data[at] <= 0x39 or data[at] == 0x2C or data[at] == 0x5B or data[at] == 0x5D
-                    or data[at] == 0x2D or is_blank(data[at])):
-                found = False
-                break
-    return found
+cdef bint is_among(const uint8_t *text, size_t length, const char **texts, int count) noexcept nogil:
+    cdef int each
+    for each in range(count):
+        if strlen(texts[each]) == length and memcmp(text, texts[each], length) == 0:
+            return True
+    return False
 
 
-cdef class Names(ArrayReader):
-    """Goes through rows of ``fields`` numbers, of which one is a type, or -1, and one a name.
+cdef bint is_short(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a string, as JSON writes it, has no more than one character."""
+    if length <= 1:
+        return True
+    if text[0] == 0x5C:
+        # an escape, or \uXXXX, of which a pair may be one
+        return length == 2 or (length == 6 and text[1] == 0x75) or (length == 12 and text[1] == 0x75)
+    return text[0] >= 0x80 and length <= 4 and (text[1] & 0xC0) == 0x80 and (length < 3 or text[2] & 0xC0 == 0x80)
 
-    ``kinds`` has the use of the names for each type, of which 256 are known; ``uses`` has an item for each text.
-    """
-
-    cdef int fields, type_field, name_field
-    cdef const uint8_t[::1] kinds
-    cdef uint8_t[::1] uses
-    cdef const uint32_t[::1] numbers
-    cdef readonly uint64_t needed
-
-    def __cinit__(
-        self, const uint8_t[::1] data, size_t start, size_t end, int fields, int type_field, int name_field,
-        const uint8_t[::1] kinds, uint8_t[::1] uses,
-    ):
-        if not (-1 <= type_field < fields and 0 <= name_field < fields) or kinds.shape[0] != 256:
-            raise ValueError("no such fields")
-        self.fields = fields
-        self.type_field = type_field
-        self.name_field = name_field
-        self.kinds = kinds
-        self.uses = uses
-
-    cdef int read_row(self, size_t *place, uint8_t *kind, uint64_t *name, size_t *begin, size_t *after) noexcept nogil:
-        """Read the row at ``place``: the use of its name, the name, and where this stands. -1 after an error.
-
-        Returns 0 without a row at the end.
-        """
-        cdef const uint8_t *data = self.data
-        cdef size_t at = place[0], end = self.end, first, digits
-        cdef uint64_t value = 0, type = 0
-        cdef int field
-        for field in range(self.fields):
-            while at < end and (data[at] == 0x2C or is_blank(data[at])):
-                at += 1
-            if at == end and field == 0:
-                place[0] = at
-                return 0
-            first = at
-            if at + 8 <= end:
-                at += short_number(data + at, &value)
-            if at == first or at == first + 8:
-                # V8 writes an element's large index as a negative number
-                at = first + 1 if first < end and data[first] == 0x2D else first
-                digits = at
-                value = 0
-                while at < end and 0x30 <= data[at] <= 0x39:
-                    value = value * 10 + (data[at] - 0x30)
-                    at += 1
-                if at == digits:
-                    return self.fail(E_SYNTAX, at)
-            if at < end and data[at] != 0x2C and not is_blank(data[at]):
-                return self.fail(E_SYNTAX, at)
-            if field == self.type_field:
-                type = value
-            if field == self.name_field:
-                name[0], begin[0], after[0] = value, first, at
-        if type > 255:
-            return self.fail(E_TOO_LARGE, place[0])
-        kind[0] = self.kinds[type]
-        if kind[0] and name[0] >= <uint64_t> self.uses.shape[0]:
-            return self.fail(E_TOO_LARGE, begin[0])
-        place[0] = at
-        return 1
-
-    cdef int run_to(self, size_t limit) noexcept nogil:
-        """Note what uses each text."""
-        cdef uint64_t name = 0
-        cdef uint8_t kind = 0
-        cdef size_t begin = 0, after = 0
-        cdef int status
-        while self.position < limit:
-            status = self.read_row(&self.position, &kind, &name, &begin, &after)
-            if status < 0:
-                return -1
-            if status == 0:
-                return E_OK
-            if kind:
-                self.uses[name] |= kind
-        return E_MORE
-
-    def write(self, size_t start, const uint32_t[::1] numbers):
-        """Begin to write at ``start``; ``numbers`` has the number of each text for objects of which it is a content."""
-        if numbers.shape[0] != self.uses.shape[0]:
-            raise ValueError("columns of different lengths")
-        self.position = start + 1
-        self.numbers = numbers
-
-    def fill(self, uint8_t[::1] out) -> int:
-        """Write the rows that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
-        cdef size_t done = 0
-        cdef int status
-        if self.numbers is None:
-            raise ValueError("writing has not begun")
-        self.needed = 0
-        with nogil:
-            status = self.write_rows(&out[0], out.shape[0], &done)
-        if status < 0:
-            raise ValueError("the rows have not been read before")
-        return done
-
-    cdef int write_rows(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
-        cdef size_t at, start, begin = 0, after = 0, done = 0, part
-        cdef uint64_t name = 0
-        cdef uint8_t kind = 0
-        cdef int status
-        while True:
-            start = at = self.position
-            status = self.read_row(&at, &kind, &name, &begin, &after)
-            count[0] = done
-            if status <= 0:
-                return status
-            if room - done < at - start + MOST_NUMBER:
-                self.needed = 0 if done else at - start + MOST_NUMBER
-                return 0
-            if kind == U_VALUE and self.numbers[name] != name:
-                part = begin - start
-                memcpy(out + done, self.data + start, part)
-                done += part
-                done += <size_t> snprintf(<char *> out + done, MOST_NUMBER, b"%u", <unsigned int> self.numbers[name])
-                memcpy(out + done, self.data + after, at - after)
-                done += at - after
-            else:
-                memcpy(out + done, self.data + start, at - start)
-                done += at - start
-            self.position = at
 
 
 cdef inline bint is_word(uint8_t one) noexcept nogil:
@@ -207,14 +89,14 @@ cdef class Strings(ArrayReader):
     """
 
     cdef readonly uint64_t count, needed
-    cdef Vector fixed
+    cdef Vector own_uses
     cdef const uint8_t[::1] uses
     cdef const uint32_t[::1] numbers
     cdef uint64_t next
     cdef Py_ssize_t next_split
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
-        self.own(&self.fixed, 4)
+        self.own(&self.own_uses, 1)
 
     cdef int find(self, size_t *begin, size_t *after) noexcept nogil:
         """Find the next string, between the two quotes. Returns 0 at the end, -1 after an error."""
@@ -234,31 +116,34 @@ cdef class Strings(ArrayReader):
         return 1
 
     cdef int run_to(self, size_t limit) noexcept nogil:
-        cdef size_t begin = 0, after = 0, each, length
+        cdef size_t begin = 0, after = 0
+        cdef uint8_t use
         cdef int status
         while self.position < limit:
             status = self.find(&begin, &after)
             if status <= 0:
                 return status
-            for each in range(6):
-                length = 0
-                while FIXED_TEXTS[each][length]:
-                    length += 1
-                if after - begin == length and memcmp(self.data + begin, FIXED_TEXTS[each], length) == 0:
-                    if vector_push_u32(&self.fixed, <uint32_t> self.count) < 0:
-                        return self.fail(E_NO_MEMORY, begin)
+            use = 0
+            if is_among(self.data + begin, after - begin, FIXED_TEXTS, FIXED_COUNT):
+                use |= U_FIXED
+            if is_among(self.data + begin, after - begin, CONSTANTS, CONSTANT_COUNT):
+                use |= U_CONSTANT
+            if is_short(self.data + begin, after - begin):
+                use |= U_SHORT
+            if vector_push(&self.own_uses, &use) < 0:
+                return self.fail(E_NO_MEMORY, begin)
             self.count += 1
             if self.count >= MOST_STRINGS:
                 return self.fail(E_TOO_LARGE, begin)
             self.position = after + 1
         return E_MORE
 
-    def take_fixed(self) -> object:
-        """Move out the numbers of the texts that the engine gives to all objects of a kind."""
-        return column_of(&self.fixed, b"I")
+    def take_uses(self) -> object:
+        """Move out what is known of each text by itself, as bits (``uint8``)."""
+        return column_of(&self.own_uses, b"B")
 
     def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers):
-        """Begin to write at ``start``; ``uses`` and ``numbers`` are those of :class:`Names`."""
+        """Begin to write at ``start``; ``uses`` and ``numbers`` are those of ``Rows``."""
         if uses.shape[0] != <Py_ssize_t> self.count or numbers.shape[0] != uses.shape[0]:
             raise ValueError("columns of different lengths")
         self.position = start + 1

@@ -1,0 +1,404 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Writes the rows of a V8 heap snapshot anew, number by number, as what the header says that each is.
+
+:class:`Rows` first goes through the rows and notes what uses each string; then it writes them. :class:`Trace` does so
+with the nested arrays of the allocation trace.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdio cimport snprintf
+from libc.string cimport memcpy
+
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
+from memlens.kernels.readers.v8_json cimport ArrayReader, is_blank, short_number
+
+NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
+"""What a field is: a number that stays, one that becomes 0, the row's type, the number of a string, the place of an
+object, the number of an object's edges, a number below 8."""
+
+NAMES, IS_VALUE, IS_ELEMENT, IS_INDEX, IS_TEXT, IS_ODDBALL = 1, 2, 4, 16, 32, 64
+"""What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; no string but
+an index; a content that may be one of the engine's strings of one character; one of its constants."""
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_TRUNCATED
+    E_SYNTAX
+    E_TOO_LARGE
+    E_NO_NODE
+    E_NO_MEMORY
+
+cdef enum:
+    R_NUMBER
+    R_ZERO
+    R_TYPE
+    R_NAME
+    R_TARGET
+    R_EDGES
+    R_STATE
+
+cdef enum:
+    K_NAME = 1
+    K_VALUE = 2
+    K_ELEMENT = 4
+    K_INDEX = 16
+    K_TEXT = 32
+    K_ODDBALL = 64
+    K_USE = 7               # the bits that are uses of a string
+
+cdef enum:
+    U_SHORT = 16
+    U_CONSTANT = 32
+
+cdef enum:
+    MOST_FIELDS = 64
+    MOST_DIGITS = 20
+    MOST_STATE = 8
+    SHARED_KINDS = 3
+
+cdef uint32_t NO_NODE_YET = 0xFFFFFFFF
+
+
+cdef struct Field:
+    uint64_t value
+    size_t begin, after
+    bint is_negative
+
+
+cdef class Rows(ArrayReader):
+    """Goes through rows of numbers, each of a field with one of the ``roles``.
+
+    ``kinds`` has an item for each type of rows; ``uses`` one for each string, to which bits are added. A place of an
+    object is a multiple of ``width`` below ``width`` times ``nodes``.
+    """
+
+    cdef int fields
+    cdef uint8_t roles[MOST_FIELDS]
+    cdef const uint8_t[::1] kinds
+    cdef uint8_t[::1] uses
+    cdef uint64_t width, nodes
+    cdef Vector counts, shared
+    cdef const uint32_t[::1] numbers
+    cdef const uint32_t[::1] edge_counts
+    cdef const uint8_t[::1] are_shared
+    cdef uint32_t first_shared[SHARED_KINDS]
+    cdef Py_ssize_t owner
+    cdef uint64_t left_of_owner, next_index
+    cdef bint notes_edges, is_writing_first, cuts_shared
+    cdef readonly uint64_t needed, rows, redirected
+
+    def __cinit__(
+        self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] roles, const uint8_t[::1] kinds,
+        uint8_t[::1] uses, uint64_t width, uint64_t nodes,
+    ):
+        cdef Py_ssize_t each
+        if not 0 < roles.shape[0] <= MOST_FIELDS:
+            raise ValueError("no such fields")
+        self.fields = <int> roles.shape[0]
+        for each in range(self.fields):
+            self.roles[each] = roles[each]
+            if roles[each] == R_EDGES:
+                self.notes_edges = True
+        self.kinds = kinds
+        self.uses = uses
+        self.width = max(width, <uint64_t> 1)
+        self.nodes = nodes
+        self.own(&self.counts, 4)
+        self.own(&self.shared, 1)
+
+    cdef int read_row(self, size_t *place, Field *row) noexcept nogil:
+        """Read the row at ``place``, and move that past it. Returns 1; 0 at the end; -1 after an error."""
+        cdef const uint8_t *data = self.data
+        cdef size_t at = place[0], end = self.end, first, digits
+        cdef uint64_t value
+        cdef int field
+        for field in range(self.fields):
+            while at < end and (data[at] == 0x2C or is_blank(data[at])):
+                at += 1
+            if at == end and field == 0:
+                place[0] = at
+                return 0
+            first = at
+            value = 0
+            row[field].is_negative = False
+            if at + 8 <= end:
+                at += short_number(data + at, &value)
+            if at == first or at == first + 8:
+                # V8 writes an element's large index as a negative number
+                row[field].is_negative = first < end and data[first] == 0x2D
+                at = first + row[field].is_negative
+                digits = at
+                value = 0
+                while at < end and 0x30 <= data[at] <= 0x39:
+                    value = value * 10 + (data[at] - 0x30)
+                    at += 1
+                if at == digits:
+                    return self.fail(E_SYNTAX, at)
+                if at - digits > MOST_DIGITS:
+                    return self.fail(E_TOO_LARGE, first)
+            if at < end and data[at] != 0x2C and not is_blank(data[at]):
+                return self.fail(E_SYNTAX, at)
+            row[field].value, row[field].begin, row[field].after = value, first, at
+        place[0] = at
+        return 1
+
+    cdef int kind_of(self, const Field *row) noexcept nogil:
+        """Return what the type of a row says of its name; -1 after an error."""
+        cdef int field
+        for field in range(self.fields):
+            if self.roles[field] == R_TYPE:
+                if row[field].value >= <uint64_t> self.kinds.shape[0]:
+                    return self.fail(E_TOO_LARGE, row[field].begin)
+                return self.kinds[row[field].value]
+        return self.kinds[0] if self.kinds.shape[0] else K_NAME
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        """Note what uses each string, how many edges each object has, and which are shared by all who have a value."""
+        cdef Field row[MOST_FIELDS]
+        cdef int status
+        while self.position < limit:
+            status = self.read_row(&self.position, row)
+            if status < 0:
+                return -1
+            if status == 0:
+                return E_OK
+            if self.note(row) < 0:
+                return -1
+            self.rows += 1
+        return E_MORE
+
+    cdef int note(self, const Field *row) noexcept nogil:
+        cdef int field, kind = self.kind_of(row)
+        cdef uint8_t use, shared = 0
+        if kind < 0:
+            return -1
+        for field in range(self.fields):
+            if self.roles[field] == R_NAME and not kind & K_INDEX:
+                if row[field].is_negative or row[field].value >= <uint64_t> self.uses.shape[0]:
+                    return self.fail(E_TOO_LARGE, row[field].begin)
+                use = self.uses[row[field].value]
+                if kind & K_TEXT and use & U_SHORT:
+                    shared = 1
+                elif kind & K_ODDBALL and use & U_CONSTANT:
+                    shared = 2
+                self.uses[row[field].value] = use | (kind & K_USE)
+            elif self.roles[field] == R_TARGET:
+                if row[field].is_negative or row[field].value % self.width or (
+                        row[field].value >= self.width * self.nodes):
+                    return self.fail(E_NO_NODE, row[field].begin)
+            elif self.roles[field] == R_EDGES:
+                if row[field].is_negative or row[field].value >= NO_NODE_YET:
+                    return self.fail(E_TOO_LARGE, row[field].begin)
+                if vector_push_u32(&self.counts, <uint32_t> row[field].value) < 0:
+                    return self.fail(E_NO_MEMORY, row[field].begin)
+        if self.notes_edges and vector_push(&self.shared, &shared) < 0:
+            return self.fail(E_NO_MEMORY, row[0].begin)
+        return 0
+
+    def take_edge_counts(self) -> object:
+        """Move out the number of edges of each object (``uint32``)."""
+        return column_of(&self.counts, b"I")
+
+    def take_shared(self) -> object:
+        """Move out, for each object, 1 if it is a string of no more than one character, 2 if a constant, else 0."""
+        return column_of(&self.shared, b"B")
+
+    def write(self, size_t start, const uint32_t[::1] numbers):
+        """Begin to write at ``start``; ``numbers`` has the number of each string for objects with it as a content."""
+        if numbers.shape[0] != self.uses.shape[0]:
+            raise ValueError("columns of different lengths")
+        self.position = start + 1
+        self.numbers = numbers
+        self.is_writing_first = True
+
+    def cut_shared(self, const uint32_t[::1] edge_counts, const uint8_t[::1] are_shared):
+        """Number the elements of each object from 0, and let what leads to one of the shared lead to the first of them.
+        """
+        cdef Py_ssize_t each
+        if edge_counts.shape[0] != are_shared.shape[0]:
+            raise ValueError("columns of different lengths")
+        for each in range(SHARED_KINDS):
+            self.first_shared[each] = NO_NODE_YET
+        for each in range(are_shared.shape[0]):
+            if are_shared[each] < SHARED_KINDS and self.first_shared[are_shared[each]] == NO_NODE_YET:
+                self.first_shared[are_shared[each]] = <uint32_t> each
+        self.edge_counts, self.are_shared = edge_counts, are_shared
+        self.owner, self.cuts_shared = -1, True
+
+    def fill(self, uint8_t[::1] out) -> int:
+        """Write the rows that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
+        cdef size_t done = 0
+        cdef int status
+        if self.numbers is None:
+            raise ValueError("writing has not begun")
+        self.needed = 0
+        with nogil:
+            status = self.write_rows(&out[0], out.shape[0], &done)
+        if status < 0:
+            raise ValueError("the rows have not been read before")
+        return done
+
+    cdef int write_rows(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        cdef Field row[MOST_FIELDS]
+        cdef size_t at, done = 0, most = <size_t> self.fields * (MOST_DIGITS + 3) + 2
+        cdef int status
+        while True:
+            count[0] = done
+            if room - done < most:
+                self.needed = 0 if done else most
+                return 0
+            at = self.position
+            status = self.read_row(&at, row)
+            if status <= 0:
+                return status
+            if not self.is_writing_first:
+                out[done], out[done + 1] = 0x2C, 0x0A
+                done += 2
+            self.is_writing_first = False
+            status = self.write_row(row, out + done)
+            if status < 0:
+                return -1
+            done += status
+            self.position = at
+
+    cdef int write_row(self, const Field *row, uint8_t *out) noexcept nogil:
+        """Write a row without the comma after it, and return its bytes; -1 if it isn't what it was before."""
+        cdef int field, kind = self.kind_of(row), done = 0
+        cdef size_t digits
+        cdef uint64_t value
+        cdef uint8_t role
+        if kind < 0:
+            return -1
+        if self.cuts_shared:
+            self.next_owner()
+        for field in range(self.fields):
+            role, value = self.roles[field], row[field].value
+            if field:
+                out[done] = 0x2C
+                done += 1
+            if role == R_ZERO or (role == R_STATE and value >= MOST_STATE):
+                out[done] = 0x30
+                done += 1
+                continue
+            if role == R_NAME:
+                if kind & K_INDEX:
+                    if self.cuts_shared:
+                        done += put_number(self.next_index, out + done)
+                        self.next_index += 1
+                        continue
+                elif value >= <uint64_t> self.numbers.shape[0]:
+                    return -1
+                elif kind & K_VALUE and self.numbers[value] != value:
+                    done += put_number(self.numbers[value], out + done)
+                    continue
+            elif role == R_TARGET and self.cuts_shared:
+                value = value // self.width
+                if value >= <uint64_t> self.are_shared.shape[0]:
+                    return -1
+                if self.are_shared[value] and self.first_shared[self.are_shared[value]] != value:
+                    self.redirected += 1
+                    done += put_number(self.width * self.first_shared[self.are_shared[value]], out + done)
+                    continue
+            digits = row[field].after - row[field].begin
+            memcpy(out + done, self.data + row[field].begin, digits)
+            done += <int> digits
+        return done
+
+    cdef void next_owner(self) noexcept nogil:
+        """Go on to the object whose edge is next."""
+        while self.left_of_owner == 0 and self.owner + 1 < self.edge_counts.shape[0]:
+            self.owner += 1
+            self.left_of_owner = self.edge_counts[self.owner]
+            self.next_index = 0
+        if self.left_of_owner:
+            self.left_of_owner -= 1
+
+
+cdef inline int put_number(uint64_t number, uint8_t *out) noexcept nogil:
+    return snprintf(<char *> out, MOST_DIGITS + 1, b"%llu", <unsigned long long> number)
+
+
+cdef class Trace(ArrayReader):
+    """Goes through the nested arrays of an allocation trace, of which each node has ``fields`` with the children last,
+    and then writes them.
+    """
+
+    cdef uint32_t fields
+    cdef Vector filled          # of each array that is open, how many items have been read
+    cdef uint8_t last           # the first byte of what was written last
+    cdef readonly uint64_t needed
+
+    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, uint32_t fields):
+        if fields < 2:
+            raise ValueError("a node has a number and children")
+        self.fields = fields
+        self.own(&self.filled, 4)
+        if vector_push_u32(&self.filled, 0) < 0:
+            raise MemoryError
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef size_t begin = 0, after = 0
+        cdef int status
+        while self.position < limit:
+            status = self.token(&begin, &after)
+            if status < 0 or (status == 0 and (
+                    self.filled.count != 1 or (<uint32_t *> self.filled.data)[0] % self.fields)):
+                return self.fail(E_SYNTAX, self.position)
+            if status == 0:
+                return E_OK
+        return E_MORE
+
+    cdef int token(self, size_t *begin, size_t *after) noexcept nogil:
+        """Read a number or a bracket where the rules have one. Returns 1; 0 at the end; -1 for anything else."""
+        cdef const uint8_t *data = self.data
+        cdef size_t at = self.position
+        cdef uint32_t *filled = <uint32_t *> self.filled.data + (self.filled.count - 1)
+        cdef bint is_for_children = filled[0] % self.fields == self.fields - 1
+        while at < self.end and (data[at] == 0x2C or is_blank(data[at])):
+            at += 1
+        self.position = begin[0] = at
+        if at >= self.end:
+            return 0
+        if data[at] == 0x5D:
+            if self.filled.count == 1 or filled[0] % self.fields:
+                return -1
+            self.filled.count -= 1
+            at += 1
+        elif is_for_children:
+            if data[at] != 0x5B:
+                return -1
+            filled[0] += 1
+            if vector_push_u32(&self.filled, 0) < 0:
+                return -1
+            at += 1
+        else:
+            while at < self.end and 0x30 <= data[at] <= 0x39:
+                at += 1
+            if at == begin[0] or at - begin[0] > MOST_DIGITS:
+                return -1
+            filled[0] += 1
+        self.position = after[0] = at
+        return 1
+
+    def write(self, size_t start):
+        """Begin to write at ``start``."""
+        self.position = start + 1
+        self.filled.count = 1
+        (<uint32_t *> self.filled.data)[0] = 0
+        self.last = 0x5B
+
+    def fill(self, uint8_t[::1] out) -> int:
+        """Write what comes next, and return how many bytes that is; 0 at the end."""
+        cdef size_t done = 0, begin = 0, after = 0, room = out.shape[0]
+        self.needed = 0
+        with nogil:
+            while room - done > MOST_DIGITS + 1 and self.token(&begin, &after) > 0:
+                # a comma before all but the first item of an array
+                if self.last != 0x5B and self.data[begin] != 0x5D:
+                    out[done] = 0x2C
+                    done += 1
+                memcpy(&out[done], self.data + begin, after - begin)
+                done += after - begin
+                self.last = self.data[begin]
+        return done
