@@ -16,7 +16,7 @@ from tests.python.image_files import ImageDump
 from tests.python.pyheap_files import MAGIC, text
 
 from memlens.formats.containers import open_source
-from memlens.formats.redacted import VALUES
+from memlens.formats.redacted import VALUES, Wanted
 from memlens.formats.redaction import redact
 from memlens.kernels.readers import python_redaction, v8_redaction
 from memlens.model.graph import NONE, Graph
@@ -137,8 +137,8 @@ def test_strings_and_threads_that_lead_to_a_large_class(tmp_path: Path) -> None:
     graph = read(path, dump.end())
     assert len(graph.threads.rows) == count
     with open_source(path, tmp_path, lambda *_: None) as source, (tmp_path / "out").open("wb") as out:
-        assert redact(source, out, VALUES, lambda *_: None) is None
-    assert len(load(tmp_path / "out").objects) == len(graph.objects)
+        # instances without the bytes of their fields are damage
+        assert redact(source, out, Wanted(VALUES, allows_damage=True), lambda *_: None) is not None
 
 
 @pytest.mark.parametrize(
