@@ -3,6 +3,7 @@
 tests/fixtures/symbols/make.py says how each was built. The sources say which lines the frames have to be.
 """
 
+import json
 import re
 import shutil
 import struct
@@ -297,29 +298,78 @@ def test_folders_on_the_command_line(builds: Path, tmp_path: Path) -> None:
     assert held not in memlens("findings", profile, *cache).stdout
 
 
-@pytest.mark.parametrize("build", ["c", "c-fixed", "c-build-id", "rust"])
-def test_addresses_of_pprof(build: str, builds: Path, tmp_path: Path) -> None:
-    """The same stacks as what jemalloc's converters write: locations with an address in a mapping."""
-    text = (builds / build / "profile.heap").read_text("utf-8")
+def recorded(profile: Path) -> tuple[tuple[int, ...], list[int]]:
+    """Return where the code of a program was (start, end, offset in the file), and the innermost calls in it."""
+    text = profile.read_text("utf-8")
     row = re.search(
         r"^([0-9a-f]+)-([0-9a-f]+) r-xp ([0-9a-f]+) \S+ \d+ +/srv/shop/bin/shop$", text, re.MULTILINE
     )
     stack = re.search(r"^@ (.*)$", text, re.MULTILINE)
     assert row is not None
     assert stack is not None
+    return tuple(int(number, 16) for number in row.groups()), [
+        int(address, 16) - 1 for address in stack[1].split()[:2]
+    ]
+
+
+@pytest.mark.parametrize("build", ["c", "c-fixed", "c-build-id", "rust"])
+def test_addresses_of_pprof(build: str, builds: Path, tmp_path: Path) -> None:
+    """The same stacks as what jemalloc's converters write: locations with an address in a mapping."""
+    (start, end, offset), calls = recorded(builds / build / "profile.heap")
     builder = Builder(("inuse_space", "bytes"))
-    start, end, offset = (int(number, 16) for number in row.groups())
     build_id = builder.text("00C0FFEE" * 5 if build == "c-build-id" else "")
     builder.message["mapping"] = [
         {"id": 1, "memory_start": start, "memory_limit": end, "file_offset": offset,
          "filename": builder.text("/srv/shop/bin/shop"), "build_id": build_id},
     ]  # fmt: skip
-    calls = [int(address, 16) - 1 for address in stack[1].split()[:2]]
     builder.sample([builder.location(address=call, mapping=1) for call in calls], 4096)
     path = tmp_path / "heap.pb"
     path.write_bytes(builder.bytes())
     expected = frames_of(load(builds / build / "profile.heap", builds / build / "bin", builds / build))[:3]
     assert frames_of(load(path, builds / build / "bin", builds / build)) == expected
+    unnamed = load(path)
+    assert is_unnamed(unnamed)
+    assert "Not found here: shop." in warnings_of(unnamed)
+
+
+MASSIF = """desc: --massif-out-file=massif.out
+cmd: /srv/shop/bin/shop
+time_unit: i
+#-----------
+snapshot=0
+#-----------
+time=0
+mem_heap_B=4096
+mem_heap_extra_B=0
+mem_stacks_B=0
+heap_tree=peak
+n1: 4096 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
+ n1: 4096 {inner}
+  n0: 4096 {outer}
+"""
+DHAT = {
+    "dhatFileVersion": 2, "mode": "heap", "verb": "Allocated", "bklt": True, "bkacc": False, "tu": "instrs",
+    "Mtu": "Minstr", "tuth": 500, "cmd": "shop", "pid": 1, "tg": 1, "te": 2,
+    "pps": [{"tb": 4096, "tbk": 1, "tl": 1, "mb": 4096, "mbk": 1, "gb": 4096, "gbk": 1, "eb": 4096, "ebk": 1,
+             "fs": [1, 2]}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("build", ["c", "c-fixed", "c-debuglink"])
+@pytest.mark.parametrize("tool", ["massif", "dhat"])
+def test_addresses_of_valgrind(tool: str, build: str, builds: Path, tmp_path: Path) -> None:
+    """valgrind says nothing of mappings, and loads all position-independent programs at one address."""
+    (start, _, offset), calls = recorded(builds / build / "profile.heap")
+    moved = 0 if build == "c-fixed" else 0x108000 - (start - offset)
+    inner, outer = (f"0x{call + moved:X}: ??? (in /srv/shop/bin/shop)" for call in calls)
+    path = tmp_path / "valgrind.out"
+    path.write_text(
+        MASSIF.format(inner=inner, outer=outer)
+        if tool == "massif"
+        else json.dumps({**DHAT, "ftbl": ["[root]", inner, outer]})
+    )
+    expected = frames_of(load(builds / build / "profile.heap", builds / build / "bin"))[:3]
+    assert frames_of(load(path, builds / build / "bin")) == expected
     unnamed = load(path)
     assert is_unnamed(unnamed)
     assert "Not found here: shop." in warnings_of(unnamed)

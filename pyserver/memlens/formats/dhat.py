@@ -15,8 +15,8 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.json_faults import converted, fault
 from memlens.formats.scanning import run_through
-from memlens.formats.stacks import distinct_frames
-from memlens.formats.valgrind_frames import valgrind_frame
+from memlens.formats.stacks import distinct_frames, with_inlined
+from memlens.formats.valgrind_frames import valgrind_frames
 from memlens.kernels.readers import dhat_json as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
@@ -82,8 +82,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
                 count=len(table),
             )
         )
-    frames, numbers = distinct_frames(map(valgrind_frame, table))
-    whole = Frames(frames, np.asarray(scanner.take("stack_starts")), numbers[sequence])
+    parsed, sizes, notices = valgrind_frames(table, source)
+    frames, numbers = distinct_frames(parsed)
+    starts, places = with_inlined(np.asarray(scanner.take("stack_starts")), sequence, sizes)
+    whole = Frames(frames, starts, numbers[places])
     types, fields, default = _values(header)
     values = [points[name] for name in fields]
     if not sums_fit(values):
@@ -91,7 +93,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     return Profile(
         KIND, whole, types, default, np.arange(1, len(points) + 1, dtype=np.uint32), values,
         sizes=_sizes(points) if header.bu == "byte" else None,
-        settings=_settings(header), notices=_notices(header, len(points)),
+        settings=_settings(header), notices=[*_notices(header, len(points)), *notices],
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.process_maps import Maps
 from memlens.formats.scanning import run_through
-from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks
+from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks, with_inlined
 from memlens.formats.symbols.lookup import Symbols
 from memlens.kernels.readers import heap_text as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
@@ -287,7 +287,7 @@ def _frames(
     by_address, sizes = _named_addresses(calls, needed, maps, source, names, notices)
     frames, numbers = distinct_frames([*by_address, *map(_named_frame, scanner.texts())])
     depths = np.diff(starts).astype(np.int64)[rows["stack"]]
-    starts, places = _with_inlined(starts, places, sizes)
+    starts, places = with_inlined(starts, places, sizes)
     sequence = np.concatenate(
         (
             numbers[places],
@@ -352,15 +352,6 @@ def _named_addresses(
             frames.append(profiled_frame("", 0, f"0x{address:x}", module))
     notices += symbols.notices()
     return frames, sizes
-
-
-def _with_inlined(starts: U64, addresses: U32, sizes: I64) -> tuple[U64, I64]:
-    """Return the starts of the stacks with all frames of each address, and the frames in their order."""
-    first = np.concatenate(([0], np.cumsum(sizes)))
-    count = sizes[addresses]
-    ends = np.concatenate(([0], np.cumsum(count)))
-    places = np.arange(int(ends[-1])) + np.repeat(first[addresses] - ends[:-1], count)
-    return ends[starts.astype(np.int64)].astype(np.uint64), places
 
 
 def _samples(rows: Column) -> Text:

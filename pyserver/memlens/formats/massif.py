@@ -19,8 +19,8 @@ import numpy.typing as npt
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
-from memlens.formats.stacks import cut_stacks, distinct_frames
-from memlens.formats.valgrind_frames import valgrind_frame
+from memlens.formats.stacks import cut_stacks, distinct_frames, with_inlined
+from memlens.formats.valgrind_frames import valgrind_frames
 from memlens.kernels.readers import massif_text as kernel
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 from memlens.model.info import Notice, ValueType
@@ -88,11 +88,15 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         raise DamagedSnapshotError(phrase("The sum of the sizes is too large"))
     detailed = np.flatnonzero(snapshots["tree"] != kernel.EMPTY)
     peak = _peak(snapshots, detailed, leaves)
-    named = [valgrind_frame(text) if text else BELOW for text in scanner.frames()]
+    texts = scanner.frames()
+    named, sizes, unnamed = valgrind_frames(texts, source)
+    for number in np.flatnonzero([not text for text in texts]).tolist():
+        named[int(sizes[:number].sum())] = BELOW
     frames, numbers = distinct_frames([*named, NO_TREE] if peak.missing_bytes else named)
-    whole = Frames(
-        frames, np.asarray(scanner.take("stack_starts")), numbers[np.asarray(scanner.take("stack_frames"))]
+    starts, places = with_inlined(
+        np.asarray(scanner.take("stack_starts")), np.asarray(scanner.take("stack_frames")), sizes
     )
+    whole = Frames(frames, starts, numbers[places])
     depth = int(_option(head["desc"], "depth", str(_DEFAULT_DEPTH)))
     whole, leaves["stack"] = cut_stacks(whole, leaves["stack"], _cut(whole, leaves, depth))
     # a sample per stack in any snapshot
@@ -116,6 +120,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         KIND, whole, types, 0, stacks.astype(np.uint32), values, times=times, settings=settings,
         notices=[
             *_truncated(len(snapshots), truncated=truncated),
+            *unnamed,
             *_notices(head["desc"], snapshots, detailed, peak, below, pages=scanner.pages),
         ],
     )  # fmt: skip

@@ -29,6 +29,20 @@ def distinct_frames(frames: Iterable[SourceFrame]) -> tuple[list[SourceFrame], n
     return list(numbers), of_frames
 
 
+def with_inlined(
+    starts: npt.NDArray[np.uint64], items: npt.NDArray[np.uint32], sizes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """Expand the items of stacks, such as addresses, each to as many frames as ``sizes`` says.
+
+    Returns the starts of the stacks, and the numbers of their frames: those of the first item come first.
+    """
+    first = np.concatenate(([0], np.cumsum(sizes)))
+    count = sizes[items]
+    ends = np.concatenate(([0], np.cumsum(count)))
+    places = np.arange(int(ends[-1])) + np.repeat(first[items] - ends[:-1], count)
+    return ends[starts.astype(np.int64)].astype(np.uint64), places
+
+
 def cut_stacks(
     frames: Frames, stacks: npt.NDArray[np.uint32], cut: npt.NDArray[np.bool_]
 ) -> tuple[Frames, npt.NDArray[np.uint32]]:

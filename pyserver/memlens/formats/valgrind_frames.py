@@ -5,13 +5,53 @@ column after the line.
 """
 
 import re
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.containers import Source
+from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.model.frames import MOST_NAME, MOST_PATH, SourceFrame, profiled_frame
+from memlens.model.info import Notice
 
 MOST_TEXT = MOST_NAME + MOST_PATH
 
 _ADDRESS = re.compile(r"0x([0-9A-Fa-f]+): ")
+_BARE = re.compile(r"0x(?P<address>[0-9A-Fa-f]{1,16}): \?\?\? \(in (?P<program>/.+)\)")
+_LIBRARY = re.compile(r"\.so(?:\.[\d.]+)?$")
+_PROGRAM_BASE = 0x108000
+"""Where valgrind loads position-independent programs, ``ume_main`` in ``coregrind/m_ume/elf.c``."""
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,10})(?::\d{1,10})?")
+
+
+def valgrind_frames(
+    texts: Sequence[str], source: Source
+) -> tuple[list[SourceFrame], npt.NDArray[np.int64], list[Notice]]:
+    """Parse all frames; addresses in the program whose functions valgrind didn't know are looked up.
+
+    Returns the frames in order, how many of them each text has become, and what is to be said about lookups. Where
+    valgrind loaded libraries isn't in its files.
+    """
+    regions = {}
+    for text in texts:
+        bare = _BARE.fullmatch(text)
+        if bare is not None and not _LIBRARY.search(bare["program"]):
+            region = Region(bare["program"], 0, 0, 0, is_whole=False, program_base=_PROGRAM_BASE)
+            regions[text] = int(bare["address"], 16), region
+    symbols = Symbols(source)
+    found = symbols.look_up(regions.values())
+    frames: list[SourceFrame] = []
+    sizes = np.ones(len(texts), np.int64)
+    for number, text in enumerate(texts):
+        places = found.get(regions[text]) if text in regions else None
+        if places:
+            module = regions[text][1].path
+            frames += [profiled_frame(place.file, place.line, place.function, module) for place in places]
+            sizes[number] = len(places)
+        else:
+            frames.append(valgrind_frame(text))
+    return frames, sizes, symbols.notices() if symbols.has_searched else []
 
 
 def valgrind_frame(text: str) -> SourceFrame:

@@ -107,6 +107,21 @@ class Binary:
                 return part.address + offset - part.offset
         return None
 
+    def address_in_program(self, address: int, base: int) -> int | None:
+        """Return the linked address of a place in a process that runs this program, loaded at ``base`` if it can be.
+
+        None if this isn't a program, or has no code there.
+        """
+        if self.elf["e_type"] != "ET_EXEC":
+            if not any(self.elf.iter_segments("PT_INTERP")):
+                return None
+            address += self.base - base
+        is_code = any(
+            part.executable and part.address <= address < part.address + part.memory_bytes
+            for part in self.segments
+        )
+        return address if is_code else None
+
     def has_mapping(self, offset: int, size: int) -> bool:
         """Return whether a process could have mapped ``size`` bytes of code from ``offset`` of this file.
 

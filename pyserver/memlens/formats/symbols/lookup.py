@@ -43,6 +43,8 @@ class Region(NamedTuple):
     build_id: str = ""
     is_whole: bool = True
     """Whether this is the whole mapping as the system made it, so that its size says whether a binary matches."""
+    program_base: int | None = None
+    """Where a position-independent program is loaded, if the recorder says nothing of mappings: the rest is then 0."""
 
 
 Found = dict[tuple[int, Region], list[Place]]
@@ -122,12 +124,7 @@ class Symbols:
             linked = {
                 (address, region): known
                 for address, region in inside
-                if (
-                    known := binary.address_of(
-                        region.offset, region.end - region.start, address - region.start
-                    )
-                )
-                is not None
+                if (known := _linked(binary, address, region)) is not None
             }
             source = debug or binary
             by_lines = self._by_lines(source, [address + moved for address in linked.values()], path)
@@ -299,6 +296,13 @@ def _binary_at(place: Path, files: contextlib.ExitStack) -> Binary | None:
     except Exception as error:  # noqa: BLE001 - the library raises what it happens to for a damaged file
         logger.info("%s can't be read as a binary: %s", place, error)
         return None
+
+
+def _linked(binary: Binary, address: int, region: Region) -> int | None:
+    """Return the address that a place in the process has in the binary as linked; None if it isn't code there."""
+    if region.program_base is not None:
+        return binary.address_in_program(address, region.program_base)
+    return binary.address_of(region.offset, region.end - region.start, address - region.start)
 
 
 def _is_fuller(symbol: str, function: str) -> bool:
