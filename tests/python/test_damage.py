@@ -206,7 +206,7 @@ def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_a_command_reads_again_what_its_answer_came_from(model: str, tmp_path: Path) -> None:
     options = argparse.Namespace(
-        file=MODELS[model], cache_dir=tmp_path / "cache", cache_limit=0, libraries=[]
+        command="types", file=MODELS[model], cache_dir=tmp_path / "cache", cache_limit=0, libraries=[]
     )
 
     def question(snapshot: Snapshot) -> tuple[bytes, list[FrameRow]]:
