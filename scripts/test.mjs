@@ -9,6 +9,7 @@ import { findChromium } from './lib/chromium.mjs';
 import { installCodeServer } from './lib/code-server.mjs';
 import { installMcp, installMemray } from './lib/environments.mjs';
 import { installFleet } from './lib/fleet.mjs';
+import { folderInMemory } from './lib/memory-folder.mjs';
 import { ROOT, VENV_PYTHON, venvProgram } from './lib/paths.mjs';
 import { setup } from './lib/setup.mjs';
 import { UserError, argumentsOf, filesUnder, main, run, seconds } from './lib/steps.mjs';
@@ -36,9 +37,10 @@ class Nothing extends Error {}
 
 /**
  * name: for --only. what: the description. commands: run one after another until one fails. shown: print the output
- * even if the step passes. alone: run no other step at the same time, because this one measures time. slow: left out by
- * --quick. again: the names of failures that may be run once more, and the commands for it; those that pass then are
- * shown as FLAKY. flaky: the names of such tests where the runner itself ran them again.
+ * even if the step passes. writes: its tests write many files, in memory where there is enough. alone: run no other step
+ * at the same time, because this one measures time. slow: left out by --quick. again: the names of failures that may be
+ * run once more, and the commands for it; those that pass then are shown as FLAKY. flaky: the names of such tests where
+ * the runner itself ran them again.
  */
 const STEPS = [
   {
@@ -125,6 +127,7 @@ const STEPS = [
     name: 'python',
     what: 'Python: tests',
     shown: true,
+    writes: true,
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
       if (!values.quick) await Promise.all([installMemray(), installMcp(), installFleet()]);
@@ -147,6 +150,7 @@ const STEPS = [
     name: 'unit',
     what: 'TypeScript: unit tests',
     shown: true,
+    writes: true,
     commands: async (rest) => {
       const files = await bundleUnitTests();
       if (!files.length) throw new Nothing('no unit tests');
@@ -217,13 +221,22 @@ const STEP_ENV = {
   PATH: `${path.dirname(VENV_PYTHON)}${path.delimiter}${process.env.PATH}`,
 };
 
+/** Where tests write, made once it is needed. */
+let inMemory;
+
+function environmentOf(step) {
+  if (!step.writes) return STEP_ENV;
+  inMemory ??= folderInMemory() ?? '';
+  return inMemory ? { ...STEP_ENV, TMPDIR: inMemory } : STEP_ENV;
+}
+
 async function perform(step) {
   const since = performance.now();
   const result = { step, state: 'PASS', note: '', output: '', time: '' };
   console.log(`>> ${step.name}: ${step.what}`);
   const passed = async (commands) => {
     for (const command of commands) {
-      const { code, output } = await run(command, { env: STEP_ENV });
+      const { code, output } = await run(command, { env: environmentOf(step) });
       result.output += output;
       if (code !== 0) return false;
     }

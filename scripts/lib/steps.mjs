@@ -117,7 +117,8 @@ export async function step({ name, doing, stamp, key, outputs = [], work, log = 
 
 const defaultLog = (text) => process.stdout.write(text);
 
-const alive = (pid) => {
+/** Whether a process runs. */
+export const alive = (pid) => {
   try {
     process.kill(pid, 0);
     return true;

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -87,6 +88,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def sample() -> Path:
     return ROOT / "samples" / "train.pickle"
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A folder on a disk: ``tmp_path`` may be in memory, which reading a file of a terabyte of zeros fills."""
+    (ROOT / ".cache").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tests-", dir=ROOT / ".cache") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def test_a_cache_that_can_not_be_written_is_reported(
         problem = problem_of(server, "memlens/open", opening)
         assert problem["code"] == "system"
         assert str(cache_folder) in problem["message"]
-        assert "permissions" in problem["advice"]
+        assert "memlens.cache.directory" in problem["advice"]
     if how == "a file":
         cache_folder.unlink()
     assert server.request("memlens/open", opening)["snapshot"], "repaired, and tried again"

@@ -73,9 +73,9 @@ def store(both: tuple[Cluster, Store]) -> Store:
 
 
 @pytest.fixture
-def job(tmp_path: Path, sample: Path) -> Path:
+def job(on_disk: Path, sample: Path) -> Path:
     """A folder of a job: six ranks, one of them damaged, and a log."""
-    folder = tmp_path / "job"
+    folder = on_disk / "job"
     folder.mkdir()
     for rank in (0, 1, 2, 10):
         # all of different sizes, so that their contents differ
@@ -192,7 +192,7 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
 def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     """A worker dies half-way, and another reads its file; a file that kills all workers gets a row that names them."""
     killed: dict[str, list[str]] = {"rank0.pickle": [], "rank2.pickle": []}
-    whole = tmp_path / "whole"
+    whole = job.with_name("whole")
     (job / "rank2.pickle").rename(whole)
 
     def kill(line: dict[str, Any]) -> None:
