@@ -46,7 +46,7 @@ test(
       assert.match(said, /^extension: Memlens 1\.2\.3$/m);
       assert.match(said, /^editor: An Editor 1\.200\.0 on the desktop, in en$/m);
       assert.match(said, /^settings: memlens\.interpreter$/m);
-      assert.match(said, /^server: running, 2 snapshots open$/m);
+      assert.match(said, /^server: running, open snapshots: 2$/m);
       assert.ok(said.includes(`this Python: ${python} (the setting memlens.interpreter)`));
       assert.match(said, /^ran: -m memlens diagnostics --cache-limit \d+$/m);
 

@@ -39,9 +39,9 @@ function aboutEditor(context: vscode.ExtensionContext, server: Server): string[]
     `extension: Memlens ${version}`,
     `editor: ${vscode.env.appName} ${vscode.version} ${where}${remote}, in ${vscode.env.language}`,
     `extension host: ${os.type()} ${os.release()}, ${process.platform}-${process.arch}, Node.js ${process.versions.node}`,
-    `workspace: ${trusted}, ${vscode.workspace.workspaceFolders?.length ?? 0} folders`,
+    `workspace: ${trusted}, folders: ${vscode.workspace.workspaceFolders?.length ?? 0}`,
     `settings: ${changedSettings(context).join(', ') || 'none is changed'}`,
-    `server: ${server.health}, ${server.open} snapshots open`,
+    `server: ${server.health}, open snapshots: ${server.open}`,
     `log: ${context.logUri.fsPath}`,
   ];
 }
