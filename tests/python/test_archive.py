@@ -18,7 +18,7 @@ from tests.python.conftest import event, frame
 from memlens.errors import BadRequestError, MemlensError
 from memlens.ingest import ingest
 from memlens.store.files.cache import Cache, partial_folder
-from memlens.store.manifest import ArchiveError, read_manifest
+from memlens.store.manifest import ArchiveError, SourceFile, read_manifest
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.stack import stack
 from memlens.views.lines.totals import top_lines
@@ -60,6 +60,37 @@ def test_an_archive_is_reused_until_the_file_changes(cache: Cache, tmp_path: Pat
     assert peak(ingest(path, cache, quiet)) == 60
     with pytest.raises(FileNotFoundError):
         cache.find(tmp_path / "missing.pickle")
+
+
+def test_a_file_that_is_rewritten_with_its_size_and_time_is_read_again(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = snapshot_file(tmp_path / "s.pickle", 10)
+    before = path.stat()
+    assert peak(ingest(path, cache, quiet)) == 30
+    snapshot_file(path, 20)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert cache.find(path) is None
+    assert peak(ingest(path, cache, quiet)) == 60
+    # with the same content again it is the same file
+    there = SourceFile.of(path)
+    snapshot_file(path, 20)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert SourceFile.of(path) == there
+    large = tmp_path / "large"
+    large.write_bytes(bytes(1_000_000))
+    assert (SourceFile.of(large).ctime_ns == 0) == (sys.platform == "win32")
+    # Windows has no time of a change: there the samples decide alone
+    monkeypatch.setattr("memlens.store.manifest.sys.platform", "win32")
+    for at in (0, 531_148, 999_999):
+        # the first, the last and a middle block
+        large.write_bytes(bytes(1_000_000))
+        unchanged = SourceFile.of(large).sample
+        with large.open("r+b") as file:
+            file.seek(at)
+            file.write(b"x")
+        assert SourceFile.of(large).sample != unchanged
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {

@@ -20,7 +20,7 @@ from memlens.texts import phrase
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 41
+FORMAT_VERSION = 42
 """Raised whenever an older archive could be misread; such archives are made again."""
 
 FILE_NAME = "manifest.json"
@@ -44,12 +44,31 @@ class InconsistentError(Exception):
     """An archive's contents contradict each other: a bug, unless the checksums show that it was damaged."""
 
 
+_SAMPLES, _SAMPLE_BYTES = 16, 4096
+
+
 class SourceFile(Struct, frozen=True):
-    """The identity that the file of an archive had when the archive was made."""
+    """The identity that the file of an archive had when the archive was made.
+
+    Size and time of modification aren't enough, since programs that copy or unpack files set the time. Of a file of up
+    to 64 KiB the samples are all of it. That a larger one was rewritten shows, on POSIX systems, in the time of the last
+    change, which no program can set; on Windows, which has none, in the samples unless it is equal there.
+    """
 
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
+    """When the content or the inode last changed. 0 if the samples are the whole file, and on Windows, where Python's
+    ``st_ctime`` is the time of creation.
+    """
+    sample: str = ""
+    """The checksum of 16 blocks of 4 KiB: the first, the last and those evenly between. Empty if it can't be read."""
+
+    @property
+    def version(self) -> str:
+        """A text that differs for each content of the file, as far as that is known without reading all of it."""
+        return f"{self.size}-{self.mtime_ns}-{self.ctime_ns}-{self.sample}"
 
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
@@ -62,7 +81,23 @@ class SourceFile(Struct, frozen=True):
         real = path.resolve(strict=True)
         # names are bytes to the system; escapes keep those that aren't text distinct
         name = os.fsencode(real).decode("utf-8", "backslashreplace")
-        return cls(name, status.st_size, status.st_mtime_ns)
+        is_known = status.st_size <= _SAMPLES * _SAMPLE_BYTES or sys.platform == "win32"
+        changed = 0 if is_known else status.st_ctime_ns
+        return cls(name, status.st_size, status.st_mtime_ns, changed, _sample_of(real, status.st_size))
+
+
+def _sample_of(path: Path, size: int) -> str:
+    """The checksum of some blocks of a file: of all of it if it isn't longer than these."""
+    last = max(size - _SAMPLE_BYTES, 0)
+    checksum = Checksum()
+    try:
+        with path.open("rb", buffering=0) as file:
+            for offset in sorted({last * number // (_SAMPLES - 1) for number in range(_SAMPLES)}):
+                file.seek(offset)
+                checksum.update(file.read(_SAMPLE_BYTES))
+    except OSError:
+        return ""
+    return checksum.hexdigest()
 
 
 class ColumnEntry(Struct, frozen=True):

@@ -56,8 +56,7 @@ class Identity(NamedTuple):
     """Identifies a file with its content without reading it."""
 
     path: str
-    size_bytes: int
-    mtime_ns: int
+    version: str
 
     @classmethod
     def of(cls, path: str) -> "Identity":
@@ -67,6 +66,7 @@ class Identity(NamedTuple):
         try:
             real = Path(path).resolve(strict=True)
             status = real.stat()
+            version = SourceFile.of(real).version if S_ISREG(status.st_mode) else ""
         except FileNotFoundError as error:
             raise FileError(phrase("There is no file {path}", path=path)) from error
         except (OSError, RuntimeError, ValueError) as error:
@@ -75,7 +75,7 @@ class Identity(NamedTuple):
             ) from error
         if not S_ISREG(status.st_mode):
             raise FileError(phrase("{path} is not a file", path=path), advice=phrase("Open a snapshot file."))
-        return cls(str(real), status.st_size, status.st_mtime_ns)
+        return cls(str(real), version)
 
 
 class OpenSnapshot:

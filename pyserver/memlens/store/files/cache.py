@@ -77,7 +77,7 @@ class Cache:
     def folder_for(self, source: Path) -> Path:
         """The archive folder for the current version of a file. Raises OSError if the file doesn't exist."""
         identity = SourceFile.of(source)
-        key = f"{FORMAT_VERSION}\0{own_user()}\0{identity.path}\0{identity.size}\0{identity.mtime_ns}"
+        key = f"{FORMAT_VERSION}\0{own_user()}\0{identity.path}\0{identity.version}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
         return self.folder / f"{digest}-v{FORMAT_VERSION}"
 
