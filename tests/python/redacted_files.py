@@ -23,9 +23,10 @@ def redacted(
     mapping: list[str] | None = None,
     *,
     allows_damage: bool = False,
+    keeps_shared: bool = True,
 ) -> tuple[bytes, Text | None]:
     """The dump without its values, and the sentence about where it breaks."""
-    wanted = Wanted(removed, allows_damage)
+    wanted = Wanted(removed, allows_damage, keeps_shared)
     out = io.BytesIO()
     with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
         note = redact(source, out, wanted, lambda *_: None, mapping)
@@ -80,7 +81,11 @@ def assert_same_graph(
         [_kept(name, renamed) for name in names_of(each, each.types.name.tolist())]
         for each in (before, after)
     ]
-    assert types[0] == types[1]
+    # classes of V8 that no function has may be contents
+    assert all(
+        one == other or (before.kind == "v8" and "removed " in other)
+        for one, other in zip(*types, strict=True)
+    )
     assert np.array_equal(before.types.kind, after.types.kind)
     assert list(before.type_kinds) == list(after.type_kinds)
     for name in ("start", "target", "kind"):

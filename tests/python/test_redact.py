@@ -102,6 +102,9 @@ def planted_v8() -> bytes:
         if kind not in NODE_TYPES:
             continue
         heap.edge(root, "property", f"of_{kind}", heap.node(kind, f"{SECRET} {kind}", 40))
+    # classes that no function has are contents
+    for name in ("Session", "WeakMap", "Key", "Value"):
+        heap.edge(root, "property", name, heap.node("closure", name, 32))
     # a word that is a property's name and an object's content
     heap.edge(root, "property", "status", heap.node("string", "status", 24))
     heap.edge(root, "property", "title", heap.node("string", "a title", 24))

@@ -374,6 +374,9 @@ def _redact(command: AddCommand) -> None:
     redact.add_argument("--rename", action="store_true",
                         help="Java and Android: also replace names of your classes, their fields, methods and files, "
                              "and of threads; a mapping.txt beside OUT, which you keep, maps back")  # fmt: skip
+    redact.add_argument("--keep-shared", action="store_true",
+                        help="V8: keep what leads to true, false and strings of one character, and the indexes of "
+                             "elements, from which values can be read")  # fmt: skip
     redact.add_argument("--allow-damaged", action="store_true",
                         help="write a truncated or damaged dump up to the damage, instead of refusing it")  # fmt: skip
     _force(redact)

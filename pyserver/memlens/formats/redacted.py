@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from memlens.model.graph import VALUE_KINDS, Graph, Values
 from memlens.model.info import Notice
-from memlens.texts import phrase
+from memlens.texts import phrase, plural
 
 Removed = Literal["values", "contents"]
 """What was removed: all values, or only contents, which leaves numbers."""
@@ -28,6 +28,8 @@ class Wanted(NamedTuple):
     removed: Removed = VALUES
     allows_damage: bool = False
     """Write a damaged dump up to the damage, instead of refusing it."""
+    keeps_shared: bool = False
+    """Leave what leads to objects that the runtime shares, and the order of elements, from which values can be read."""
 
 
 MARK = "removed by Memlens: "
@@ -45,17 +47,25 @@ def removed_by(text: str) -> Removed | None:
 
 
 def mark_graph(
-    graph: Graph, removed: Removed | None, *, comparable: bool = False, fields_stay: bool = False
+    graph: Graph,
+    removed: Removed | None,
+    *,
+    comparable: bool = False,
+    fields_stay: bool = False,
+    redirected: int | None = None,
 ) -> None:
     """Say in a dump that something was removed, if it was, and take what is left in its place for no value.
 
     ``comparable``: whether equal contents are still equal, and others not. ``fields_stay``: whether the fields are the
-    runtime's and not the program's, so that they are all there.
+    runtime's and not the program's, so that they are all there. ``redirected``: how many references lead to another
+    object than in the program, None if all are as they were.
     """
     if removed is None:
         return
     graph.settings["removed"] = removed
     graph.notices.append(_notice(removed, comparable=comparable))
+    if redirected is not None:
+        graph.notices.append(_redirected(redirected))
     if graph.values is not None and not fields_stay:
         graph.values = None if removed == VALUES else _numbers_of(graph.values)
     # their pixels were elements of arrays
@@ -92,3 +102,17 @@ def _notice(removed: Removed, *, comparable: bool) -> Notice:
             "Findings that need them, such as duplicate strings and empty collections, are left out."
         )
     return Notice("values-removed", phrase("{what} {which}", what=what, which=which))
+
+
+def _redirected(count: int) -> Notice:
+    said = phrase(
+        plural(
+            count,
+            "{n} reference to a value that the runtime shares, such as true or a string of one character, leads to the "
+            "first of its kind; elements aren't where they were.",
+            "{n} references to values that the runtime shares, such as true or strings of one character, lead to the "
+            "first of their kind; elements aren't where they were.",
+        ),
+        n=count,
+    )
+    return Notice("redirected-references", said)

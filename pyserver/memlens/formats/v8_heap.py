@@ -70,11 +70,11 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     with contextlib.suppress(_NotAheadError, DamagedSnapshotError):
         read = _columns(source, report, ahead=True)
     # what is said of a damaged file is what is wrong with the first of its parts that is
-    snapshot, removed = read or _columns(source, report, ahead=False)
+    snapshot, removed, redirected = read or _columns(source, report, ahead=False)
     graph = graph_of(
         snapshot, SourceMaps(source.tools.source_folders, only_folders=source.tools.only_folders)
     )
-    mark_graph(graph, removed, comparable=True)
+    mark_graph(graph, removed, comparable=True, redirected=redirected)
     return graph
 
 
@@ -82,10 +82,10 @@ class _NotAheadError(Exception):
     """All sections of a file have to be located before they are read."""
 
 
-def _columns(source: Source, report: Report, *, ahead: bool) -> tuple[Snapshot, Removed | None]:
-    """A file's columns, and what Memlens removed from it."""
+def _columns(source: Source, report: Report, *, ahead: bool) -> tuple[Snapshot, Removed | None, int | None]:
+    """A file's columns, what Memlens removed from it, and how many references it changed."""
     file = _File(source, report, ahead=ahead)
-    return file.snapshot(), file.removed
+    return file.snapshot(), file.removed, file.redirected
 
 
 def _quiet(_stage: str, _fraction: float) -> None:
@@ -116,6 +116,7 @@ class _File:
         self._header = self._sections.header
         self._meta = self._header.meta
         self.removed = removed_by(self._header.memlens)
+        self.redirected = self._header.memlens_redirected
 
     def snapshot(self) -> Snapshot:
         """Everything, checked."""

@@ -14,6 +14,9 @@ from memlens.texts import phrase
 MARK_FIELD = "memlens"
 """A field of the header that only snapshots have from which Memlens removed something."""
 
+REDIRECTED_FIELD = "memlens_redirected"
+"""A field of the header of those: how many references lead to another object of the same kind, if any may."""
+
 ALLOCATED_FIELD = "memlens_allocated_bytes"
 """A field of the header of recordings that Memlens took."""
 
@@ -62,6 +65,7 @@ class Header(Struct):
     extra_native_bytes: int = 0
     memlens: str = ""
     """What Memlens removed."""
+    memlens_redirected: int | None = None
     memlens_allocated_bytes: list[Annotated[int, msgspec.Meta(ge=0, le=_MOST_ALLOCATED)]] = []
     """What was alive at the end of each interval of a recording of what was allocated in it."""
 

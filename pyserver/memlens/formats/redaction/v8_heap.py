@@ -1,7 +1,12 @@
 """V8's heap snapshots: each string that is not a name becomes "removed N" with its number.
 
 Names are those of properties, variables, functions, classes, scripts and the engine's own objects. A string that is
-also a name is written twice, so that it can't be told which objects have it as their content.
+also a name is written twice, so that it can't be told which objects have it as their content. Names of classes are
+contents, unless a function has them, too.
+
+The engine has one object for each string of one character, in a table with the character as index, and one for each of
+true, false, null and undefined: what leads to one of these leads to the first of them instead. Indexes of elements,
+which may be numbers that a program uses as keys, are counted from 0 in each object.
 
 The header is written from what was understood of it: types of objects and references that aren't known become
 "unknown", and their names contents; fields that aren't known become zeros; other sections and keys are left out.
@@ -13,13 +18,22 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, Wanted, mark_of
 from memlens.formats.redaction.output import Filler, Output, pour
 from memlens.formats.scanning import run_through
-from memlens.formats.v8_sections import ALLOCATED_FIELD, MARK_FIELD, NAMED_BY_INDEX, Header, Sections, check
+from memlens.formats.v8_sections import (
+    ALLOCATED_FIELD,
+    MARK_FIELD,
+    NAMED_BY_INDEX,
+    REDIRECTED_FIELD,
+    Header,
+    Sections,
+    check,
+)
 from memlens.kernels.readers import v8_redaction, v8_rows
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
@@ -83,9 +97,10 @@ def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> No
                     "Join the snapshot's parts into one file first, as Julia's assemble_snapshot does."
                 ),
             )
-    sections = _Survey(source, parts, wanted, part_of(report, 0.0, _SURVEYED)).sections()
+    survey = _Survey(source, parts, wanted, part_of(report, 0.0, _SURVEYED))
+    sections = survey.sections()
     write = part_of(report, _SURVEYED, 1.0)
-    output.write(b'{"snapshot":' + msgspec.json.encode(_header(parts.header, wanted)))
+    output.write(b'{"snapshot":' + msgspec.json.encode(_header(parts.header, wanted, survey.redirected)))
     for section in sections:
         output.write(b",\n" + msgspec.json.encode(section.name) + b":[")
         for _ in pour(section.filler, output):
@@ -106,6 +121,8 @@ class _Survey:
         self._wanted = wanted
         self._uses = np.zeros(0, np.uint8)
         self._nodes = 0
+        self.redirected = 0
+        """How many references lead to another object than in the dump."""
 
     def sections(self) -> list[_Section]:
         """What writes each section, in the order in which they are in the file."""
@@ -118,7 +135,20 @@ class _Survey:
         self._uses = np.array(strings.take_uses(), np.uint8)
         rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
         self._nodes = rows["nodes"].rows
-        rows["edges"] = self._rows("edges", self._kinds_of_edges())
+        self._name_classes()
+        counts, shared = rows["nodes"].take_edge_counts(), rows["nodes"].take_shared()
+        rows["edges"] = self._rows(
+            "edges", self._kinds_of_edges(), None if self._wanted.keeps_shared else (counts, shared)
+        )
+        if int(np.asarray(counts).sum(dtype=np.uint64)) != rows["edges"].rows:
+            raise DamagedSnapshotError(
+                phrase(
+                    "The snapshot has {listed} references, but its objects have {count}",
+                    listed=rows["edges"].rows,
+                    count=int(np.asarray(counts).sum(dtype=np.uint64)),
+                )
+            )
+        self.redirected = int(rows["edges"].redirected)
         for name in ("trace_function_infos", "samples", "locations"):
             if name in self._spans and self._fields(name):
                 rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint8))
@@ -141,7 +171,16 @@ class _Survey:
         fields: list[str] = getattr(self._meta, _META[section])
         return fields
 
-    def _rows(self, section: str, kinds: npt.NDArray[np.uint8]) -> v8_rows.Rows:
+    def _name_classes(self) -> None:
+        """Take for a content the name of a class that no function has: what ``Symbol.toStringTag`` is, may be data."""
+        is_class = self._uses & v8_redaction.CLASS != 0
+        is_name = self._uses & v8_redaction.DECLARED != 0
+        self._uses[is_class & is_name] |= v8_redaction.NAME
+        self._uses[is_class & ~is_name] |= v8_redaction.VALUE
+
+    def _rows(
+        self, section: str, kinds: npt.NDArray[np.uint8], shared: tuple[Buffer, Buffer] | None = None
+    ) -> v8_rows.Rows:
         fields, known = self._fields(section), _ROLES[section]
         if not set(_NEEDED.get(section, ())) <= set(fields) or len(set(fields)) < len(fields):
             raise DamagedSnapshotError(
@@ -153,6 +192,8 @@ class _Survey:
         rows = v8_rows.Rows(
             self._source.data, *self._spans[section], roles, kinds, self._uses, width, self._nodes
         )
+        if shared is not None:
+            rows.cut_shared(np.asarray(shared[0]), np.asarray(shared[1]))
         self._run(rows, section)
         return rows
 
@@ -163,6 +204,9 @@ class _Survey:
     def _kinds_of_nodes(self) -> npt.NDArray[np.uint8]:
         name, value = v8_rows.NAMES, v8_rows.IS_VALUE
         kinds = dict.fromkeys(_NAMED, name)
+        kinds |= dict.fromkeys(("closure", "code"), name | v8_rows.DECLARES)
+        if "closure" in self._meta.node_types[0]:
+            kinds["object"] = v8_rows.IS_CLASS
         kinds[_HIDDEN] |= v8_rows.IS_ODDBALL
         kinds["native"] |= v8_rows.IS_ELEMENT
         kinds |= dict.fromkeys(_TEXTS, value | v8_rows.IS_TEXT) | dict.fromkeys(_PATTERNS, value)
@@ -186,7 +230,7 @@ def _numbers(uses: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
     return numbers
 
 
-def _header(header: Header, wanted: Wanted) -> dict[str, object]:
+def _header(header: Header, wanted: Wanted, redirected: int) -> dict[str, object]:
     """The header with nothing in it but what is known."""
     meta = header.meta
     known = (*_NAMED, *_TEXTS, *_PATTERNS, *_NUMBERS)
@@ -209,6 +253,7 @@ def _header(header: Header, wanted: Wanted) -> dict[str, object]:
         "meta": written,
         **{name: count for name, count in counts.items() if count},
         MARK_FIELD: mark_of(wanted.removed),
+        **({} if wanted.keeps_shared else {REDIRECTED_FIELD: redirected}),
     }
 
 

@@ -18,6 +18,8 @@ NODE: int
 FIXED: int
 SHORT: int
 CONSTANT: int
+CLASS: int
+DECLARED: int
 
 class Strings(Scan):
     count: int

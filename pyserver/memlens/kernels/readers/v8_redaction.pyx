@@ -15,10 +15,11 @@ from memlens.kernels.readers.v8_json cimport ArrayReader, is_blank, skip_string
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
-NAME, VALUE, NODE, FIXED, SHORT, CONSTANT = 1, 2, 4, 8, 16, 32
+NAME, VALUE, NODE, FIXED, SHORT, CONSTANT, CLASS, DECLARED = 1, 2, 4, 8, 16, 32, 64, 128
 """Uses of a text: as a name; as an object's content; as the name of a node of the DOM, which may have attributes; and
 texts that the engine gives to all objects of a kind, which stay as they are. Texts of no more than one character, and
-those of the engine's constants, which are objects that all share who have one."""
+those of the engine's constants, which are objects that all share who have one. The name of an object's class, and a
+function's name or one that the engine gives to classes."""
 
 cdef enum:
     E_OK
@@ -36,22 +37,46 @@ cdef enum:
     U_FIXED = 8
     U_SHORT = 16
     U_CONSTANT = 32
+    U_DECLARED = 128
 
 cdef enum:
     FIXED_COUNT = 6
     CONSTANT_COUNT = 4
+    CLASS_COUNT = 26
+    PREFIX_COUNT = 6
     MOST_REMOVED = 128      # bytes of a text that stands for another
 
 cdef uint64_t MOST_STRINGS = 0xFFFFFFF0
 
 cdef const char **FIXED_TEXTS = ["", "heap number", "smi number", "int", "bool", "bigint"]
+# objects without a function of their class's name, and what the engine's names for others begin with
+cdef const char **CLASSES = [
+    "Object", "Array", "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "Module", "Generator",
+    "AsyncGenerator", "Arguments", "Iterator", "Array Iterator", "Map Iterator", "Set Iterator", "String Iterator",
+    "RegExp String Iterator", "console", "process", "Temporal", "Symbol", "global", "Window", "Iterator Helper",
+    "Async-from-Sync Iterator",
+]
+cdef const char **PREFIXES = ["system / ", "Window / ", "Window (", "Object (global", "Intl.", "WebAssembly."]
 cdef const char **CONSTANTS = ["true", "false", "null", "undefined"]
 
 
 cdef bint is_among(const uint8_t *text, size_t length, const char **texts, int count) noexcept nogil:
     cdef int each
     for each in range(count):
+        if length and texts[each][0] != <char> text[0]:
+            continue
         if strlen(texts[each]) == length and memcmp(text, texts[each], length) == 0:
+            return True
+    return False
+
+
+cdef bint is_engines(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text is the engine's own name for objects of a kind."""
+    cdef int each
+    if is_among(text, length, CLASSES, CLASS_COUNT):
+        return True
+    for each in range(PREFIX_COUNT):
+        if length >= strlen(PREFIXES[each]) and memcmp(text, PREFIXES[each], strlen(PREFIXES[each])) == 0:
             return True
     return False
 
@@ -128,6 +153,8 @@ cdef class Strings(ArrayReader):
                 use |= U_FIXED
             if is_among(self.data + begin, after - begin, CONSTANTS, CONSTANT_COUNT):
                 use |= U_CONSTANT
+            if is_engines(self.data + begin, after - begin):
+                use |= U_DECLARED
             if is_short(self.data + begin, after - begin):
                 use |= U_SHORT
             if vector_push(&self.own_uses, &use) < 0:

@@ -15,9 +15,11 @@ STATE: int
 NAMES: int
 IS_VALUE: int
 IS_ELEMENT: int
+IS_CLASS: int
 IS_INDEX: int
 IS_TEXT: int
 IS_ODDBALL: int
+DECLARES: int
 
 class Rows(Scan):
     needed: int

@@ -5,8 +5,7 @@
 with the nested arrays of the allocation trace.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdio cimport snprintf
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
@@ -16,9 +15,10 @@ NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
 """What a field is: a number that stays, one that becomes 0, the row's type, the number of a string, the place of an
 object, the number of an object's edges, a number below 8."""
 
-NAMES, IS_VALUE, IS_ELEMENT, IS_INDEX, IS_TEXT, IS_ODDBALL = 1, 2, 4, 16, 32, 64
-"""What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; no string but
-an index; a content that may be one of the engine's strings of one character; one of its constants."""
+NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES = 1, 2, 4, 8, 16, 32, 64, 128
+"""What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a class,
+which is a name if a function has it; no string but an index; a content that may be one of the engine's strings of one
+character; one of its constants; that of a function."""
 
 cdef enum:
     E_OK
@@ -42,14 +42,18 @@ cdef enum:
     K_NAME = 1
     K_VALUE = 2
     K_ELEMENT = 4
+    K_CLASS = 8
     K_INDEX = 16
     K_TEXT = 32
     K_ODDBALL = 64
+    K_DECLARES = 128
     K_USE = 7               # the bits that are uses of a string
 
 cdef enum:
     U_SHORT = 16
     U_CONSTANT = 32
+    U_CLASS = 64
+    U_DECLARED = 128
 
 cdef enum:
     MOST_FIELDS = 64
@@ -182,11 +186,14 @@ cdef class Rows(ArrayReader):
                     shared = 1
                 elif kind & K_ODDBALL and use & U_CONSTANT:
                     shared = 2
-                self.uses[row[field].value] = use | (kind & K_USE)
+                use |= kind & (K_USE | K_DECLARES)
+                self.uses[row[field].value] = use | U_CLASS if kind & K_CLASS else use
             elif self.roles[field] == R_TARGET:
                 if row[field].is_negative or row[field].value % self.width or (
                         row[field].value >= self.width * self.nodes):
                     return self.fail(E_NO_NODE, row[field].begin)
+                if self.cuts_shared and self.shared_of(row[field].value // self.width) >= 0:
+                    self.redirected += 1
             elif self.roles[field] == R_EDGES:
                 if row[field].is_negative or row[field].value >= NO_NODE_YET:
                     return self.fail(E_TOO_LARGE, row[field].begin)
@@ -214,6 +221,8 @@ cdef class Rows(ArrayReader):
 
     def cut_shared(self, const uint32_t[::1] edge_counts, const uint8_t[::1] are_shared):
         """Number the elements of each object from 0, and let what leads to one of the shared lead to the first of them.
+
+        Called before the rows are gone through, so that ``redirected`` is how many references that are.
         """
         cdef Py_ssize_t each
         if edge_counts.shape[0] != are_shared.shape[0]:
@@ -265,8 +274,8 @@ cdef class Rows(ArrayReader):
     cdef int write_row(self, const Field *row, uint8_t *out) noexcept nogil:
         """Write a row without the comma after it, and return its bytes; -1 if it isn't what it was before."""
         cdef int field, kind = self.kind_of(row), done = 0
-        cdef size_t digits
         cdef uint64_t value
+        cdef int64_t shared
         cdef uint8_t role
         if kind < 0:
             return -1
@@ -277,6 +286,9 @@ cdef class Rows(ArrayReader):
             if field:
                 out[done] = 0x2C
                 done += 1
+            if role == R_NUMBER or role == R_TYPE or role == R_EDGES:
+                done += self.put_digits(&row[field], out + done)
+                continue
             if role == R_ZERO or (role == R_STATE and value >= MOST_STATE):
                 out[done] = 0x30
                 done += 1
@@ -289,21 +301,37 @@ cdef class Rows(ArrayReader):
                         continue
                 elif value >= <uint64_t> self.numbers.shape[0]:
                     return -1
-                elif kind & K_VALUE and self.numbers[value] != value:
+                elif self.numbers[value] != value and (
+                        kind & K_VALUE or (kind & K_CLASS and not self.uses[value] & U_DECLARED)):
                     done += put_number(self.numbers[value], out + done)
                     continue
             elif role == R_TARGET and self.cuts_shared:
-                value = value // self.width
-                if value >= <uint64_t> self.are_shared.shape[0]:
-                    return -1
-                if self.are_shared[value] and self.first_shared[self.are_shared[value]] != value:
-                    self.redirected += 1
-                    done += put_number(self.width * self.first_shared[self.are_shared[value]], out + done)
+                shared = self.shared_of(value // self.width)
+                if shared >= 0:
+                    done += put_number(self.width * <uint64_t> shared, out + done)
                     continue
-            digits = row[field].after - row[field].begin
-            memcpy(out + done, self.data + row[field].begin, digits)
-            done += <int> digits
+            done += self.put_digits(&row[field], out + done)
         return done
+
+    cdef inline int put_digits(self, const Field *field, uint8_t *out) noexcept nogil:
+        """Write a number as it is in the file."""
+        cdef size_t digits = field.after - field.begin
+        if digits <= 8 and field.begin + 8 <= self.length:
+            # there is room for more than the longest number
+            memcpy(out, self.data + field.begin, 8)
+        else:
+            memcpy(out, self.data + field.begin, digits)
+        return <int> digits
+
+    cdef int64_t shared_of(self, uint64_t node) noexcept nogil:
+        """Return which object takes the place of one that all share who have its value; -1 if it isn't such a one."""
+        cdef uint8_t kind
+        if node >= <uint64_t> self.are_shared.shape[0]:
+            return -1
+        kind = self.are_shared[node]
+        if kind == 0 or kind >= SHARED_KINDS or self.first_shared[kind] == node:
+            return -1
+        return self.first_shared[kind]
 
     cdef void next_owner(self) noexcept nogil:
         """Go on to the object whose edge is next."""
@@ -316,7 +344,15 @@ cdef class Rows(ArrayReader):
 
 
 cdef inline int put_number(uint64_t number, uint8_t *out) noexcept nogil:
-    return snprintf(<char *> out, MOST_DIGITS + 1, b"%llu", <unsigned long long> number)
+    cdef int digits = 1, each
+    cdef uint64_t left = number
+    while left >= 10:
+        left //= 10
+        digits += 1
+    for each in range(digits - 1, -1, -1):
+        out[each] = <uint8_t> (0x30 + number % 10)
+        number //= 10
+    return digits
 
 
 cdef class Trace(ArrayReader):

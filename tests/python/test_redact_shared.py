@@ -1,0 +1,82 @@
+"""What order and shared objects tell of values isn't left in a redacted dump."""
+
+from pathlib import Path
+
+from tests.python.graph_reading import load, type_names
+from tests.python.heap_files import HeapFile
+from tests.python.redacted_files import names_of, redacted, written_anew
+
+from memlens.model.graph import Graph
+
+PIN = "7391"
+MAIL = "ada@example.org"
+
+
+def snapshot() -> HeapFile:
+    """A PIN as its characters, as a key and as a flag, and a class that is called as the program wants."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    table = heap.node("array", "(single character strings)", 80)
+    heap.edge(root, "element", 1, table)
+    digits = [heap.node("string", str(digit), 16) for digit in range(10)]
+    for digit, node in enumerate(digits):
+        heap.edge(table, "element", 48 + digit, node)
+    constants = {name: heap.node("hidden", name, 16) for name in ("true", "false", "null", "undefined")}
+    for name, node in constants.items():
+        heap.edge(root, "internal", f"{name}_value", node)
+    heap.edge(root, "property", "Account", heap.node("closure", "Account", 32))
+    account = heap.node("object", "Account", 64)
+    heap.edge(root, "property", "account", account)
+    characters = heap.node("array", "", 48)
+    heap.edge(account, "property", "pin", characters)
+    for place, digit in enumerate(PIN):
+        heap.edge(characters, "element", place, digits[int(digit)])
+    for name in ("true", "false", "null"):
+        heap.edge(account, "property", f"is {name}", constants[name])
+    heap.edge(account, "element", int(PIN), heap.node("object", "Object", 16))
+    heap.edge(account, "property", "tag", heap.node("object", MAIL, 16))
+    return heap
+
+
+def targets(graph: Graph, source: str) -> list[int]:
+    """What the only object of a type refers to, in order."""
+    (place,) = (number for number, name in enumerate(type_names(graph)) if name == source)
+    start, end = graph.references.start[place : place + 2].tolist()
+    return list(graph.references.target[start:end].tolist())
+
+
+def test_shared_objects_and_indexes_of_v8(tmp_path: Path) -> None:
+    path = tmp_path / "pin.heapsnapshot"
+    path.write_bytes(snapshot().data())
+    again, _ = redacted(path, keeps_shared=False)
+    assert MAIL.encode() not in again
+    assert PIN.encode() not in again
+    copy = tmp_path / "again.heapsnapshot"
+    copy.write_bytes(again)
+    before, after = load(path), load(copy)
+    assert len(set(targets(before, "Account"))) == 6
+    # one for all characters, one for all constants, and the objects of its own
+    assert len(set(targets(after, "Account"))) == 4
+    characters = [
+        after.references.target[start:end].tolist()
+        for start, end in zip(
+            after.references.start[:-1].tolist(), after.references.start[1:].tolist(), strict=True
+        )
+        if end - start == len(PIN)
+    ]
+    assert [len(set(each)) for each in characters if len(each) == len(PIN)].count(1) == 1
+    assert before.objects.shallow.tolist() == after.objects.shallow.tolist()
+    assert "redirected-references" in {notice.code for notice in after.notices}
+    # a class without a function is none, one with a function is
+    assert "Account" in type_names(after)
+    assert MAIL in names_of(before, before.objects.name.tolist()) + type_names(before)
+
+
+def test_they_stay_if_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "pin.heapsnapshot"
+    path.write_bytes(snapshot().data())
+    after = written_anew(path, tmp_path)
+    assert "redirected-references" not in {notice.code for notice in after.notices}
+    before = load(path)
+    assert before.references.target.tolist() == after.references.target.tolist()
+    assert before.references.name.tolist()[:1] == after.references.name.tolist()[:1]
