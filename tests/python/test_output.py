@@ -453,6 +453,7 @@ INTERNAL = {
     "cli/fleets/reader.py": "the null device",
     "cli/fleets/summary.py": "a temporary folder",
     "dumping/dotnet.py": "the private folder of a dump",
+    "cli/filter.py": "the build",
     "dumping/heap_profiler.py": "the private folder of a dump",
     "dumping/java.py": "the request to a Java process",
     "dumping/linux.py": "a folder that is opened",

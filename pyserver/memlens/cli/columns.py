@@ -35,11 +35,14 @@ class Row(NamedTuple):
     label: Sequence[Piece] | str
 
 
-def say_tables(*tables: Sequence[Row]) -> None:
-    """Print tables with common columns, a blank line between them; the first row of each has its headings."""
+def say_tables(*tables: Sequence[Row], columns: int | None = None) -> None:
+    """Print tables with common columns, a blank line between them; the first row of each has its headings.
+
+    They are as wide as ``columns``, or as :func:`output_columns` says.
+    """
     rows = [row for table in tables for row in table]
     widths = [max(map(width_of, cells)) for cells in zip(*(row.cells for row in rows), strict=True)]
-    left = max(output_columns() - sum(widths) - len(widths) - 1, _NARROWEST)
+    left = max((columns or output_columns()) - sum(widths) - len(widths) - 1, _NARROWEST)
     for number, table in enumerate(tables):
         if number:
             say("")

@@ -13,9 +13,10 @@ import numpy as np
 from memlens.cli import dominators
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, given, self_words, with_attribution, without_stacks
+from memlens.cli.columns import Piece, fitted
 from memlens.cli.dominators import PrintedTree
 from memlens.cli.folded import paths
-from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, json_line, say
+from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, json_line, say, terminal_columns
 from memlens.cli.parsers import UsageError
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
@@ -37,6 +38,8 @@ from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT, sides_of
 
 LEAST_SHARE = 0.01
+_NARROWEST_NAME = 24
+"""Columns that a deep node's name has at least."""
 MOST_FUNCTIONS = 1000
 OF_TRACES = ("live", "peak", "total", "count", "leaked")
 """The values of a trace, with the names that profiles use; ``live`` is what was live at the peak."""
@@ -207,12 +210,17 @@ class _FoldedNames(dict[int, str]):
 
 
 def _folded_name(name: FlameName) -> str:
+    return "".join(_parts(name)).replace(";", ",")  # semicolons separate frames
+
+
+def _parts(name: FlameName) -> tuple[str, str]:
+    """Return what a node is called, and its place in parentheses."""
     place = name.file.replace("\\", "/").rsplit("/", 1)[-1]
     if name.line:
         place = f"{place}:{name.line}"
-    place, words = shortened(place, MOST_PRINTED), shortened(name.text, MOST_PRINTED)
-    text = f"{words} ({place})" if name.file else words
-    return text.replace(";", ",")  # semicolons separate frames
+    return shortened(
+        str(name.text), MOST_PRINTED
+    ), f" ({shortened(place, MOST_PRINTED)})" if name.file else ""
 
 
 def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
@@ -235,12 +243,11 @@ def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
         printed += 1
         node, indent = todo.pop()
         value, own = int(tree.inclusive[tree.by, node]), int(selves[node])
-        name = "all"
+        name, place, kind = "all", "", ""
         if node:
             (words,) = tree.names.names([int(tree.name[node])])
-            name = _folded_name(words) + (
-                str(KIND_WORDS["library"]) if own and words.kind == "library" else ""
-            )
+            name, place = _parts(words)
+            kind = KIND_WORDS["library"].text if own and words.kind == "library" else ""
         shown = [f"{format_value(number, unit):>11}" for number in (value, own)]
         shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
         if sides is not None:
@@ -248,7 +255,9 @@ def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
             sign = "+" if after > before else ""
             shown = [f"{format_value(number, unit):>11}" for number in (before, after)]
             shown.append(f"{sign + format_value(after - before, unit):>11}")
-        yield f"{' '.join(shown)} {' ' * indent}{name}"
+        figures = " ".join(shown) + " " * (indent + 1)
+        left = max(terminal_columns() - len(figures), _NARROWEST_NAME)
+        yield figures + fitted([Piece(name, "name"), Piece(place), Piece(kind)], left)
         children = tree.children(node).tolist()
         large = [child for child in children if tree.inclusive[tree.by, child] >= LEAST_SHARE * tree.total]
         # a chain of calls is not indented, or deep stacks would be wider than the terminal

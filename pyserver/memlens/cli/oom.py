@@ -3,7 +3,8 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.output import json_line, say
+from memlens.cli.columns import say_paragraph
+from memlens.cli.output import json_line
 from memlens.views.trace.oom.explanation import marks
 from memlens.views.trace.oom.report import explained, report
 
@@ -17,5 +18,5 @@ def run(options: argparse.Namespace) -> int:
         json_line(answers)
         return 0
     for line in report(answers, oom_marks, info):
-        say(line)
+        say_paragraph(line)
     return 0

@@ -73,6 +73,11 @@ def _write_line(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def terminal_columns() -> int:
+    """Return how wide a line of a terminal may be; without one no line is too wide."""
+    return output_columns() if sys.stdout.isatty() else sys.maxsize
+
+
 def output_columns() -> int:
     """Return how wide a line of output may be: as COLUMNS says, else as the terminal is, else 80."""
     columns = 0

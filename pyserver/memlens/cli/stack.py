@@ -3,7 +3,8 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.output import json_line, say
+from memlens.cli.columns import Piece, fitted
+from memlens.cli.output import json_line, say, terminal_columns
 from memlens.model.info import device_phrase
 from memlens.units import SOURCE_WORDS, counted, format_bytes
 from memlens.views.answers import Frame
@@ -54,5 +55,12 @@ def run(options: argparse.Namespace) -> int:
 def _say_frames(frames: list[Frame]) -> None:
     for frame in frames:
         # 0 means that the file doesn't say which line
-        place = f"{frame.file}:{frame.line}" if frame.line else frame.file
-        say(f"  {place or '(native)'} {frame.function}{SOURCE_WORDS[frame.source]}")
+        place = [Piece(frame.file, "path"), Piece(f":{frame.line}" if frame.line else "")]
+        words = Piece(SOURCE_WORDS[frame.source].text)
+        pieces = [
+            *(place if frame.file else [Piece("(native)")]),
+            Piece(" "),
+            Piece(frame.function, "name"),
+            words,
+        ]
+        say(f"  {fitted(pieces, terminal_columns() - 2)}")

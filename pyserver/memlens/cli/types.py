@@ -3,13 +3,14 @@
 import argparse
 
 from memlens.cli.ask import ask
+from memlens.cli.columns import Piece, Row, say_tables
 from memlens.cli.object import place
-from memlens.cli.output import json_line, say
+from memlens.cli.output import json_line, say, terminal_columns
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
 from memlens.views.graph.listing import HeapOrder, heap_types
 from memlens.views.graph.rows import MOST_ROWS
-from memlens.views.graph.types import TypesAnswer, types
+from memlens.views.graph.types import TypeRow, TypesAnswer, types
 from memlens.views.selection.filters import quoted
 
 
@@ -37,23 +38,28 @@ def run(options: argparse.Namespace) -> int:
         say("no type fits")
         return 0
     has_native = any(row.native_bytes is not None for row in answer.types)
-    native = f" {'native':>12}" if has_native else ""
     has_unreachable = any(row.unreachable_count for row in answer.types)
-    lost = f" {'unreachable':>12}" if has_unreachable else ""
-    say(f"{'retained':>12} {'shallow':>12}{native} {'count':>12}{lost}  type")
+    native, lost = ["native"] * has_native, ["unreachable"] * has_unreachable
+    table = [Row(("retained", "shallow", *native, "count", *lost), "type")]
     for row in answer.types:
-        about = place(row)
-        if row.estimated_count is not None and row.estimated_shallow_bytes is not None:
-            about += f", about {row.estimated_count:,} and {format_bytes(row.estimated_shallow_bytes)} in the program"
-        native = f" {format_bytes(row.native_bytes):>12}" if row.native_bytes is not None else ""
-        lost = f" {row.unreachable_count:>12,}" if has_unreachable else ""
-        say(
-            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12}{native} {row.count:>12,}"
-            f"{lost}  {row.type}{about}"
-        )
+        of_native = [format_bytes(row.native_bytes or 0)] * has_native
+        of_lost = [f"{row.unreachable_count:,}"] * has_unreachable
+        sizes = (format_bytes(row.retained_bytes), format_bytes(row.shallow_bytes))
+        table.append(Row((*sizes, *of_native, f"{row.count:,}", *of_lost), _label(row)))
+    say_tables(table, columns=terminal_columns())
     if has_unreachable:
         say("unreachable: how many of them no root reaches; --filter=-unreachable leaves them out")
     left = answer.total - len(answer.types)
     if left:
         say(f"and {counted(left, 'type')} more: use --top")
     return 0
+
+
+def _label(row: TypeRow) -> list[Piece]:
+    # the class loader of a Java class may be longer than its name
+    name, loader, rest = row.type.partition(" (")
+    pieces = [Piece(name, "name"), Piece(f"{loader}{rest}{place(row)}", "more")]
+    if row.estimated_count is not None and row.estimated_shallow_bytes is not None:
+        estimated = format_bytes(row.estimated_shallow_bytes)
+        pieces.append(Piece(f", about {row.estimated_count:,} and {estimated} in the program", "more"))
+    return pieces
