@@ -97,5 +97,12 @@ describe('the Python that runs the server', { skip: process.platform === 'win32'
     rmSync(path.join(folder, 'pyserver'), { recursive: true });
     const [code, message] = await shown();
     assert.deepEqual([code, message], ['no-libraries', 'A Python with the memlens package was not found']);
+    // which says its version only if it finds the file that asks for it
+    const sentence = `is Python 3.9.2 at ${place}; Memlens needs 3.11 or later`;
+    const asked = '[ -f "${PYTHONPATH%%:*}/memlens/server/requirements.py" ]';
+    writeFileSync(place, `#!/bin/sh\n${asked} && echo '${sentence}' >&2\nexit 1\n`);
+    mkdirSync(path.join(folder, 'pyserver', 'memlens', 'server'), { recursive: true });
+    writeFileSync(path.join(folder, 'pyserver', 'memlens', 'server', 'requirements.py'), '');
+    assert.deepEqual(await shown(), ['no-libraries', old]);
   });
 });

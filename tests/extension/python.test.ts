@@ -57,9 +57,19 @@ describe('the Python of an installed extension', { skip: process.platform === 'w
     assert.equal(environment['PYTHONSAFEPATH'], '1');
   });
 
-  it('of a checkout keeps its own path', () => {
+  it('of a checkout keeps its own path, after memlens', () => {
     assert.equal(bundledLibraries(folder), undefined);
-    assert.ok(!('PYTHONNOUSERSITE' in pythonEnvironment(folder)));
+    const memlens = path.join(folder, 'pyserver');
+    for (const [others, whole] of [
+      ['/of/the/user', `${memlens}:/of/the/user`],
+      ['', memlens],
+    ]) {
+      process.env['PYTHONPATH'] = others;
+      const environment = pythonEnvironment(folder);
+      delete process.env['PYTHONPATH'];
+      assert.equal(environment['PYTHONPATH'], whole);
+      assert.ok(!('PYTHONNOUSERSITE' in environment));
+    }
   });
 
   it('is one with a version in its name, where python3 is too old, and the old one is refused with a sentence', async () => {

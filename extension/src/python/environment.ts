@@ -3,13 +3,19 @@ import path from 'node:path';
 
 /**
  * The environment variables of Python, which must not import from the current folder: it may be untrusted. An installed
- * extension contains memlens and its libraries, which come before anything else that this Python has.
+ * extension contains memlens and its libraries, which come before anything else that this Python has. In a checkout only
+ * memlens itself comes first, so that a Python that is too old says so, and doesn't just lack it.
  */
 export function pythonEnvironment(extensionPath: string): NodeJS.ProcessEnv {
   const own = { ...process.env, PYTHONSAFEPATH: '1', PYTHONUTF8: '1', PYTHONUNBUFFERED: '1' };
   const libraries = bundledLibraries(extensionPath);
-  if (libraries === undefined) return own;
-  const folders = [path.join(extensionPath, 'pyserver'), libraries];
+  const memlens = path.join(extensionPath, 'pyserver');
+  if (libraries === undefined) {
+    const others = process.env['PYTHONPATH'];
+    const hasOthers = others !== undefined && others !== '';
+    return { ...own, PYTHONPATH: hasOthers ? memlens + path.delimiter + others : memlens };
+  }
+  const folders = [memlens, libraries];
   // A PYTHONHOME of the user's would be that of another Python.
   return { ...own, PYTHONPATH: folders.join(path.delimiter), PYTHONHOME: undefined, PYTHONNOUSERSITE: '1' };
 }
