@@ -479,6 +479,7 @@ INTERNAL = {
     "store/files/cache.py": "archives",
     "store/files/column_files.py": "an archive",
     "store/files/disk.py": "permissions",
+    "store/files/searched.py": "an archive",
     "store/files/processes.py": "what killed processes have left",
     "store/manifest.py": "an archive",
     "store/tables/database_file.py": "an archive",
