@@ -5,6 +5,7 @@ import io
 import json
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 from tests.python.command_line import Done, memlens
 from tests.python.conftest import ROOT
-from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES
+from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES, Store, environment
 
 from memlens.cli.arguments import parser
 from memlens.cli.parsers import snapshot
@@ -218,6 +219,24 @@ def test_a_url(site: str, monkeypatch: pytest.MonkeyPatch, own_folders: Path, ar
     assert "a-secret" not in done.stdout + gone.stderr
     assert not list(own_folders.iterdir())
     assert len(list(archives.iterdir())) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
+def test_a_url_of_a_store(tmp_path: Path) -> None:
+    store = Store()
+    try:
+        store.put("job/rank0.pickle", TRACE.read_bytes())
+        env = environment(**store.env, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        command = [sys.executable, "-m", "memlens", "info"]
+        urls = ["s3://snapshots/job/rank0.pickle", "s3://snapshots/job/gone.pickle"]
+        done = subprocess.run([*command, *urls], env=env, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "There is nothing at s3://snapshots/job/gone.pickle" in done.stderr
+        alone = subprocess.run([*command, urls[0]], env=env, capture_output=True, text=True, check=True)
+        assert alone.stdout.startswith("s3://snapshots/job/rank0.pickle: pytorch-snapshot, ")
+    finally:
+        store.close()
 
 
 @pytest.mark.parametrize(
