@@ -300,6 +300,10 @@ def others_meant(data: Data) -> dict[str, Any]:
     }
 
 
+WHOLE = pickle.dumps(whole())
+"""Copied this way, which takes a tenth of the time of a deep copy."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("container", ["pickle", "json"])
 @pytest.mark.parametrize(("record", "field"), FIELDS)
@@ -308,13 +312,13 @@ def test_an_odd_value_does_not_affect_other_records(
 ) -> None:
     at, means = PLACES[record]
     for name, odd in ODD.items():
-        data, meant = copy.deepcopy(whole()), copy.deepcopy(whole())
         if fits(str(field), odd) or (record == "settings" and odd is GONE):
             continue
         if isinstance(field, int) and (odd is GONE or (record == "traces" and odd == [])):
             continue
         if record == "top level" and (odd in ([], {}) or (field == "allocator_settings" and name == "pairs")):
             continue
+        data, meant = pickle.loads(WHOLE), pickle.loads(WHOLE)
         put(at(data), field, copy.deepcopy(odd))
         means[field](meant)
         if odd is GONE and (record, field) == ("segment", "device"):
