@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, real_programs
+from tests.python.counted import some
 from tests.python.model_allocator import MIB, ModelAllocator
 from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
@@ -123,7 +124,7 @@ def replayed(
 def test_states_of_real_files_equal_a_full_replay(looked_at: Callable[[Path], Snapshot], path: Path) -> None:
     snapshot, data = looked_at(path), oracle.load(path)
     chance = random.Random(7)
-    for info in snapshot.timeline.devices:
+    for info in some(snapshot.timeline.devices):
         segments = [
             segment
             for segment in (data if isinstance(data, list) else data["segments"])
@@ -155,7 +156,7 @@ def test_the_rules_for_block_sizes_agree_with_real_files(
 ) -> None:
     """Of blocks allocated in the trace; 512-byte rounding alone is wrong for one in seven of them."""
     snapshot = looked_at(path)
-    for info in snapshot.timeline.devices:
+    for info in some(snapshot.timeline.devices):
         own = snapshot.device(info.device)
         reported = (own.rounded > 0) & (own.start > 0)
         assert inferred_sizes(snapshot, own)[reported].tolist() == own.rounded[reported].tolist()

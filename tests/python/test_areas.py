@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.command_line import memlens
 from tests.python.conftest import event, frame, real_files
+from tests.python.counted import some
 from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
 from tests.python.replays.torch import Alloc
@@ -343,7 +344,7 @@ def test_a_filter_keeps_colours(opened: Any, sample: Path) -> None:
 def test_pictures_of_real_files(path: Path, looked_at: Any) -> None:
     snapshot = looked_at(path)
     data = oracle.load(path)
-    for info in snapshot.timeline.devices:
+    for info in some(snapshot.timeline.devices):
         found = oracle.allocations(data, info.device)
         heights = oracle.live_bytes(found, info.events)
         first = snapshot.device(info.device).first_allocation

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.python.archived import source_lines
 from tests.python.conftest import event, frame, real_programs
+from tests.python.counted import some
 from tests.python.recordings import CUDA, SAMPLE, TORCH
 from tests.python.replays import torch as oracle
 
@@ -70,7 +71,7 @@ def test_memory_is_attributed_to_the_lines_that_allocated_it(looked_at: Opened, 
     snapshot = looked_at(path)
     peaks: dict[Place, int] = defaultdict(int)
     totals: dict[Place, int] = defaultdict(int)
-    for info in snapshot.timeline.devices:
+    for info in some(snapshot.timeline.devices):
         expected = oracle.allocations(raw, info.device)
         assert stacks_of(snapshot, info.device) == [as_read(alloc.frames) for alloc in expected]
         live = oracle.live_bytes(expected, info.events)
@@ -79,7 +80,7 @@ def test_memory_is_attributed_to_the_lines_that_allocated_it(looked_at: Opened, 
             for place in {(file, line) for file, line, _ in alloc.frames}:
                 totals[place] += alloc.size
                 peaks[place] += alloc.size if number in at_peak else 0
-    for file, line, _, _, figures in source_lines(snapshot):
+    for file, line, _, _, figures in some(source_lines(snapshot)):
         assert (peaks[file, line], totals[file, line]) == (figures[2], figures[0]), (file, line)
 
 
@@ -87,7 +88,7 @@ def test_memory_is_attributed_to_the_lines_that_allocated_it(looked_at: Opened, 
 def test_nothing_is_attributed_to_zero_grad(looked_at: Opened, path: Path) -> None:
     """It freed 3.6 GiB of gradients from before recording, 17% of the peak."""
     snapshot = looked_at(path)
-    for file, line, _, _, figures in source_lines(snapshot):
+    for file, line, _, _, figures in some(source_lines(snapshot)):
         assert not (file.endswith("benchmarking_script.py") and line == 105) or figures[2] == 0
     device = snapshot.device(0)
     freed_there = Counter[str]()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.counted import some
 from tests.python.heap_files import HeapFile
 from tests.python.mcp_client import META, MODERN, McpClient, bare
 from tests.python.server_harness import snapshot_of
@@ -256,9 +257,9 @@ def test_a_summary_says_what_info_and_findings_say(client: McpClient, folder: Pa
             assert (mine["file"], mine.get("line")) == (theirs["line"]["file"], line)
 
 
-@pytest.mark.parametrize("file", [TRACE, PROFILE, "app.heapsnapshot", "app.hprof", RUBY, RAN_OUT])
+@pytest.mark.parametrize("file", [TRACE, "app.heapsnapshot", "app.hprof", RUBY, RAN_OUT])
 def test_what_a_finding_leads_to_is_answered(client: McpClient, file: str) -> None:
-    for finding in client.call("memlens_summary", path=file)["findings"]:
+    for finding in some(client.call("memlens_summary", path=file)["findings"]):
         assert client.call(finding["see"]["tool"], path=file, **finding["see"]["arguments"])
 
 
@@ -832,7 +833,7 @@ def test_a_stale_package_json_is_noticed_and_written(
 
 def test_schemas_are_plain(client: McpClient) -> None:
     """Some models take only these parts of JSON Schema."""
-    for tool in client.request("tools/list")["result"]["tools"]:
+    for tool in some(client.request("tools/list")["result"]["tools"]):
         assert tool["inputSchema"]["type"] == "object"
         for described in tool["inputSchema"]["properties"].values():
             assert described["type"] in ("string", "integer", "boolean", "array")

@@ -14,6 +14,7 @@ from scripts.package.binaries import read
 from scripts.package.check import UNWANTED
 from scripts.package.strip import without_debug
 from scripts.package.targets import TARGETS, chosen, here
+from tests.python.counted import some
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "pyserver" / "memlens" / "kernels"
@@ -48,8 +49,8 @@ def test_every_file_that_the_manifest_names_is_shipped() -> None:
 
 def test_snippets_are_offered_by_their_prefix_and_those_of_python_are_python() -> None:
     snippets = json.loads((ROOT / "package.json").read_text("utf-8"))["contributes"]["snippets"]
-    for language, path in ((each["language"], each["path"]) for each in snippets):
-        for snippet in json.loads((ROOT / path).read_text("utf-8")).values():
+    for language, path in some((each["language"], each["path"]) for each in snippets):
+        for snippet in some(json.loads((ROOT / path).read_text("utf-8")).values()):
             assert snippet["prefix"].startswith("memlens-")
             assert snippet["description"]
             body = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", "\n".join(snippet["body"]))

@@ -17,6 +17,7 @@ import pytest
 from tests.python import gcdump_files
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.counted import some
 from tests.python.profile_reading import FIXTURES
 from tests.python.test_hostile_names import NASTY, renamed
 from tests.python.test_torch_reader import small
@@ -191,7 +192,7 @@ def test_boxes_of_a_flame_graph_fill_their_parents(opened: Opened, sample: Path)
         x, y, width = (float(each.attrib[name]) for name in ("x", "y", "width"))
         rows.setdefault(y, []).append((x, x + width))
     above = [(0.0, float(WIDTH))]
-    for y in sorted(rows):
+    for y in some(sorted(rows), 4):
         for (_, right), (left, _) in zip(sorted(rows[y]), sorted(rows[y])[1:], strict=False):
             assert right <= left
         assert all(any(a <= x0 and x1 <= b + 0.5 for a, b in above) for x0, x1 in rows[y])

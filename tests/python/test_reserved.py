@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, real_programs
+from tests.python.counted import some
 from tests.python.model_allocator import ModelAllocator
 from tests.python.recordings import CUDA
 from tests.python.test_allocator import open_data, run
@@ -161,7 +162,7 @@ def test_columns_hold_the_extremes_of_their_moments(opened: Callable[[Path], Sna
 def test_real_files_add_up_at_every_moment(looked_at: Callable[[Path], Snapshot], path: Path) -> None:
     snapshot = looked_at(path)
     chance = random.Random(3)
-    for info in snapshot.timeline.devices:
+    for info in some(snapshot.timeline.devices):
         usage = usage_of(snapshot, info.device)
         sizes = snapshot.device(info.device).size
         least = int(np.median(sizes)) if len(sizes) else 0

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tests.python.archived import source_lines
 from tests.python.conftest import ROOT, event, frame, real_profiles, real_programs
+from tests.python.counted import some
 from tests.python.profile_reading import FIXTURES
 from tests.python.recordings import TORCH
 from tests.python.replays.torch import allocations, live_bytes, load
@@ -96,7 +97,7 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
     """Every row of events and allocations, computed from the columns."""
     manifest = snapshot.manifest
     number = 0
-    for info in snapshot.timeline.devices:
+    for info in some(snapshot.timeline.devices):
         device = snapshot.device(info.device)
         times = None if device.time is None else device.time.tolist()
         address, size, stream, owner = (

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_programs
+from tests.python.counted import some
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
@@ -416,7 +417,7 @@ def test_the_sweep_drops_dead_allocations() -> None:
 def test_pictures_of_real_files(path: Path, looked_at: Any) -> None:
     snapshot = looked_at(path)
     data = oracle.load(path)
-    for info in snapshot.timeline.devices:
+    for info in some(snapshot.timeline.devices):
         found = oracle.allocations(data, info.device)
         heights = oracle.live_bytes(found, info.events)
         first = snapshot.device(info.device).first_allocation

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import DATA, ROOT, real_heaps
+from tests.python.counted import some
 from tests.python.graphs import STRONG, WEAK, SmallGraph
 from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import INT, OBJECT, Dump
@@ -440,7 +441,7 @@ def test_every_figure_of_a_python_program(python: tuple[Snapshot, list[str]]) ->
     snapshot, _ = python
     oracle, known = Oracle(snapshot), table(snapshot)
     held = {thread: set(known.variables_of(thread)["object"].tolist()) for thread in range(len(known.object))}
-    for row in threads(snapshot).rows:
+    for row in some(threads(snapshot).rows):
         assert row.object is not None
         assert row.retained_bytes == oracle.freed_by(row.thread, held, row.object.object)
 
