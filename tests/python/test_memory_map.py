@@ -195,9 +195,7 @@ def test_maps_of_real_files_show_each_allocation_at_its_address(
 ) -> None:
     snapshot = looked_at(path)
     for device in some(snapshot.timeline.devices):
-        looked_at = [
-            check(snapshot, device.device, box, (40, 90)) for box in boxes(snapshot, device.device, 3)
-        ]
+        rows = [check(snapshot, device.device, box, (40, 90)) for box in boxes(snapshot, device.device, 3)]
         segments = state_at(snapshot, device.device, device.events).segments["size"]
         if len(segments) and int(segments.sum()) <= MOST_RESERVED and has_one_pool(snapshot, device.device):
             assert any(rows)
