@@ -198,6 +198,11 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
             report.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     findings.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     findings.add_argument(
+        "--values",
+        action="store_true",
+        help="with --markdown: also quote what strings of a heap dump contain",
+    )
+    findings.add_argument(
         "--top", type=_positive, default=20, metavar="N", help="print only the first N findings"
     )
     findings.add_argument(
@@ -553,6 +558,10 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
         each.add_argument("--device", type=int, metavar="N", help=_DEVICE)
         _force(each)
     report.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
+    report.add_argument(
+        "--values", action="store_true",
+        help="of a heap dump: also quote what strings contain, such as the most copied ones",
+    )  # fmt: skip
     report.add_argument(
         "--before", type=snapshot, metavar="FILE",
         help="of a heap dump: also compare its findings with those of this earlier dump",

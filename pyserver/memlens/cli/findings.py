@@ -15,6 +15,7 @@ from memlens.units import counted, format_bytes
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
 from memlens.views.findings.component import ComponentAnswer, filtered_findings
+from memlens.views.findings.contents import finding_without_contents, headline_without_contents
 
 
 class Report(Struct, frozen=True):
@@ -45,15 +46,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
-    return Report(
-        headline(snapshot, options.device), findings(snapshot, options.device, options.top).findings
+    first, found = (
+        headline(snapshot, options.device),
+        findings(snapshot, options.device, options.top).findings,
     )
+    if _hides(options):
+        return Report(headline_without_contents(first), [finding_without_contents(each) for each in found])
+    return Report(first, found)
+
+
+def _hides(options: argparse.Namespace) -> bool:
+    """Whether texts of strings are left out: Markdown is there to be sent."""
+    return bool(options.markdown) and not options.values
 
 
 def _of(options: argparse.Namespace, path: Path) -> ComponentAnswer:
     """The findings about what some objects retain."""
     found = ask(options, lambda snapshot: filtered_findings(snapshot, options.filter), path)
-    return replace(found, findings=found.findings[: options.top])
+    shown = found.findings[: options.top]
+    if _hides(options):
+        shown = [finding_without_contents(each) for each in shown]
+    return replace(found, findings=shown)
 
 
 def _lines_of(found: ComponentAnswer, options: argparse.Namespace) -> Iterator[str]:

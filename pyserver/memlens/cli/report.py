@@ -21,12 +21,14 @@ def run(options: argparse.Namespace) -> int:
         for path in (options.before, options.file):
             ask(options, lambda snapshot: graph_of(snapshot.info, "objects", as_text("--before")), path)
         answer = compare_findings(options, options.before, options.file)
-        compared = findings_table(answer, options.before.name)
+        compared = findings_table(answer, options.before.name, values=options.values)
 
     def made(snapshot: Snapshot) -> str:
         if options.markdown:
-            return "\n".join(markdown(summary(snapshot, options.device, compared=compared)))
-        return report(snapshot, options.device, compared)
+            return "\n".join(
+                markdown(summary(snapshot, options.device, compared=compared, values=options.values))
+            )
+        return report(snapshot, options.device, compared, values=options.values)
 
     write_or_say(options, ask(options, made))
     return 0

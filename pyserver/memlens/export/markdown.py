@@ -19,6 +19,9 @@ _MARKED = re.compile(r"([\\`*_\[\]<>#|~])")
 
 def markdown(summary: Summary) -> Iterator[str]:
     """The lines of a whole summary."""
+    if summary.contents:
+        yield f"> {_escaped(summary.contents)}"
+        yield ""
     yield from findings_markdown(summary.headline, summary.findings)
     for table in summary.tables:
         yield ""

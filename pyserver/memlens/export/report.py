@@ -45,12 +45,14 @@ _SHEET = (
 )
 
 
-def report(snapshot: Snapshot, device: int | None = None, compared: Table | None = None) -> str:
-    """The whole page, with a table of what is compared with another snapshot.
+def report(
+    snapshot: Snapshot, device: int | None = None, compared: Table | None = None, *, values: bool = False
+) -> str:
+    """The whole page, with a table of what is compared with another snapshot; texts of strings only with ``values``.
 
     Raises :class:`memlens.errors.BadRequestError` for a device that the snapshot doesn't have.
     """
-    page = summary(snapshot, device, compared=compared)
+    page = summary(snapshot, device, compared=compared, values=values)
     pictures = list(_pictures(snapshot, device))
     colours = {colour for picture in pictures for colour in picture.colours}
     sheet = _SHEET + style(colours, "both")
@@ -97,6 +99,8 @@ def _over_time(snapshot: Snapshot, info: TimelineInfo, device: int) -> Iterator[
 
 def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:
     yield f'<h1>{escaped(page.title)}</h1><p class="kind">Memory report by Memlens: {escaped(page.kind)}</p>'
+    if page.contents:
+        yield f'<p class="kind">{escaped(page.contents)}</p>'
     sentences = [_sentence(each) for each in page.headline.sentences]
     first, rest = sentences[0] if sentences else "", " ".join(sentences[1:])
     yield f'<p class="headline"><strong>{first}</strong> {rest}</p>'

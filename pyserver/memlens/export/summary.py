@@ -8,12 +8,13 @@ from typing import assert_never
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store.models import LackingError, categories_of, graph_of, timeline_of
+from memlens.store.models import LackingError, categories_of, graph_of, heap_dump_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_date, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
 from memlens.views.findings.compared import ComparedFinding, FindingsComparison
+from memlens.views.findings.contents import finding_without_contents, headline_without_contents
 from memlens.views.graph.bookmarks import HeapBookmark, heap_bookmark_name, heap_bookmarks
 from memlens.views.graph.listing import heap_types
 from memlens.views.selection.sets import AllocationSet
@@ -22,6 +23,8 @@ from memlens.views.tables.groups import Branch, Group, groups
 from memlens.views.trace.bookmarks import PlacedBookmark, allocation_name, bookmarks, moment_name
 
 MOST_ROWS = 25
+WITHOUT_CONTENTS = "What strings contain is left out."
+WITH_CONTENTS = "Quotes what strings of the program contain: don't share it if they are secret."
 
 
 class Row(Struct, frozen=True):
@@ -44,7 +47,7 @@ class Table(Struct, frozen=True):
 
 class Summary(Struct, frozen=True):
     """The whole summary. ``facts`` are labelled figures, the most important first. If there are bookmarks, they are the
-    first table.
+    first table. ``contents`` says whether texts of the program's strings are in it; it is empty where there are none.
     """
 
     title: str
@@ -53,12 +56,20 @@ class Summary(Struct, frozen=True):
     headline: HeadlineAnswer
     findings: list[SnapshotFinding]
     tables: list[Table]
+    contents: str = ""
 
 
 def summary(
-    snapshot: Snapshot, device: int | None = None, most_findings: int = 20, compared: Table | None = None
+    snapshot: Snapshot,
+    device: int | None = None,
+    most_findings: int = 20,
+    compared: Table | None = None,
+    *,
+    values: bool = False,
 ) -> Summary:
     """The summary of a snapshot; for a trace it is about one device, None for the one that is shown first.
+
+    Without ``values`` it quotes no string of the program.
 
     ``compared`` is a table that comes first. Raises :class:`memlens.errors.BadRequestError`.
     """
@@ -69,7 +80,12 @@ def summary(
     facts, tables = _facts(info, device), _tables(snapshot, device)
     if compared is not None:
         tables.insert(0, compared)
-    return Summary(Path(info.path).name, info.kind, facts, first, found, tables)
+    if not values:
+        first, found = headline_without_contents(first), [finding_without_contents(each) for each in found]
+    contents = ""
+    if heap_dump_of(info) is not None:
+        contents = WITH_CONTENTS if values else WITHOUT_CONTENTS
+    return Summary(Path(info.path).name, info.kind, facts, first, found, tables, contents)
 
 
 def _findings(
@@ -84,8 +100,11 @@ def _findings(
         return HeadlineAnswer("figures", [TextPart(sentence)], sentence, snapshot.info.warnings), []
 
 
-def findings_table(comparison: FindingsComparison, before: str) -> Table:
-    """The findings of a heap dump beside those of an earlier one, whose file is called ``before``."""
+def findings_table(comparison: FindingsComparison, before: str, *, values: bool = False) -> Table:
+    """The findings of a heap dump beside those of an earlier one, whose file is called ``before``.
+
+    Without ``values`` it quotes no string of the program.
+    """
 
     def row(each: ComparedFinding) -> Row:
         figures = [each.before_figure, each.after_figure]
@@ -99,7 +118,7 @@ def findings_table(comparison: FindingsComparison, before: str) -> Table:
                 f"{sign}{format_value(each.difference, unit)}", change,
             ],
             0,
-            each.shown.text,
+            each.shown.text if values else finding_without_contents(each.shown).text,
         )  # fmt: skip
 
     columns = ["Finding", "Before", "After", "Difference", "Change"]

@@ -24,6 +24,7 @@ from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.findings.ahead import findings
+from memlens.views.findings.contents import finding_without_contents
 from memlens.views.flame.graph import tree_of
 from memlens.views.graph.dominators import drawn_tree, tree_title
 from memlens.views.graph.groupings import Form
@@ -64,7 +65,7 @@ def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:
     found = findings(snapshot, p.device, p.number + 1).findings
     if p.number >= len(found):
         raise BadRequestError(phrase("There is no finding {number}", number=p.number + 1))
-    return ReportResult("\n".join(finding_markdown(found[p.number])) + "\n")
+    return ReportResult("\n".join(finding_markdown(finding_without_contents(found[p.number]))) + "\n")
 
 
 QUESTIONS: Questions = {

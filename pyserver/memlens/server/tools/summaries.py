@@ -14,7 +14,7 @@ from memlens.texts import own_words
 from memlens.views.findings.ahead import MOST_FINDINGS, findings, headline
 from memlens.views.findings.answers import Evidence, Figure, ObjectsLink, SnapshotFinding, TextPart
 from memlens.views.findings.component import filtered_findings
-from memlens.views.findings.graph.duplicates import QUOTED
+from memlens.views.findings.contents import without_contents
 from memlens.views.graph.overview import spaces
 from memlens.views.graph.realms import realms
 from memlens.views.graph.rows import type_names
@@ -91,18 +91,7 @@ def finding_of(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) ->
 
 def said(sentences: list[TextPart], *, values: bool) -> Longer:
     """Sentences as a model reads them."""
-    return Longer(" ".join(spoken(each if values else _unquoted(each)) for each in sentences))
-
-
-def _unquoted(sentence: TextPart) -> TextPart:
-    """A sentence without the texts of strings that it quotes."""
-    if not sentence.values:
-        return sentence
-    values = {name: _unquoted(each) for name, each in sentence.values.items()}
-    if sentence.template == QUOTED:
-        values["text"] = TextPart("…", "…")
-    texts = {name: each.text for name, each in values.items()}
-    return replace(sentence, text=sentence.template.format_map(texts), values=values)
+    return Longer(" ".join(spoken(each if values else without_contents(each)) for each in sentences))
 
 
 def _of_set(info: SnapshotInfo, evidence: Evidence) -> dict[str, Any]:
