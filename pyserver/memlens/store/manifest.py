@@ -51,8 +51,8 @@ class SourceFile(Struct, frozen=True):
     """The identity that the file of an archive had when the archive was made.
 
     Size and time of modification aren't enough, since programs that copy or unpack files set the time. Of a file of up
-    to 64 KiB the samples are all of it. That a larger one was rewritten shows, on POSIX systems, in the time of the last
-    change, which no program can set; on Windows, which has none, in the samples unless it is equal there.
+    to 64 KiB the samples are all of it. That a larger one was rewritten shows, on POSIX systems, in the time of the
+    last change, which no program can set; on Windows, which has none, in the samples unless it is equal there.
     """
 
     path: str
