@@ -43,10 +43,9 @@ MADE = [
     *(FIXTURES / name for name in ("service.heaptrack.zst", "tracemalloc.pickle")),
     *(CORPUS / name for name in ("everything.pickle", "everything.json", "segments.pickle", "java.heap")),
 ]
-# all that can be read, except two recordings that take long and one that isn't supported yet
+# all that can be read, except two recordings that take long
 LEFT_OUT = {
     *("heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst"),
-    "heaptrack.cpp-tree-small.raw.zst",
 }
 REAL = [
     *real_programs("*.pickle", "*.html"),

@@ -507,17 +507,52 @@ def test_version_0_identifies_blocks_by_address(tmp_path: Path) -> None:
     assert "damaged-lines" not in notices(profile)
 
 
-def test_raw_recording_is_rejected_with_advice(tmp_path: Path) -> None:
-    for text in ("v 10400 3\nx 4 prog\nX prog\n", HEAD + "m 1 x 1000 0 10\n"):
-        with pytest.raises(MemlensError) as caught:
-            load(written(tmp_path / "raw", text))
-        assert caught.value.code == "not-interpreted"
-        assert "heaptrack --analyze" in caught.value.advice.text
-        assert "heaptrack_interpret" in caught.value.advice.text
-    raw = PROFILES / "heaptrack" / "heaptrack.cpp-tree-small.raw.zst"
-    if raw.exists():
-        with pytest.raises(MemlensError, match="raw"):
-            load(raw)
+def test_raw_recordings_have_the_figures_of_interpreted_ones(tmp_path: Path) -> None:
+    """Traces have addresses and events those of blocks, as heaptrack writes before it is interpreted."""
+    draw = random.Random(12)
+    calls = [0x1100, 0x1200, 0x2300, 0x1400]
+    raw = ["x 9 /srv/shop\n", "m 1 -\n", "m 1 x 0 1000 1000\n", "m e /srv/libx.so.1 2000 0 800\n"]
+    raw += ["t 1101 0\n", "t 1201 1\n", "t 2301 2\n", "t 1401 1\n"]
+    plain = [
+        "s 9 /srv/shop\n",
+        "s e /srv/libx.so.1\n",
+        *(f"i {call:x} {1 + (call > 0x2000):x}\n" for call in calls),
+    ]
+    plain += ["t 1 0\n", "t 2 1\n", "t 3 2\n", "t 4 1\n"]
+    kinds: dict[tuple[int, int], int] = {}
+    live: dict[int, int] = {}
+    for time in range(2000):
+        address = draw.randrange(1, 400) << 4
+        if address in live:
+            raw.append(f"- {address:x}\n")
+            plain.append(f"- {live.pop(address):x}\n")
+            continue
+        size, trace = draw.randrange(1, 9) * 8, draw.randrange(1, 5)
+        if (size, trace) not in kinds:
+            kinds[size, trace] = len(kinds)
+            plain.append(f"a {size:x} {trace:x}\n")
+        live[address] = kinds[size, trace]
+        raw.append(f"+ {size:x} {trace:x} {address:x}\n")
+        plain.append(f"+ {live[address]:x}\n")
+        if time % 100 == 0:
+            raw.append(f"c {time:x}\n")
+            plain.append(f"c {time:x}\n")
+    first, second = (load(written(tmp_path / "a", HEAD + "".join(lines))) for lines in (raw, plain))
+    figures = [
+        sorted(zip(unrolled(profile), *(column.tolist() for column in profile.values), strict=True), key=str)
+        for profile in (first, second)
+    ]
+    assert figures[0] == figures[1]
+    assert len(figures[0]) > 30
+    assert {frame.function for frame in first.frames.frames} >= {"shop at 0x1100", "libx.so.1 at 0x2300"}
+    assert "Not found here: shop, libx.so.1." in " ".join(str(notice.message) for notice in first.notices)
+
+
+@pytest.mark.parametrize("name", ["heaptrack.cpp-tree-small"] if PROFILES.is_dir() else [])
+def test_a_real_raw_recording(name: str) -> None:
+    raw, plain = (load(PROFILES / "heaptrack" / f"{name}{end}.zst") for end in (".raw", ""))
+    for kind in plain.value_types:
+        assert total(raw, kind.name) == total(plain, kind.name), kind.name
 
 
 def test_attaching_resets_the_counts(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.python.conftest import ROOT
 from tests.python.pprof_files import Builder
 from tests.python.profile_reading import load, samples_of
 
+from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.names import plain_name
 from memlens.formats.symbols.places import Places, opened
 from memlens.formats.tools import Tools
@@ -373,3 +374,27 @@ def test_addresses_of_valgrind(tool: str, build: str, builds: Path, tmp_path: Pa
     unnamed = load(path)
     assert is_unnamed(unnamed)
     assert "Not found here: shop." in warnings_of(unnamed)
+
+
+@pytest.mark.parametrize("build", ["c", "c-fixed", "c-prelinked", "rust"])
+def test_addresses_of_raw_heaptrack(build: str, builds: Path, tmp_path: Path) -> None:
+    """heaptrack writes how far each binary was moved, and its segments."""
+    (start, _, _), calls = recorded(builds / build / "profile.heap")
+    with (builds / build / "bin" / "shop").open("rb") as file:
+        segments = Binary(builds, file).segments
+    code = next(part for part in segments if part.executable)
+    bias = start - (code.address - code.address % 4096)
+    listed = " ".join(f"{part.address:x} {part.memory_bytes:x}" for part in segments)
+    path = tmp_path / "heaptrack.shop"
+    path.write_text(
+        f"v 10400 3\nx 12 /srv/shop/bin/shop\nX shop\nI 1000 100\nm 1 -\nm 1 x {bias:x} {listed}\n"
+        f"t {calls[1] + 1:x} 0\nt {calls[0] + 1:x} 1\n+ 1000 2 5000\nc 1\n"
+    )
+    profile = load(path, builds / build / "bin")
+    assert profile.tree is not None
+    found, node = [], int(profile.stacks[0])
+    while node:
+        found.append(profile.frames.frames[int(profile.tree.frames[node])])
+        node = int(profile.tree.parents[node])
+    assert found == frames_of(load(builds / build / "profile.heap", builds / build / "bin"))[:3]
+    assert "Not found here: shop." in warnings_of(load(path))

@@ -36,7 +36,7 @@ _TRIES = 2
 """A file that changes while it is read is read once more."""
 _AGAIN_AFTER_S = 0.5
 
-_OF_THE_FILE = frozenset(("damaged", "not-a-snapshot", "not-interpreted", "unsafe-pickle"))
+_OF_THE_FILE = frozenset(("damaged", "not-a-snapshot", "unsafe-pickle"))
 
 
 class Job(Struct, frozen=True):

@@ -11,6 +11,7 @@ heaptrack writes every 10 ms; bins are merged pairwise when there are more than 
 distinguish blocks of one kind, so only the order within a bin is lost.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,14 @@ import numpy.typing as npt
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.heaptrack_raw import Mapped, with_inlined
 from memlens.formats.heaptrack_suppressions import BUILT_IN, matcher, patterns_of
 from memlens.formats.rust_names import demangled
+from memlens.formats.stacks import distinct_frames
+from memlens.formats.symbols.lookup import Symbols
 from memlens.kernels.readers import heaptrack as kernel
 from memlens.kernels.trace import timeline
+from memlens.model.expansion import most_items
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import (
@@ -64,17 +69,6 @@ UNSUPPRESSED = [
 """The leaks that heaptrack prints; used only if suppressions exclude something."""
 
 
-class NotInterpretedError(MemlensError):
-    """A raw recording, which has addresses but no functions."""
-
-    code = "not-interpreted"
-    advice = phrase(
-        "On the machine where it was recorded, with the same binaries, run: heaptrack --analyze FILE, or "
-        "zstd -dc FILE | /usr/lib/heaptrack/libexec/heaptrack_interpret | zstd > NEW.zst and open NEW.zst."
-    )
-    retry = False
-
-
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are heaptrack's version record and the beginning of another record."""
     line, end, rest = head.partition(b"\n")
@@ -91,7 +85,7 @@ def sniff(head: bytes) -> bool:
 def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG001 - as all readers are called
     """Read a recording while it is decompressed; ``report`` gets ``("reading", fraction)``.
 
-    Raises :class:`NotInterpretedError`, :class:`NotASnapshotError`, :class:`DamagedSnapshotError`,
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`,
     :class:`memlens.formats.packing.DamagedContainerError` or MemoryError.
     """
     reader = kernel.Reader()
@@ -108,14 +102,10 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG
             phrase("The recording has no allocations, so there is nothing to show"),
             advice=phrase("Record the program with: heaptrack PROGRAM"),
         )
-    return _Recording(reader, truncated=source.truncated).profile()
+    return _Recording(reader, source).profile()
 
 
 def _error(reader: kernel.Reader, status: int) -> MemlensError:
-    if status == kernel.RAW:
-        return NotInterpretedError(
-            phrase("The recording is raw: it contains addresses whose functions have not been looked up yet")
-        )
     messages = {
         kernel.LONG_LINE: phrase("A line of the recording is longer than 16 MiB"),
         kernel.TOO_MUCH: phrase("The sum of the sizes is too large"),
@@ -137,9 +127,11 @@ def _without_addresses(frames: U32) -> tuple[U32, I64]:
 class _Recording:
     """Converts the kernel's tables to the model."""
 
-    def __init__(self, reader: kernel.Reader, *, truncated: bool) -> None:
+    def __init__(self, reader: kernel.Reader, source: Source) -> None:
         self.reader = reader
-        self.truncated = truncated
+        self.source = source
+        self.truncated = source.truncated
+        self.unnamed: list[Notice] = []
         self.texts: dict[int, str] = {}
         self.names: dict[int, str] = {}
 
@@ -158,17 +150,32 @@ class _Recording:
             [sizes * peak, peak, sizes * live, live, sizes * allocations, allocations],
         )
         values.append(temporary)
-        suppressed = self._suppressed(rows, parents, node_frames)[nodes]
+        if reader.is_raw:
+            frames, numbers, inlined = self._raw_frames(addresses)
+            if (count := int(inlined[node_frames].sum())) > (most := most_items(reader.fed_bytes)):
+                raise DamagedSnapshotError(
+                    phrase(
+                        "The stacks have {count} frames, which is more than {most}, the limit for the file's size",
+                        count=count,
+                        most=most,
+                    ),
+                    advice=phrase("Set MEMLENS_SYMBOLS=off to see addresses."),
+                )
+            parents, node_frames, last = with_inlined(parents, node_frames, numbers, inlined)
+            nodes = last[nodes].astype(np.uint32)
+            suppressed = self._suppressed_by_names(frames, parents, node_frames)[nodes]
+        else:
+            suppressed = self._suppressed(rows, parents, node_frames)[nodes]
+            frames, numbers = self._frames(rows, addresses, node_frames)
+            node_frames = numbers[node_frames]
         leaked_suppressed = int(values[2][suppressed].sum())
         if bool(live[suppressed].any()):
             types += UNSUPPRESSED
             values += [np.where(suppressed, 0, values[2]), np.where(suppressed, 0, live)]
-        frames, numbers = self._frames(rows, addresses, node_frames)
-        node_frames = numbers[node_frames]
         return Profile(
             KIND, Frames(frames, np.zeros(1, np.uint64), np.empty(0, np.uint32)), types, 0, nodes, values,
             sizes=sizes, times=self._times(), settings=self._settings(leaked_suppressed),
-            notices=self._notices(leaked_suppressed), tree=StackTree(parents, node_frames),
+            notices=[*self._notices(leaked_suppressed), *self.unnamed], tree=StackTree(parents, node_frames),
         )  # fmt: skip
 
     def _text(self, number: int) -> str:
@@ -196,10 +203,48 @@ class _Recording:
             of_rows[row] = numbers.setdefault(frame, len(numbers))
         return list(numbers), of_rows
 
+    def _raw_frames(self, addresses: I64) -> tuple[list[SourceFrame], U32, I64]:
+        """Return the distinct frames of a raw recording; those of each address, innermost first; how many it has."""
+        mapped = Mapped(self.reader.mapped_lines, self.reader.file_version)
+        # return addresses are after their calls
+        asked = [(call, mapped.at(call)) for call in (np.maximum(addresses, 1) - 1).tolist()]
+        symbols = Symbols(self.source)
+        found = symbols.look_up(asked)
+        self.unnamed = symbols.notices()
+        frames: list[SourceFrame] = []
+        sizes = np.ones(len(asked), np.int64)
+        for number, (call, region) in enumerate(asked):
+            places = found.get((call, region)) if region is not None else None
+            module = region.path if region is not None else ""
+            if places:
+                frames += [profiled_frame(place.file, place.line, place.function, module) for place in places]
+                sizes[number] = len(places)
+            else:
+                frames.append(profiled_frame("", 0, f"0x{call:x}" if call else "?", module))
+        distinct, numbers = distinct_frames(frames)
+        return distinct, numbers, sizes
+
+    def _suppressed_by_names(
+        self, frames: list[SourceFrame], parents: U32, node_frames: U32
+    ) -> npt.NDArray[np.bool_]:
+        """Return a mask of the nodes whose stacks have a suppressed function, file or module."""
+        search = self._suppression()
+        texts = np.fromiter(
+            (any(search(text) is not None for text in (frame.function, frame.file)) for frame in frames),
+            np.uint8,
+        )
+        nodes = np.zeros(len(parents), np.uint8)
+        if texts.any():
+            timeline.mark_below(parents, node_frames, texts, nodes)
+        return nodes.view(np.bool_)
+
+    def _suppression(self) -> Callable[[str], object]:
+        own = patterns_of(line.decode("utf-8", "replace") for line in self.reader.suppressions())
+        return matcher([*BUILT_IN, *own]).search
+
     def _suppressed(self, rows: U32, parents: U32, node_frames: U32) -> npt.NDArray[np.bool_]:
         """Return a mask of the nodes whose stacks have a suppressed function, file or module."""
-        own = patterns_of(line.decode("utf-8", "replace") for line in self.reader.suppressions())
-        search = matcher([*BUILT_IN, *own]).search
+        search = self._suppression()
         texts = np.zeros(self.reader.string_count + 1, np.uint8)
         for number in np.unique(rows[:, (0, 1, 3)]).tolist():
             texts[number] = search(self._text(number)) is not None

@@ -43,6 +43,8 @@ class Region(NamedTuple):
     build_id: str = ""
     is_whole: bool = True
     """Whether this is the whole mapping as the system made it, so that its size says whether a binary matches."""
+    bias: int | None = None
+    """How far the binary was moved from where it is linked, if that is known; ``offset`` is then a linked address."""
     program_base: int | None = None
     """Where a position-independent program is loaded, if the recorder says nothing of mappings: the rest is then 0."""
 
@@ -300,6 +302,8 @@ def _binary_at(place: Path, files: contextlib.ExitStack) -> Binary | None:
 
 def _linked(binary: Binary, address: int, region: Region) -> int | None:
     """Return the address that a place in the process has in the binary as linked; None if it isn't code there."""
+    if region.bias is not None:
+        return address - region.bias
     if region.program_base is not None:
         return binary.address_in_program(address, region.program_base)
     return binary.address_of(region.offset, region.end - region.start, address - region.start)
@@ -314,6 +318,9 @@ def _matches(binary: Binary, build_id: str, regions: Sequence[Region]) -> bool:
     """Return whether a binary may be the one that the process had mapped."""
     if build_id and binary.build_id:
         return build_id == binary.build_id
+    if any(region.bias is not None for region in regions):
+        segments = {(part.address, part.memory_bytes) for part in binary.segments}
+        return all((region.offset, region.end - region.start) in segments for region in set(regions))
     return all(
         binary.has_mapping(region.offset, region.end - region.start)
         for region in set(regions)

@@ -19,23 +19,23 @@ from memlens.kernels.base.interning cimport Interner, intern_units
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_extend, vector_free, vector_push, vector_reserve
 
-OK, RAW, LONG_LINE, NO_MEMORY, TOO_MUCH, TOO_MANY = range(6)
+OK, LONG_LINE, NO_MEMORY, TOO_MUCH, TOO_MANY = range(5)
 
 MOST_BINS = 4_096
 
 cdef enum:
     _OK = 0
-    _RAW = 1
-    _LONG_LINE = 2
-    _NO_MEMORY = 3
-    _TOO_MUCH = 4
-    _TOO_MANY = 5
+    _LONG_LINE = 1
+    _NO_MEMORY = 2
+    _TOO_MUCH = 3
+    _TOO_MANY = 4
 
 cdef enum:
     BINS = 4096
     LEAST_BINS = 256            # to save rows, only more bins than this are merged
     FREE_ROWS = 4_000_000       # this many rows of changes are always allowed
     LINE_BYTES = 1 << 24
+    MAPPED_BYTES = 1 << 28      # of lines about mapped binaries, which a raw recording has anew after each dlopen
     INLINED_FRAMES = 256        # of one instruction
     STACK_FRAMES = 4096         # of one stack; heaptrack itself records 64 addresses
 
@@ -153,7 +153,7 @@ cdef class Reader(Owner):
     cdef Vector parents, node_frames, first_children, slots
     cdef size_t slots_used
     cdef Vector edges, change_offsets, changes
-    cdef Vector carry, command, suppression_text, suppression_starts
+    cdef Vector carry, command, suppression_text, suppression_starts, mapped
     cdef Interner frames, old_kinds
     cdef Vector old_kind_numbers, pointers
     cdef size_t pointer_count
@@ -168,7 +168,7 @@ cdef class Reader(Owner):
     cdef readonly uint64_t events, allocations, temporary, fed_bytes
     cdef readonly uint64_t unknown_records, bad_records, cut_stacks
     cdef readonly uint64_t heaptrack_version, file_version, page_bytes, pages
-    cdef readonly bint attached, has_version, partial_line
+    cdef readonly bint attached, has_version, partial_line, is_raw
 
     def __cinit__(self):
         cdef uint32_t zero = 0
@@ -190,6 +190,7 @@ cdef class Reader(Owner):
         self.own(&self.carry, 1)
         self.own(&self.command, 1)
         self.own(&self.suppression_text, 1)
+        self.own(&self.mapped, 1)
         self.own(&self.suppression_starts, 8)
         self.own(&self.old_kind_numbers, 4)
         self.own(&self.pointers, sizeof(Pointer))
@@ -302,6 +303,11 @@ cdef class Reader(Owner):
         """The command line of the program."""
         return self.command.data[:self.command.count] if self.command.count else b""
 
+    @property
+    def mapped_lines(self) -> bytes:
+        """The lines of a raw recording that say what was mapped where."""
+        return self.mapped.data[:self.mapped.count] if self.mapped.count else b""
+
     def suppressions(self) -> list[bytes]:
         """Return the lines of the program's leak suppressions."""
         cdef uint64_t *starts = <uint64_t *> self.suppression_starts.data
@@ -388,7 +394,7 @@ cdef class Reader(Owner):
         cdef int shift
         cdef uint8_t letter
         cdef Kind *kind
-        if self.file_version == 0 or not LITTLE_ENDIAN:
+        if self.file_version == 0 or self.is_raw or not LITTLE_ENDIAN:
             return at
         if self.events + <uint64_t> (end - at) > MOST_EVENTS:
             return at
@@ -509,7 +515,7 @@ cdef class Reader(Owner):
             if self.bin_events == 0 and self.stamps == 0:
                 (<Edge *> self.edges.data)[self.edges.count - 1].rss_pages = self.rss_pages
         elif letter == c"x" or letter == c"m":
-            self.status_code = _RAW
+            self._module(at - 2, end)
         elif letter == c"v":
             if not read_hex(&at, end, &self.heaptrack_version):
                 self.bad_records += 1
@@ -538,6 +544,18 @@ cdef class Reader(Owner):
             self._attach()
         else:
             self.unknown_records += 1
+
+    cdef void _module(self, const uint8_t *line, const uint8_t *end) noexcept nogil:
+        """Keep a line of a raw recording that says what is mapped: ``x PROGRAM``, or ``m BINARY BASE (ADDRESS SIZE)*``.
+
+        In such a recording traces have addresses, and events those of blocks.
+        """
+        cdef uint8_t newline = c"\n"
+        self.is_raw = True
+        if self.mapped.count + <size_t> (end - line) > MAPPED_BYTES:
+            self.bad_records += 1
+        elif vector_extend(&self.mapped, line, end - line) < 0 or vector_push(&self.mapped, &newline) < 0:
+            self.status_code = _NO_MEMORY
 
     cdef void _suppression(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
         cdef uint64_t place
@@ -671,7 +689,10 @@ cdef class Reader(Owner):
                 trace = traces[above - 1]
             else:
                 self.bad_records += 1
-        if address and address <= self.instructions.count:
+        if self.is_raw:
+            memset(nothing, 0, sizeof(nothing))
+            _store_address(nothing, address)
+        elif address and address <= self.instructions.count:
             instruction = &(<Instruction *> self.instructions.data)[address - 1]
         if instruction == NULL or not instruction.operator_new:
             number = 1 if instruction == NULL else instruction.count
@@ -680,7 +701,8 @@ cdef class Reader(Owner):
             else:
                 trace.depth += <uint16_t> number
                 if instruction == NULL:
-                    memset(nothing, 0, sizeof(nothing))
+                    if not self.is_raw:
+                        memset(nothing, 0, sizeof(nothing))
                     node = intern_units(&self.frames, nothing, 4)
                     if node < 0:
                         self.status_code = _NO_MEMORY
@@ -803,10 +825,13 @@ cdef class Reader(Owner):
         self._new_kind(size, trace)
 
     cdef void _event(self, uint8_t letter, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """Read an event that :meth:`_events` doesn't, or one of version 0, which has size, trace and address."""
+        """Read an event that :meth:`_events` doesn't, or one of version 0, which has size, trace and address.
+
+        So have those of raw recordings.
+        """
         cdef uint64_t number, size, trace, address = 0
         cdef int64_t kind
-        cdef bint old = self.file_version == 0
+        cdef bint old = self.file_version == 0 or self.is_raw
         if self.events >= MOST_EVENTS:
             self.status_code = _TOO_MANY
             return
@@ -833,7 +858,7 @@ cdef class Reader(Owner):
         if number >= self.kinds.count:
             self.bad_records += 1
             return
-        if not old:
+        if not old or self.is_raw:
             address = number
         if letter == c"+":
             self._allocate(<uint32_t> number, address)
