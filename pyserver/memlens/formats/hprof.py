@@ -277,6 +277,7 @@ def _settings(header: Header, references: hprof_references.References) -> dict[s
         "dumps": records.dump_count,
         "written_ms": header.time_ms + records.dump_micros(objects.dump) // 1000,
         "reference_bytes": objects.oop_bytes,
+        "object_header_bytes": objects.header_bytes,
         "object_alignment_bytes": objects.alignment,
     }
 
@@ -316,12 +317,22 @@ def _notices(references: hprof_references.References) -> list[Notice]:
         notices.append(Notice("several-dumps", said))
     if not objects.declares_sizes:
         said = phrase(
-            "The sizes of objects are inferred from their fields, with references of {n} bytes{compressed} "
-            "and objects aligned to {alignment}, as in Eclipse MAT: the file has no sizes.",
+            "The file has no sizes of objects. They are inferred from fields, with references of {n} "
+            "bytes{compressed}, headers of {header} and objects aligned to {alignment}",
             n=objects.oop_bytes,
             compressed=phrase(" (compressed)") if objects.compressed else "",
+            header=format_bytes(objects.header_bytes),
             alignment=format_bytes(objects.alignment),
         )
+        if objects.arrays_fitting:
+            said = phrase(
+                "{what}: {n} of {all} arrays then end where the next object begins.",
+                what=said,
+                n=objects.arrays_fitting,
+                all=objects.arrays_compared,
+            )
+        else:
+            said = phrase("{what}; no array shows whether that is right.", what=said)
         notices.append(Notice("inferred-sizes", said))
     notices += counted_notices(
         dangling=references.dangling,

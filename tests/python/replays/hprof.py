@@ -1,7 +1,7 @@
 """HPROF, the heap dumps of Java and Android, one record after the other in plain Python.
 
-Written from the comment at the head of OpenJDK's ``heapDumper.cpp`` and from ``hprof.cc`` of Android's ART; sizes as
-Eclipse MAT's manual has them.
+Written from the comment at the head of OpenJDK's ``heapDumper.cpp`` and from ``hprof.cc`` of Android's ART; sizes from
+the layouts of its ``objLayout.hpp`` and ``arrayOop.hpp``.
 """
 
 import gzip
@@ -209,17 +209,70 @@ class Heap:
         for each in self.dump.objects:
             self.by_id.setdefault(each.id, each)
         self.class_named = {each.name: each for each in reversed(self.dump.classes.values())}
-        self.oop = file.id_bytes if not self.is_compressed() else 4
+        self.by_file = [each for each in self.dump.objects if each.tag != 0x20]
+        self.oop, self.header, self.array_header = self.layout()
+        self.packed = self.is_packed()
 
-    def is_compressed(self) -> bool:
-        if self.file.id_bytes == 4:
+    def layout(self) -> tuple[int, int, int]:
+        """The bytes of references and headers: those with which most arrays end where the next object begins."""
+        size = self.file.id_bytes
+        plain = (size, 2 * size, up(2 * size + 4, size))
+        if size == 4:
+            return plain
+        low = 0
+        gaps: list[tuple[Object, int, int]] = []
+        for each, after in pairwise(self.by_file):
+            low |= each.id | after.id
+            if each.tag != 0x21 and after.id > each.id:
+                gaps.append((each, after.id - each.id, 8 if low & 8 else 16))
+        fits, best = 0, plain
+        layouts = ((4, 12, 16), (8, 16, 24), (8, 12, 16), (4, 8, 12), (8, 8, 12), (8, 16, 20))
+        for oop, header, array_header in () if self.file.android else layouts:
+            sizes = [self.array(each, oop, array_header) for each, _, _ in gaps]
+            fitting = sum(
+                16 if size >= 4096 else 1  # a small one may fit by chance
+                for size, (_, gap, unit) in zip(sizes, gaps, strict=True)
+                if 0 <= gap - size < unit
+            )
+            over = sum(size > gap for size, (_, gap, _) in zip(sizes, gaps, strict=True))
+            if fitting > max(fits, 15) and over * 50 <= len(gaps):
+                fits, best = fitting, (oop, header, array_header)
+        aligned = all(each.id % 8 == 0 for each in self.dump.objects)
+        too_near = any(each.tag == 0x22 and 24 + 8 * each.count > gap for each, gap, _ in gaps)
+        return layouts[0] if not fits and aligned and too_near else best
+
+    def array(self, one: Object, oop: int, header: int) -> int:
+        """The bytes of an array without alignment. Elements of 8 bytes begin at a multiple of 8."""
+        element = oop if one.element == 2 else SIZES[one.element]
+        return (up(header, 8) if element == 8 else header) + one.count * element
+
+    def is_packed(self) -> bool:
+        """Whether a class's fields fill the gaps of its super classes' (JDK 15), which instances' distances show."""
+        if self.file.id_bytes == 4 or self.file.android:
             return False
-        arrays = sorted(
-            (each.id, each.id + 24 + 8 * each.count) for each in self.dump.objects if each.tag == 0x22
+        rounded = packed = 0
+        for each, after in pairwise(self.by_file):
+            if each.tag == 0x21 and after.id > each.id and each.class_id in self.dump.classes:
+                sizes = [up(self.instance(each.class_id, packed=way), 8) for way in (False, True)]
+                if sizes[0] != sizes[1]:
+                    rounded += sizes[0] == after.id - each.id
+                    packed += sizes[1] == after.id - each.id
+        newer = (self.oop, self.header, self.array_header) in (
+            (8, 12, 16),
+            (4, 8, 12),
+            (8, 8, 12),
+            (8, 16, 20),
         )
-        starts = sorted(each.id for each in self.dump.objects if each.tag != 0x20)
-        following = dict(pairwise(starts))
-        return any(following.get(start, end) < end for start, end in arrays)
+        return packed > rounded or (packed == rounded and newer)
+
+    def instance(self, class_id: int, *, packed: bool) -> int:
+        """The bytes of an instance without alignment."""
+        total = self.header
+        for each in reversed(self.supers(class_id)):
+            total += sum(self.oop if kind == 2 else SIZES[kind] for _, kind in each.fields)
+            if not packed:
+                total = up(total, 4 if self.header < 16 else self.oop)
+        return total
 
     def supers(self, class_id: int) -> list[Class]:
         """A class and its super classes, the most derived first."""
@@ -237,8 +290,8 @@ class Heap:
         return self.dump.classes[one.class_id].name
 
     def shallow(self, one: Object) -> int:
-        """The bytes of an object by the rules of Eclipse MAT; Android's dumps record those of instances."""
-        size, oop = self.file.id_bytes, self.oop
+        """The bytes of an object as HotSpot lays it out; Android's dumps record those of instances."""
+        oop = self.oop
         if one.tag == 0x20:
             of_class = self.class_named.get("java.lang.Class") if self.file.android else None
             own = of_class.instance_bytes if of_class else 0
@@ -250,15 +303,11 @@ class Heap:
         if one.tag == 0x21 and self.file.android:
             return up(self.dump.classes[one.class_id].instance_bytes, 8)
         if one.tag == 0x21:
-            total = size + oop
-            for each in reversed(self.supers(one.class_id)):
-                total = up(total + sum(oop if kind == 2 else SIZES[kind] for _, kind in each.fields), oop)
-            return up(total, 8)
-        element = oop if one.element == 2 else SIZES[one.element]
+            return up(self.instance(one.class_id, packed=self.packed), 8)
         if self.file.android:
+            element = oop if one.element == 2 else SIZES[one.element]
             return up((16 if element == 8 else 12) + one.count * element, 8)
-        head = size + oop + 4
-        return up((head if one.element == 2 else up(head, oop)) + one.count * element, 8)
+        return up(self.array(one, oop, self.array_header), 8)
 
     def edges(self, one: Object) -> list[Edge]:
         """The references of an object, without those to null and to what isn't in the file."""

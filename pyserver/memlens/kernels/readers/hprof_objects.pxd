@@ -10,6 +10,7 @@ from memlens.kernels.readers.hprof cimport Record, Records
 
 cdef enum:
     NO_CLASS = 0xFFFFFFFF
+    LAYOUTS = 6
 
 cdef enum:
     # the kinds of classes, by their instances
@@ -37,6 +38,7 @@ cdef struct ClassRow:
     uint64_t body           # offset in the file of its constants, which its static fields follow
     uint64_t first_field
     uint64_t size           # of an instance, without alignment; 0 while it is unknown
+    uint64_t packed         # the same where fields fill gaps of super classes
     uint32_t fields
     uint32_t field_bytes    # of its own fields, in the file
     uint32_t declared_bytes     # of an instance, as recorded in the file
@@ -83,14 +85,23 @@ cdef class Objects(Owner):
     cdef readonly uint64_t offset
     cdef readonly int ended
     cdef readonly bint compressed
-    cdef readonly int oop_bytes, alignment
+    cdef readonly int oop_bytes, header_bytes, array_header_bytes, alignment
+    cdef uint64_t bits          # all ids, one over the other: without the bit 8, objects are aligned to 16
+    cdef uint64_t array_start   # the last object; its bytes in each layout if it is an array, else 0
+    cdef bint array_of_objects
+    cdef uint64_t[LAYOUTS] array_bytes, fitting, evidence, too_large
+    cdef readonly uint64_t arrays_compared, arrays_fitting
     cdef readonly bint declares_sizes
     cdef uint32_t string_class, class_class
     cdef uint32_t primitive_arrays[12]  # the class of arrays for each type of elements
     cdef StringFields string_fields
-    cdef uint64_t array_start, array_end
     cdef int code
     cdef int _object(self, Record *record, uint64_t at) noexcept nogil
+    cdef void _expect(self, Record *record) noexcept nogil
+    cdef void _compare(self, uint64_t distance) noexcept nogil
+    cdef int _layout(self) noexcept nogil
+    cdef void _infer_layout(self) noexcept nogil
+    cdef void _infer_packing(self) noexcept nogil
     cdef int _class(self, Record *record) noexcept nogil
     cdef int _scan(self, uint64_t limit) noexcept nogil
     cdef int _name_classes(self) noexcept nogil

@@ -10,6 +10,10 @@ class Objects:
     ended: int
     compressed: bool
     oop_bytes: int
+    header_bytes: int
+    array_header_bytes: int
+    arrays_compared: int
+    arrays_fitting: int
     alignment: int
     declares_sizes: bool
     def __init__(self, records: Records, dump: int, declares_sizes: bool) -> None: ...

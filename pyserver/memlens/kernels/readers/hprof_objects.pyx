@@ -1,10 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The second pass over a Java heap dump: locates the objects of one dump, and reads its roots, classes and fields.
 
-Objects are numbered in the order of the file. Their sizes aren't in the file, but follow from the fields of classes and
-the size of a reference in the heap. That is 4 bytes where the virtual machine compressed its pointers, which shows when
-an array of objects is followed by another object sooner than references of 8 bytes would allow (Eclipse MAT has the
-same rule).
+Objects are numbered in the order of the file. Their sizes aren't in the file, but follow from the fields of classes,
+the size of a reference in the heap and that of an object's header. Both depend on how the virtual machine was started
+(``-XX:-UseCompressedOops``, a heap above 32 GB, ZGC, ``-XX:+UseCompactObjectHeaders``), and show in the distances of
+arrays to the objects that follow them: the layout is the one in which most arrays end exactly where the next object
+begins, and (almost) none would reach into it. Where no array shows it, references are taken for compressed if an array
+of objects would reach into the next object without that, as in Eclipse MAT.
 """
 
 import os
@@ -15,8 +17,8 @@ from libc.string cimport memcmp, memset
 from memlens.kernels.base.addresses cimport address_map_build, address_map_free, address_map_init, address_ordinal
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
-    ANDROID_HEAP, CLASS_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, RUN_TOO_MANY,
-    TYPE_ARRAY, TYPE_BYTE, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, id_at, is_object,
+    ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY,
+    RUN_OK, RUN_TOO_MANY, TYPE_ARRAY, TYPE_BYTE, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, id_at, is_object,
     read_record, type_bytes,
 )
 from memlens.kernels.readers.numbers cimport u16_at
@@ -27,10 +29,24 @@ cdef enum:
     MANY_OBJECTS = 1000         # enough for their addresses to show the heap's alignment
     USUAL_ALIGNMENT = 8
     LARGEST_ALIGNMENT = 256
+    MOST_INSTANCES = 1 << 22    # that are looked at for the layout
+    ENOUGH_FITS = 16            # small arrays that end where the next object begins may do so by chance,
+    LARGE_ARRAY = 4096          # one of so many bytes doesn't
 
 # names of java.lang.String's classes and fields are compared as bytes
 cdef const char *DESCRIPTORS = b"\0\0\0\0ZCFDBSIJ"
 cdef const char **PRIMITIVES = ["", "", "", "", "boolean", "char", "float", "double", "byte", "short", "int", "long"]
+
+
+# HotSpot's layouts with 64 bits: references, an object's header, an array's header with its length. Elements of 8 bytes
+# begin at a multiple of 8. (markWord.hpp, arrayOop.hpp and objLayout.hpp of OpenJDK)
+cdef int[LAYOUTS][3] LAYOUT
+LAYOUT[0][:] = [4, 12, 16]      # compressed references and classes, the default below 32 GB
+LAYOUT[1][:] = [8, 16, 24]      # nothing compressed
+LAYOUT[2][:] = [8, 12, 16]      # compressed classes alone: ZGC, larger heaps
+LAYOUT[3][:] = [4, 8, 12]       # compact headers, from JDK 24
+LAYOUT[4][:] = [8, 8, 12]       # compact headers without compressed references
+LAYOUT[5][:] = [8, 16, 20]      # nothing compressed, from JDK 22
 
 
 cdef inline bint equals(const uint8_t *text, uint64_t count, const char *name, size_t name_bytes) noexcept nogil:
@@ -163,12 +179,51 @@ cdef class Objects(Owner):
             return -1
         if record.tag == CLASS_DUMP:
             return self._class(record)
-        if self.array_start < record.id and record.id < self.array_end:
-            self.compressed = True
-        if record.tag == OBJECT_ARRAY_DUMP:
-            self.array_start = record.id
-            self.array_end = record.id + 24 + 8 * <uint64_t> record.number
+        self.bits |= record.id
+        if self.array_bytes[0] and record.id > self.array_start:
+            self._compare(record.id - self.array_start)
+        self.array_start = record.id
+        self.array_bytes[0] = 0
+        if record.tag == OBJECT_ARRAY_DUMP or record.tag == PRIMITIVE_ARRAY_DUMP:
+            self._expect(record)
         return RUN_OK
+
+    cdef void _expect(self, Record *record) noexcept nogil:
+        """Compute the bytes that an array has in each layout."""
+        cdef uint64_t element, head
+        cdef int each
+        self.array_of_objects = record.tag == OBJECT_ARRAY_DUMP
+        for each in range(LAYOUTS):
+            element = <uint64_t> (LAYOUT[each][0] if self.array_of_objects else type_bytes(record.element, 8))
+            head = <uint64_t> LAYOUT[each][2]
+            if element == 8:
+                head = (head + 7) & ~<uint64_t> 7
+            self.array_bytes[each] = head + element * <uint64_t> record.number
+
+    cdef void _compare(self, uint64_t distance) noexcept nogil:
+        """Count in which layouts the last array fits the distance to the next object, or is too large for it."""
+        cdef uint64_t alignment = 8 if self.bits & 8 else 16
+        cdef int each
+        self.arrays_compared += 1
+        if self.array_of_objects and self.array_bytes[1] > distance:
+            self.compressed = True
+        for each in range(LAYOUTS):
+            if self.array_bytes[each] > distance:
+                self.too_large[each] += 1
+            elif distance - self.array_bytes[each] < alignment:
+                self.fitting[each] += 1
+                self.evidence[each] += ENOUGH_FITS if self.array_bytes[each] >= LARGE_ARRAY else 1
+
+    cdef int _layout(self) noexcept nogil:
+        """Return the layout that fits most arrays; -1 if the dump doesn't show it."""
+        cdef int best = -1, each
+        if self.records.id_bytes != 8 or self.declares_sizes:
+            return -1
+        for each in range(LAYOUTS):
+            if self.evidence[each] >= ENOUGH_FITS and self.too_large[each] * 50 <= self.arrays_compared:
+                if best < 0 or self.evidence[each] > self.evidence[best]:
+                    best = each
+        return best
 
     cdef int _class(self, Record *record) noexcept nogil:
         """Add a class and its fields, whose names are still ids of texts."""
@@ -239,11 +294,26 @@ cdef class Objects(Owner):
         self.alignment = USUAL_ALIGNMENT
         if self.by_address.count >= MANY_OBJECTS and self.by_address.shift > 3:
             self.alignment = min(1 << self.by_address.shift, <int> LARGEST_ALIGNMENT)
-        self.oop_bytes = 4 if self.compressed and self.by_address.shift >= 3 else self.records.id_bytes
-        self.compressed = self.oop_bytes < self.records.id_bytes
+        self._infer_layout()
         self._link_classes()
+        self._infer_packing()
         self._find_string_fields()
         return RUN_OK
+
+    cdef void _infer_layout(self) noexcept nogil:
+        cdef int layout = self._layout(), id_bytes = self.records.id_bytes
+        if layout >= 0:
+            self.arrays_fitting = self.fitting[layout]
+        elif id_bytes == 8 and self.compressed and self.by_address.shift >= 3:
+            layout = 0
+        if layout >= 0:
+            self.oop_bytes, self.header_bytes = LAYOUT[layout][0], LAYOUT[layout][1]
+            self.array_header_bytes = LAYOUT[layout][2]
+        else:
+            self.oop_bytes = id_bytes
+            self.header_bytes = 2 * id_bytes
+            self.array_header_bytes = (2 * id_bytes + 4 + id_bytes - 1) // id_bytes * id_bytes
+        self.compressed = self.oop_bytes < id_bytes
 
     cdef uint32_t class_of(self, uint64_t id) noexcept nogil:
         """Return the index of the class with this id, or NO_CLASS if there is none."""
@@ -313,6 +383,7 @@ cdef class Objects(Owner):
         cdef ClassRow *above
         cdef uint32_t here = number, up, each, came_from = NO_CLASS
         cdef uint64_t own
+        cdef uint64_t unit = 4 if self.header_bytes < 16 else <uint64_t> self.oop_bytes
         # up: each class stores in ``next`` the one from which it was reached
         while True:
             row = classes + here
@@ -343,17 +414,55 @@ cdef class Objects(Owner):
                     own += type_bytes(fields[each].type, self.records.id_bytes)
             row.strength = self._reference_strength(row)
             if above == NULL:
-                row.size = <uint64_t> (self.records.id_bytes + self.oop_bytes)
-                # the fields of a class without a super class, which is java.lang.Object
-                row.size += own
+                # own: the fields of a class without a super class, which is java.lang.Object
+                row.size = row.packed = <uint64_t> self.header_bytes + own
             else:
                 row.next = row.super_class if above.fields else above.next
                 row.size = above.size + own
+                row.packed = above.packed + own
                 if row.strength == ORDINARY:
                     row.strength = above.strength
-            row.size = (row.size + self.oop_bytes - 1) // self.oop_bytes * self.oop_bytes
+            row.size = (row.size + unit - 1) // unit * unit
             row.state = 2
             here = came_from
+
+    cdef void _infer_packing(self) noexcept nogil:
+        """Fields of a class fill the gaps that its super classes' fields leave from JDK 15 on; before, each class's
+        fields are rounded up. It shows in the distances of instances, as the layout does in those of arrays.
+        """
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef uint64_t *ids = <uint64_t *> self.ids.data
+        cdef uint64_t *offsets = <uint64_t *> self.offsets.data
+        cdef const uint8_t *bytes = self.records.bytes
+        cdef uint64_t step = <uint64_t> self.alignment, distance, rounded, packed, each
+        cdef uint64_t fit_rounded = 0, fit_packed = 0, last = 0 if self.ids.count == 0 else self.ids.count - 1
+        cdef Record record
+        cdef uint32_t number
+        cdef bint newer
+        if self.records.id_bytes != 8 or self.declares_sizes:
+            return
+        for each in range(min(last, <uint64_t> MOST_INSTANCES)):
+            if ids[each + 1] <= ids[each] or bytes[offsets[each]] != INSTANCE_DUMP:
+                continue
+            # this pass has checked the record, but the file may have changed since
+            if read_record(bytes + offsets[each], bytes + self.records.length, 8, &record) != WHOLE:
+                continue
+            number = self.class_of(record.other)
+            if number == NO_CLASS:
+                continue
+            rounded = (classes[number].size + step - 1) // step * step
+            packed = (classes[number].packed + step - 1) // step * step
+            distance = ids[each + 1] - ids[each]
+            if rounded != packed:
+                fit_rounded += distance == rounded
+                fit_packed += distance == packed
+            if fit_packed + fit_rounded >= MANY_OBJECTS:
+                break
+        # without evidence: compact headers and compressed classes alone came after JDK 15
+        newer = self.header_bytes < 12 or (self.oop_bytes == 8 and self.array_header_bytes < 24)
+        if fit_packed > fit_rounded or (fit_packed == fit_rounded and newer):
+            for each in range(self.classes.count):
+                classes[each].size = classes[each].packed
 
     cdef uint8_t _reference_strength(self, ClassRow *row) noexcept nogil:
         """Return the kind of reference that a class is by its own name, and mark its field ``referent``."""

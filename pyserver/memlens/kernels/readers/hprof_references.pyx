@@ -227,7 +227,7 @@ cdef class References(Owner):
                 status = self._reserve(1)
                 if status == 0:
                     self._add((<ClassRow *> self.objects.classes.data)[type].id, K_CLASS, 0)
-            size = self._array_bytes(record.number, type_bytes(record.element, 8), False)
+            size = self._array_bytes(record.number, type_bytes(record.element, 8))
             if status == 0 and record.tag == PRIMITIVE_ARRAY_DUMP and record.number:
                 status = self._contents(record)
         if status < 0 or text < 0 or self._add_locals() < 0:
@@ -275,15 +275,14 @@ cdef class References(Owner):
         cdef uint64_t alignment = <uint64_t> self.objects.alignment
         return (bytes + alignment - 1) // alignment * alignment
 
-    cdef uint64_t _array_bytes(self, uint64_t count, int element_bytes, bint of_objects) noexcept nogil:
-        cdef uint64_t oop = <uint64_t> self.objects.oop_bytes
-        cdef uint64_t head = <uint64_t> self.objects.records.id_bytes + oop + 4
+    cdef uint64_t _array_bytes(self, uint64_t count, int element_bytes) noexcept nogil:
+        cdef uint64_t head = <uint64_t> self.objects.array_header_bytes
         if self.objects.declares_sizes:
             # an Android array: the 8 bytes of every object, and the length; elements of 8 bytes are aligned
             return self._aligned((16 if element_bytes == 8 else 12) + count * <uint64_t> element_bytes)
-        if of_objects:
-            return self._aligned(head + count * oop)
-        return self._aligned((head + oop - 1) // oop * oop + count * <uint64_t> element_bytes)
+        if element_bytes == 8:
+            head = (head + 7) & ~<uint64_t> 7
+        return self._aligned(head + count * <uint64_t> element_bytes)
 
     cdef uint64_t _instance_bytes(self, ClassRow *row) noexcept nogil:
         return self._aligned(row.declared_bytes if self.objects.declares_sizes else row.size)
@@ -355,7 +354,7 @@ cdef class References(Owner):
         if number == NO_CLASS:
             self.unknown_classes += 1
             type[0] = <uint32_t> self.objects.classes.count + T_UNKNOWN
-            size[0] = self._aligned(<uint64_t> (id_bytes + self.objects.oop_bytes) + record.body_bytes)
+            size[0] = self._aligned(<uint64_t> self.objects.header_bytes + record.body_bytes)
             return 0
         type[0] = number
         size[0] = self._instance_bytes(classes + number)
@@ -411,7 +410,7 @@ cdef class References(Owner):
         if (vector_push_u32(&self.value_names, self.length_name) < 0 or vector_push(&self.value_kinds, &kind) < 0
                 or vector_push(&self.value_bits, &length) < 0):
             return -1
-        size[0] = self._array_bytes(record.number, self.objects.oop_bytes, True)
+        size[0] = self._array_bytes(record.number, self.objects.oop_bytes)
         return 0
 
     cdef int _class(
