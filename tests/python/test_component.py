@@ -150,4 +150,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["findings", *options, "--of", "retained>=0", "--markdown"]) == 0
     assert " which retain" in capsys.readouterr().out
     assert main(["findings", *options, "--of", "type:nothing-has-it"]) == 1
-    assert "No object matches" in capsys.readouterr().err
+    assert "Nothing matches" in capsys.readouterr().err

@@ -280,7 +280,7 @@ def test_what_is_wasted_in_a_part_is_that_of_memlens_findings(client: McpClient,
         # what strings contain is sent only when asked for
         assert "one user" in str(found)
         assert "one user" not in str(client.call("memlens_summary", path=str(java), of=of))
-    assert "No object matches" in client.failure("memlens_summary", path=str(java), of="type:Nothing")
+    assert "Nothing matches" in client.failure("memlens_summary", path=str(java), of="type:Nothing")
     assert "needed for `of`" in client.failure("memlens_summary", path=TRACE, of="type:Session")
 
 
