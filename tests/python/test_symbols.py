@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.lsp_client import LspClient
 from tests.python.pprof_files import Builder
 from tests.python.profile_reading import load, samples_of
+from tests.python.server_harness import open_view
 
 from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.names import plain_name
@@ -27,6 +29,8 @@ from memlens.model.frames import SourceFrame
 from memlens.model.profile import Profile
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
+
+pytest_plugins = ("tests.python.server_fixtures",)
 
 FIXTURES = ROOT / "tests" / "fixtures" / "symbols"
 FUNCTIONS = {
@@ -163,6 +167,19 @@ def test_damaged_binaries(builds: Path, tmp_path: Path) -> None:
             data[at] ^= 1 << number % 8
         (tmp_path / "shop").write_bytes(data)
         assert len(frames_of(load(profile, tmp_path))) >= 5
+
+
+def test_debug_information_that_cannot_be_read(builds: Path, tmp_path: Path) -> None:
+    data = bytearray((builds / "c-compressed" / "bin" / "shop").read_bytes())
+    with (builds / "c-compressed" / "bin" / "shop").open("rb") as file:
+        section = Binary(tmp_path, file).elf.get_section_by_name(".debug_info")
+        assert section is not None
+        # another compression than zlib's
+        data[section["sh_offset"]] = 2
+    (tmp_path / "shop").write_bytes(data)
+    profile = load(builds / "c-compressed" / "profile.heap", tmp_path)
+    assert frames_of(profile)[0].function == "restock"
+    assert "The debug information of shop can't be read" in warnings_of(profile)
 
 
 def test_a_binary_that_claims_endless_parts(builds: Path, tmp_path: Path) -> None:
@@ -331,6 +348,22 @@ def test_addresses_of_pprof(build: str, builds: Path, tmp_path: Path) -> None:
     unnamed = load(path)
     assert is_unnamed(unnamed)
     assert "Not found here: shop." in warnings_of(unnamed)
+
+
+@pytest.mark.slow
+def test_folders_in_the_settings(builds: Path, workspace: Path, cache_folder: Path) -> None:
+    shutil.copytree(builds / "cc-debuglink" / "bin", workspace / "binaries")
+    settings = {"cache_directory": str(cache_folder), "symbol_folders": ["${workspaceFolder}/binaries"]}
+    with LspClient() as client:
+        client.start(workspace, settings)
+        opened = open_view(client, builds / "cc-debuglink" / "profile.heap")
+        asked = {"snapshot": opened["snapshot"], "of": {"device": 0}}
+        options = {"direction": "bottom_up", "merge": "function"}
+        rows = client.request(
+            "memlens/flameFunctions",
+            {**asked, "value": "bytes", "options": options, "order": "inclusive", "offset": 0, "limit": 9},
+        )["rows"]
+    assert FUNCTIONS["cc"][1] in str(rows)
 
 
 MASSIF = """desc: --massif-out-file=massif.out

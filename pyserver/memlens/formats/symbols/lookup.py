@@ -69,6 +69,7 @@ class Symbols:
         self._missing: dict[str, int] = {}
         self._other_build: dict[str, int] = {}
         self._without_lines: dict[str, int] = {}
+        self._unreadable: dict[str, int] = {}
         self._newer: list[str] = []
         self._is_late = False
         self.has_searched = False
@@ -157,8 +158,9 @@ class Symbols:
             raise
         except Exception:
             logger.exception("the debug information of %s can't be read", path)
-            return {}
+            information = None
         if information is None:
+            self._unreadable[path] = len(addresses)
             return {}
         debug = Debug(information, plain_name, self._until)
         found = debug.places(addresses)
@@ -249,6 +251,14 @@ class Symbols:
                     'Without lines: {binaries}. Build with -g (in Rust, debug = "line-tables-only"), or put the '
                     "files with their debug information into such a folder.",
                     binaries=_listed(self._without_lines),
+                )
+            )
+        if self._unreadable:
+            parts.append(
+                phrase(
+                    "The debug information of {binaries} can't be read: it is damaged, larger than 1 GiB, or not "
+                    "compressed with zlib (objcopy --decompress-debug-sections unpacks it).",
+                    binaries=_listed(self._unreadable),
                 )
             )
         if self._newer:
