@@ -1,7 +1,10 @@
 """What order and shared objects tell of values isn't left in a redacted dump."""
 
+import subprocess
+import sys
 from pathlib import Path
 
+from tests.python import hprof_files, pyheap_files
 from tests.python.graph_reading import load, type_names
 from tests.python.heap_files import HeapFile
 from tests.python.redacted_files import names_of, redacted, written_anew
@@ -29,8 +32,8 @@ def snapshot() -> HeapFile:
     heap.edge(root, "property", "account", account)
     characters = heap.node("array", "", 48)
     heap.edge(account, "property", "pin", characters)
-    for place, digit in enumerate(PIN):
-        heap.edge(characters, "element", place, digits[int(digit)])
+    for place, char in enumerate(PIN):
+        heap.edge(characters, "element", place, digits[int(char)])
     for name in ("true", "false", "null"):
         heap.edge(account, "property", f"is {name}", constants[name])
     heap.edge(account, "element", int(PIN), heap.node("object", "Object", 16))
@@ -80,3 +83,26 @@ def test_they_stay_if_asked_for(tmp_path: Path) -> None:
     before = load(path)
     assert before.references.target.tolist() == after.references.target.tolist()
     assert before.references.name.tolist()[:1] == after.references.name.tolist()[:1]
+
+
+def test_time_process_and_build_go_unless_they_are_asked_for(tmp_path: Path) -> None:
+    java = tmp_path / "small.hprof"
+    java.write_bytes(hprof_files.small().end())
+    python = tmp_path / "own.heap"
+    subprocess.run(
+        [sys.executable, "-c", "import memlens.dump, sys; memlens.dump.heap(sys.argv[1])", python], check=True
+    )
+    pyheap = tmp_path / "small.pyheap"
+    pyheap.write_bytes(pyheap_files.small())
+    known = {"written_ms", "process_id", "python", "seconds"}
+    for path in (java, python, pyheap):
+        for keeps in (False, True):
+            again = tmp_path / f"again-{path.name}"
+            again.write_bytes(redacted(path, keeps_time=keeps)[0])
+            before, after = load(path).settings, load(again).settings
+            assert {name for name in known if name in before and name in after} == (
+                known & set(before) if keeps else set()
+            )
+            assert (after.get("created", "") == before.get("created", "")) == (
+                keeps or "created" not in before
+            )

@@ -382,6 +382,8 @@ def _redact(command: AddCommand) -> None:
     redact.add_argument("--keep-shared", action="store_true",
                         help="V8: keep what leads to true, false and strings of one character, and the indexes of "
                              "elements, from which values can be read")  # fmt: skip
+    redact.add_argument("--keep-time", action="store_true",
+                        help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     redact.add_argument("--allow-damaged", action="store_true",
                         help="write a truncated or damaged dump up to the damage, instead of refusing it")  # fmt: skip
     _force(redact)

@@ -42,7 +42,12 @@ def run(options: argparse.Namespace) -> int:
     output.check()
     leads_back = _mapping(options)
     report = reporter(options.progress)
-    wanted = Wanted(CONTENTS if options.keep_numbers else VALUES, options.allow_damaged, options.keep_shared)
+    wanted = Wanted(
+        CONTENTS if options.keep_numbers else VALUES,
+        options.allow_damaged,
+        options.keep_shared,
+        options.keep_time,
+    )
     with (
         nullcontext() if options.progress == "json" else naming(options.file),
         output.writing() as file,

@@ -275,7 +275,12 @@ def _settings(header: Header, references: hprof_references.References) -> dict[s
         "format_version": header.version,
         "dump": objects.dump + 1,
         "dumps": records.dump_count,
-        "written_ms": header.time_ms + records.dump_micros(objects.dump) // 1000,
+        # 0 where memlens redact has removed it
+        **(
+            {"written_ms": header.time_ms + records.dump_micros(objects.dump) // 1000}
+            if header.time_ms
+            else {}
+        ),
         "reference_bytes": objects.oop_bytes,
         "object_header_bytes": objects.header_bytes,
         "object_alignment_bytes": objects.alignment,

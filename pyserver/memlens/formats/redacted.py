@@ -30,6 +30,8 @@ class Wanted(NamedTuple):
     """Write a damaged dump up to the damage, instead of refusing it."""
     keeps_shared: bool = False
     """Leave what leads to objects that the runtime shares, and the order of elements, from which values can be read."""
+    keeps_time: bool = False
+    """Leave when the dump was written, by which process, and the build of what it ran on."""
 
 
 MARK = "removed by Memlens: "

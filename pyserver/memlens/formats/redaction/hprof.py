@@ -5,6 +5,8 @@ A record whose length isn't that of its kind is damage, and so is an object of a
 The mark is a text that nothing refers to, the first record of the file.
 """
 
+import struct
+
 import numpy as np
 
 from memlens.formats.containers import Source
@@ -50,7 +52,9 @@ def redact(
         return records.offset if dump.damaged_at < 0 else dump.damaged_at
     if not dump.objects:
         raise DamagedSnapshotError(phrase("The dump has no objects before it ends"), offset=records.offset)
-    output.write(source.data[: header.start])
+    dump.keeps_time = wanted.keeps_time
+    version = f"JAVA PROFILE {header.version}\0".encode()
+    output.write(version + struct.pack(">IQ", header.id_bytes, header.time_ms if wanted.keeps_time else 0))
     output.write(mark_record(wanted.removed, header.id_bytes))
     write = part_of(report, _SURVEYED, 1.0)
     for _ in pour(dump, output):

@@ -16,11 +16,11 @@ from memlens.kernels.readers import pyheap_redaction
 from memlens.progress import Report
 
 
-def redact(source: Source, output: Output, _wanted: Wanted, report: Report) -> int | None:
+def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole."""
     source.unpack()
     head = Head.of(source)
-    output.write(_Copy(source).head())
+    output.write(_Copy(source).head(keeps_time=wanted.keeps_time))
     objects = pyheap_redaction.PyHeap(
         source.data,
         head.end,
@@ -48,9 +48,10 @@ class _Copy:
         self._reader = Reader(source, len(MAGIC))
         self._out = bytearray(MAGIC)
 
-    def head(self) -> bytes:
+    def head(self, *, keeps_time: bool) -> bytes:
         """The header, with the flags that say that there are no texts."""
-        self._text()
+        created = self._reader.text()
+        self._out += _text(created if keeps_time else "")
         self._reader.unpack("Q")
         self._out += struct.pack(">Q", REMOVED_FLAG)
         self._rows(self._named)

@@ -21,7 +21,7 @@ def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> in
     """Write the dump; return the offset where it breaks, None if it is whole."""
     source.unpack()
     pointer_bytes = check_version(source)
-    dump = kernel.Dump(source.data, START, wanted.removed == CONTENTS)
+    dump = kernel.Dump(source.data, START, wanted.removed == CONTENTS, wanted.keeps_time)
     while dump.stage != kernel.WRITE:
         if run_through(dump, source, part_of(report, 0.0, _SURVEYED), START) != kernel.OK:
             raise MemoryError

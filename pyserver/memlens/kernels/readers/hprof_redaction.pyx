@@ -49,10 +49,11 @@ cdef struct NewText:
 cdef class Redaction(Survey):
     """A dump that can be written once it has been looked through.
 
-    It is written up to ``damaged_at``, if that isn't -1.
+    It is written up to ``damaged_at``, if that isn't -1. Times of records are zeros, unless ``keeps_time`` is set.
     """
 
     cdef readonly uint64_t needed
+    cdef public bint keeps_time
     cdef const uint64_t[::1] kept_offsets, kept_ends
     cdef const uint8_t[::1] kept_bytes, new_bytes
     cdef bint is_ready, replaces    # whether it is known what stays, and whether arrays get other elements
@@ -261,7 +262,7 @@ cdef class Redaction(Survey):
     cdef void put_head(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         """Write the tag, the time and the length of a record."""
         out[0] = at[0]
-        put_u32(out + 1, u32_at(at + 1))
+        put_u32(out + 1, u32_at(at + 1) if self.keeps_time else 0)
         put_u32(out + 5, u32_at(at + 5))
 
     cdef uint64_t put_record(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:

@@ -52,11 +52,12 @@ cdef enum:
     MOST_NAME = 0xFFFF
     MOST_WORD = 18          # bytes of the longest text below
     NOTES = 10
+    NOTES_OF_TIME = 3       # the first of them
     ROOTS = 6
 
 cdef uint32_t NO_FRAME = 0xFFFFFFFF
 cdef const char **NOTES_KEPT = [
-    "python", "process_id", "program", "allocations_traced", "collected", "seconds", "peak_bytes", "unread",
+    "python", "process_id", "seconds", "program", "allocations_traced", "collected", "peak_bytes", "unread",
     "unread_example", "removed",
 ]
 cdef const char **ROOTS_KEPT = ["module", "builtins", "thread", "local", "exception", "unknown"]
@@ -70,7 +71,7 @@ cdef inline bint is_equal(const uint8_t *text, size_t length, const char *other)
 cdef class Dump(Scan):
     """Looks through the records from the byte ``start`` on, in stages, then writes them, but not the end record.
 
-    With ``keeps_numbers`` the texts of numbers stay. After the first stage ``end`` is where the records end, and
+    With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and its Python. After the first stage ``end`` is where the records end, and
     ``is_whole`` whether an end record is there.
     """
 
@@ -79,6 +80,7 @@ cdef class Dump(Scan):
     cdef readonly bint is_whole
     cdef readonly uint64_t needed
     cdef int value_types
+    cdef bint keeps_time
     cdef uint32_t text
     cdef size_t start
     cdef readonly uint64_t objects
@@ -88,7 +90,8 @@ cdef class Dump(Scan):
     cdef Vector flags, types, dictionaries, keys
     cdef AddressMap by_dictionary, by_key
 
-    def __init__(self, const uint8_t[::1] data, size_t start, bint keeps_numbers):
+    def __init__(self, const uint8_t[::1] data, size_t start, bint keeps_numbers, bint keeps_time=False):
+        self.keeps_time = keeps_time
         if start > self.length:
             raise ValueError("no records")
         self.position = self.start = start
@@ -126,7 +129,7 @@ cdef class Dump(Scan):
         for each in range(self.value_types):
             if is_equal(text, length, VALUE_TYPES[each]):
                 flags = IS_VALUE_TYPE
-        for each in range(NOTES):
+        for each in range(0 if self.keeps_time else NOTES_OF_TIME, NOTES):
             if is_equal(text, length, NOTES_KEPT[each]):
                 flags |= IS_NOTE
         for each in range(ROOTS):
