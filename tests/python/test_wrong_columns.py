@@ -1,5 +1,6 @@
 """Archives of heap dumps whose checksums are right and whose contents aren't: nothing hangs or crashes."""
 
+import contextlib
 import itertools
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from memlens.cli.ask import ask
 from memlens.ingest import ingest
 from memlens.model.timeline import NEVER
 from memlens.store.files.cache import Cache
+from memlens.store.manifest import InconsistentError
 from memlens.store.objects.walks import dominators_of
 from memlens.store.snapshot import Snapshot
 
@@ -40,6 +42,17 @@ def check(archive: Path, folder: Path, name: str, filling: str) -> None:
 @pytest.mark.parametrize("name", _TREES)
 def test_walks_along_a_tree_end(archive: Path, tmp_path: Path, name: str, filling: str) -> None:
     check(archive, tmp_path, name, filling)
+
+
+def test_a_node_can_not_be_its_own_child(tmp_path: Path) -> None:
+    """In a dump with more than one type on a way down."""
+    found = ingest(CORPUS / "images.hprof", Cache(tmp_path), lambda *_: None)
+    for name in ("compact_first", "compact_last"):
+        check(found, tmp_path, name, "zeros")
+        with contextlib.closing(Snapshot.open(tmp_path / "copy")) as snapshot:
+            for column in ("first", "last"):
+                with pytest.raises(InconsistentError, match="children of none or of several"):
+                    getattr(snapshot.compact, column)
 
 
 @pytest.mark.slow

@@ -239,9 +239,14 @@ class Columns:
     def mapped(self, column: _Numbers[S]) -> npt.NDArray[S] | None:
         """A column, or None."""
         found = self._find(column, column.file)
+        if found is not None:
+            self.check_with_others(column, found)
         vars(self)[column.name] = found
         self._unchecked.pop(column.name, None)
         return found
+
+    def check_with_others(self, column: Declared, found: Array) -> None:
+        """Check a column that is mapped as a whole against others. Raises :class:`InconsistentError`."""
 
     def items(self, column: Stored[S], chosen: slice | npt.NDArray[np.integer]) -> npt.NDArray[S]:
         """Some items of a column, of which only these are checked.

@@ -15,7 +15,8 @@ from memlens.model.graph import (
     UNREAD_DTYPE,
     VARIABLE_DTYPE,
 )  # fmt: skip
-from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
+from memlens.store.columns import Array, Columns, Declared, Stored, StoredIfAny, StoredTable
+from memlens.store.manifest import InconsistentError
 
 REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", "<u8")])
 """An object's dominator and retained size if unreachable objects hold nothing.
@@ -150,3 +151,19 @@ class CompactColumns(Columns):
     """The first child."""
     last = Stored(np.uint32, "compact nodes")
     """The one after the last child; 0 where there is none."""
+
+    def check_with_others(self, column: Declared, found: Array) -> None:
+        """Each node but the root is a child of one node, which has a lower number: ways down have an end."""
+        if column.name not in ("first", "last"):
+            return
+        first = found if column.name == "first" else self.unchecked(CompactColumns.first)
+        last = found if column.name == "last" else self.unchecked(CompactColumns.last)
+        parents = np.flatnonzero(last)
+        begins, ends = first[parents], last[parents]
+        fits = bool((first[last == 0] == 0).all() and (begins > parents).all() and (begins < ends).all())
+        if len(parents):
+            fits &= (
+                bool((begins[1:] == ends[:-1]).all()) and int(begins[0]) == 1 and int(ends[-1]) == len(last)
+            )
+        if not fits or (len(last) > 1 and not len(parents)):
+            raise InconsistentError("Nodes of the compact tree are children of none or of several")
