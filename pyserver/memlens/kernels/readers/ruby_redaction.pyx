@@ -138,6 +138,7 @@ cdef class Lines(Scan):
     cdef readonly uint64_t needed
     cdef readonly bint is_cut
     cdef Span found[KEYS]
+    cdef bint is_list_plain     # whether there is nothing between the addresses of a list but what Ruby writes there
 
     def fill(self, uint8_t[::1] out) -> int:
         """Write the lines that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
@@ -230,6 +231,9 @@ cdef class Lines(Scan):
     cdef size_t write_addresses(self, Span *found, uint8_t *out) noexcept nogil:
         """Write a list of addresses, which has been read before."""
         cdef size_t at = found.start, done = 1, length
+        if self.is_list_plain:
+            memcpy(out, self.data + found.start, found.end - found.start)
+            return found.end - found.start
         out[0] = 0x5B
         while at < found.end:
             if self.data[at] != 0x22:
@@ -318,7 +322,7 @@ cdef class Lines(Scan):
         cdef uint8_t form = FORMS[key]
         found.end = 0
         if form == ADDRESSES:
-            if not is_list_of_addresses(data, start, end):
+            if not is_list_of_addresses(data, start, end, &self.is_list_plain):
                 return
         elif form == A_TRUTH:
             if end - start != 4 or data[start] != c"t":
@@ -385,17 +389,27 @@ cdef bint skip_value(const uint8_t *data, size_t *place, size_t end, int depth) 
     return at > start
 
 
-cdef bint is_list_of_addresses(const uint8_t *data, size_t start, size_t end) noexcept nogil:
-    cdef size_t at = start + 1, quote
+cdef bint is_list_of_addresses(const uint8_t *data, size_t start, size_t end, bint *is_plain) noexcept nogil:
+    """Return whether a value is a list of addresses, and note whether it is as Ruby writes it, with a comma and a blank
+    between two.
+    """
+    cdef size_t at = start + 1, first
+    is_plain[0] = True
     if data[start] != 0x5B:
         return False
     while at < end - 1:
         if data[at] == 0x22:
-            quote = string_end(data, at, end)
-            if not is_address(data + at + 1, quote - at - 1):
+            first = at + 1
+            at = first
+            while at < end and data[at] != 0x22:
+                at += 1
+            if not is_address(data + first, at - first):
                 return False
-            at = quote + 1
+            at += 1
+            if end - at > 2 and data[at] == 0x2C and data[at + 1] == 0x20 and data[at + 2] == 0x22:
+                at += 2
         elif data[at] == 0x2C or is_blank(data[at]):
+            is_plain[0] = False
             at += 1
         else:
             return False
