@@ -57,7 +57,12 @@ class Cache:
         self._chosen = folder
         self.limit_bytes = limit_bytes
         self.spared_s = spared_s
-        self.tools = Tools.of_environment() if tools is None else tools
+        self._tools = tools
+
+    @property
+    def tools(self) -> Tools:
+        """What archives are made with: those that were given, or what the environment names now."""
+        return Tools.of_environment() if self._tools is None else self._tools
 
     @property
     def folder(self) -> Path:
