@@ -21,6 +21,7 @@ PACKAGES = (
     "platformdirs",
     "pygls",
     "regex",
+    "shtab",
     "websockets",
     "zstandard",
 )
