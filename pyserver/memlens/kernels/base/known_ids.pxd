@@ -1,4 +1,4 @@
-# Which ids or addresses a file has objects for: a Bloom filter, two bytes for each, all bits of an id in one cache line.
+# Which ids or addresses a file has objects for: a Bloom filter, two bytes for each, all bits of an id in a cache line.
 #
 # An id that isn't in the file passes in one of some hundred cases. What is asked must be right only that often: bytes
 # that are no ids at all, in a damaged file, come in long runs.

@@ -484,7 +484,6 @@ cdef class Redaction(Survey):
             base += classes[walked].field_bytes
             walked = classes[walked].above
 
-
     cdef void put_form(self, Layout *own, Record *record, uint64_t base, uint8_t *out) noexcept nogil:
         """Write the fields of a string that say which part of its array is the text, and in which encoding."""
         cdef const uint8_t *at = self.records.bytes + own.body

@@ -16,7 +16,7 @@ from libc.string cimport memcmp, memset
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
-from memlens.kernels.base.known_ids cimport is_known_id, know_id, known_ids_free, known_ids_init
+from memlens.kernels.base.known_ids cimport know_id, known_ids_free, known_ids_init
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE,

@@ -2,8 +2,8 @@
 """Writes Memlens' own heap dumps of Python anew without the text of strings and numbers.
 
 Attributes of instances whose ``__dict__`` is a dictionary are named by its keys, which are strings: these stay. What is
-written is put together from what was decoded: an address at which the file has no object becomes one that no object has, and the number
-of a text, a frame or a stack that it doesn't have that of none.
+written is put together from what was decoded: an address at which the file has no object becomes one that none has, and
+the number of a text, a frame or a stack that it doesn't have that of none.
 """
 
 import os
@@ -71,8 +71,8 @@ cdef inline bint is_equal(const uint8_t *text, size_t length, const char *other)
 cdef class Dump(Scan):
     """Looks through the records from the byte ``start`` on, in stages, then writes them, but not the end record.
 
-    With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and its Python. After the first stage ``end`` is where the records end, and
-    ``is_whole`` whether an end record is there.
+    With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and Python. After the
+    first stage ``end`` is where the records end, and ``is_whole`` whether an end record is there.
     """
 
     cdef readonly int stage

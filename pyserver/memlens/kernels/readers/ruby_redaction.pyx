@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Writes Ruby's heap dumps anew without the text of strings and symbols: a line after the other.
 
-A line is written from what was understood of it: the keys that Ruby has, each with a value of its form. All else is left
-out. A line that isn't JSON, as older Rubies write them, or that isn't an object becomes ``{}``, which readers count as
-one as well.
+A line is written from what was understood of it: the keys that Ruby has, each with a value of its form. All else is
+left out. A line that isn't JSON, as older Rubies write them, or that isn't an object becomes ``{}``, which readers
+count as one as well.
 
 Source of the format: ``ext/objspace/objspace_dump.c`` of Ruby.
 """
@@ -60,20 +60,21 @@ cdef uint8_t *FORMS = [
 
 # the words that each key may have, with a blank around each
 cdef const char *TYPES = (
-    " OBJECT CLASS MODULE FLOAT STRING REGEXP ARRAY HASH STRUCT BIGNUM FILE DATA MATCH COMPLEX RATIONAL NIL TRUE FALSE"
-    " SYMBOL FIXNUM UNDEF IMEMO NODE ICLASS ZOMBIE MOVED SHAPE NONE ROOT ")
+    " OBJECT CLASS MODULE FLOAT STRING REGEXP ARRAY HASH STRUCT BIGNUM FILE DATA MATCH COMPLEX RATIONAL"
+    " NIL TRUE FALSE SYMBOL FIXNUM UNDEF IMEMO NODE ICLASS ZOMBIE MOVED SHAPE NONE ROOT ")
 cdef const char *ROOTS = (
-    " vm finalizers machine_context parser global_list end_proc global_tbl global_symbols symbols fstring tail ractor"
-    " unlinked generic_iv jit yjit zjit ")
+    " vm finalizers machine_context parser global_list end_proc global_tbl global_symbols symbols fstring"
+    " tail ractor unlinked generic_iv jit yjit zjit ")
 cdef const char *IMEMO_TYPES = (
-    " env cref svar throw_data ifunc memo ment iseq tmpbuf alloc ast parser_strterm callinfo callcache constcache fields"
-    " subclasses cdhash unknown ")
+    " env cref svar throw_data ifunc memo ment iseq tmpbuf alloc ast parser_strterm callinfo callcache"
+    " constcache fields subclasses cdhash unknown ")
 cdef const char *ENCODINGS = (
-    " ASCII-8BIT BINARY UTF-8 US-ASCII Big5 Big5-HKSCS Big5-UAO CESU-8 CP949 Emacs-Mule EUC-JP EUC-KR EUC-TW GB2312 GB18030"
-    " GBK ISO-8859-1 ISO-8859-2 ISO-8859-3 ISO-8859-4 ISO-8859-5 ISO-8859-6 ISO-8859-7 ISO-8859-8 ISO-8859-9 ISO-8859-10"
-    " ISO-8859-11 ISO-8859-13 ISO-8859-14 ISO-8859-15 ISO-8859-16 KOI8-R KOI8-U Shift_JIS UTF-16BE UTF-16LE UTF-32BE"
-    " UTF-32LE UTF-16 UTF-32 UTF-7 UTF8-MAC Windows-31J Windows-1250 Windows-1251 Windows-1252 Windows-1253 Windows-1254"
-    " Windows-1257 IBM437 IBM850 IBM852 IBM855 IBM866 CP51932 EUC-JIS-2004 EUC-JP-2004 eucJP-ms EucJP-ms ISO-2022-JP ")
+    " ASCII-8BIT BINARY UTF-8 US-ASCII Big5 Big5-HKSCS Big5-UAO CESU-8 CP949 Emacs-Mule EUC-JP EUC-KR"
+    " EUC-TW GB2312 GB18030 GBK ISO-8859-1 ISO-8859-2 ISO-8859-3 ISO-8859-4 ISO-8859-5 ISO-8859-6"
+    " ISO-8859-7 ISO-8859-8 ISO-8859-9 ISO-8859-10 ISO-8859-11 ISO-8859-13 ISO-8859-14 ISO-8859-15"
+    " ISO-8859-16 KOI8-R KOI8-U Shift_JIS UTF-16BE UTF-16LE UTF-32BE UTF-32LE UTF-16 UTF-32 UTF-7"
+    " UTF8-MAC Windows-31J Windows-1250 Windows-1251 Windows-1252 Windows-1253 Windows-1254 Windows-1257"
+    " IBM437 IBM850 IBM852 IBM855 IBM866 CP51932 EUC-JIS-2004 EUC-JP-2004 eucJP-ms EucJP-ms ISO-2022-JP ")
 cdef const char *CODE_RANGES = " 7bit valid broken unknown "
 cdef const char *SHAPE_TYPES = (
     " ROOT IVAR FROZEN CAPACITY_CHANGE INITIAL_CAPACITY T_OBJECT OBJ_TOO_COMPLEX OBJ_ID UNKNOWN ")

@@ -91,7 +91,6 @@ cdef bint is_short(const uint8_t *text, size_t length) noexcept nogil:
     return text[0] >= 0x80 and length <= 4 and (text[1] & 0xC0) == 0x80 and (length < 3 or text[2] & 0xC0 == 0x80)
 
 
-
 cdef inline bint is_word(uint8_t one) noexcept nogil:
     return 0x30 <= one <= 0x39 or 0x41 <= one <= 0x5A or 0x61 <= one <= 0x7A or one == 0x5F or one == 0x24
 

@@ -16,9 +16,9 @@ NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
 object, the number of an object's edges, a number below 8."""
 
 NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES = 1, 2, 4, 8, 16, 32, 64, 128
-"""What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a class,
-which is a name if a function has it; no string but an index; a content that may be one of the engine's strings of one
-character; one of its constants; that of a function."""
+"""What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a
+class, which is a name if a function has it; no string but an index; a content that may be one of the engine's strings
+of one character; one of its constants; that of a function."""
 
 cdef enum:
     E_OK
