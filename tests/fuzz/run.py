@@ -7,10 +7,11 @@ With clang the kernels also guide the fuzzer to new code; with gcc Python's code
     npm run fuzz -- --damage [--cuts 200] [--flips 2000] [FILE …]
     npm run fuzz -- --queries [--seconds 60] [--seed 1]
     npm run fuzz -- --columns [FILE …]
+    npm run fuzz -- --growth [SHAPE …]
 
 With ``--damage`` files are cut off and their bits turned over instead, see ``damage.py``; with ``--queries`` queries
 that take long are cancelled, see ``slow_queries.py``; with ``--columns`` archives of heap dumps get wrong contents, see
-``wrong_columns.py``.
+``wrong_columns.py``; with ``--growth`` every command is measured on small files that stand for much, see ``growth.py``.
 
 What breaks a target is kept in ``.cache/fuzz/crashes`` with the command that repeats it, and the exit status is 1.
 ``--keep`` adds to the corpus what reached new code, as small as it gets. Linux on x86-64 only, like atheris' wheels.
@@ -38,7 +39,8 @@ LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384}
 
 def main() -> int:
     """Fuzz; 0 when nothing broke."""
-    own = {"--damage": "damage", "--queries": "slow_queries", "--columns": "wrong_columns"}
+    own = {"--damage": "damage", "--queries": "slow_queries", "--columns": "wrong_columns",
+           "--growth": "growth"}  # fmt: skip
     for option, module in own.items():
         if option in sys.argv:
             sys.path.insert(0, str(ROOT))
