@@ -139,7 +139,7 @@ def heaptrack_deep(size: int) -> bytes:
     """A chain of ``size`` calls, each of which allocated 10 bytes."""
     calls = "".join(f"t 1 {each:x}\n" for each in range(size))
     allocations = "".join(f"a 10 {each + 1:x}\n+ {each:x}\n" for each in range(size))
-    return f"v 10400 3\nX p\nI 1000 10\ns main\ns main.c\ni 1 1 1 2 5\n{calls}{allocations}c 5\n".encode()
+    return f"v 10400 3\nX p\nI 1000 10\ns 4 main\ns 6 main.c\ni 1 1 1 2 5\n{calls}{allocations}c 5\n".encode()
 
 
 def massif_deep(size: int) -> bytes:

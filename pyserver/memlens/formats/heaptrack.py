@@ -304,6 +304,13 @@ class _Recording:
         if skipped:
             said = phrase("{n} invalid lines of the file were ignored.", n=skipped)
             notices.append(Notice("damaged-lines", said))
+        if reader.unsized_kinds:
+            said = phrase(
+                "Lines with an impossible size of allocations: {n}. These allocations are counted with 0 B, so sums of "
+                "bytes are too low.",
+                n=reader.unsized_kinds,
+            )
+            notices.append(Notice("unknown-sizes", said))
         if reader.cut_stacks:
             said = phrase(
                 "{n} stacks are deeper than 4,096 frames; their innermost frames are cut.",

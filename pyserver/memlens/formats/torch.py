@@ -422,6 +422,8 @@ class _Tables:
                 phrase("The file has {count} devices; no machine has so many", count=len(devices))
             )
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
+            if any(len(np.unique(trace)) < len(trace) for trace in (*self.traces, self.host_trace)):
+                raise DamagedSnapshotError(phrase("A device's trace lists an event more than once"))
             raise DamagedSnapshotError(phrase("Several devices list the same trace"))
         sizes = (self.blocks["size"], self.blocks["requested"])
         total = self.event_bytes

@@ -27,23 +27,28 @@ cdef enum:
 
 
 cdef inline bint read_number(const uint8_t **at, const uint8_t *end, int32_t *number) noexcept nogil:
-    """Read the number at ``at``, and move ``at`` past it. Return False if the bytes end before the number does."""
+    """Read the number at ``at``, and move ``at`` past it.
+
+    Return False if the bytes end before the number does, or it has more than 32 bits.
+    """
     cdef const uint8_t *here = at[0]
-    cdef uint32_t value
+    cdef int64_t value
     cdef int _each
     if here >= end:
         return False
     # bit 6 of the first byte is the sign
     value = here[0] & 0x7F
     if value & 0x40:
-        value |= 0xFFFFFF80U
+        value -= 128
     for _each in range(1, MOST_BYTES):
         if not here[0] & 0x80:
             break
         here += 1
         if here >= end:
             return False
-        value = value << 7 | here[0] & 0x7F
+        value = value * 128 + (here[0] & 0x7F)
+    if here[0] & 0x80 or not -2147483648 <= value <= 2147483647:
+        return False
     number[0] = <int32_t> value
     at[0] = here + 1
     return True

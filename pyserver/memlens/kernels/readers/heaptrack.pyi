@@ -22,6 +22,7 @@ class Reader:
     unknown_records: int
     bad_records: int
     cut_stacks: int
+    unsized_kinds: int
     heaptrack_version: int
     file_version: int
     page_bytes: int

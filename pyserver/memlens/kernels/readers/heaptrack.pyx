@@ -166,7 +166,7 @@ cdef class Reader(Owner):
     cdef int status_code
     cdef bint has_command, closed
     cdef readonly uint64_t events, allocations, temporary, fed_bytes
-    cdef readonly uint64_t unknown_records, bad_records, cut_stacks
+    cdef readonly uint64_t unknown_records, bad_records, cut_stacks, unsized_kinds
     cdef readonly uint64_t heaptrack_version, file_version, page_bytes, pages
     cdef readonly bint attached, has_version, partial_line, is_raw
 
@@ -799,7 +799,7 @@ cdef class Reader(Owner):
         cdef Kind kind
         memset(&kind, 0, sizeof(kind))
         if size > MOST_SIZE:
-            self.bad_records += 1
+            self.unsized_kinds += 1
             size = 0
         kind.size = <int64_t> size
         if trace:
@@ -820,7 +820,7 @@ cdef class Reader(Owner):
         """Read ``SIZE TRACE``. An unreadable kind keeps its number, or all later numbers would be wrong."""
         cdef uint64_t size, trace
         if not read_hex(&at, end, &size) or not read_hex(&at, end, &trace):
-            self.bad_records += 1
+            self.unsized_kinds += 1
             size = trace = 0
         self._new_kind(size, trace)
 

@@ -217,6 +217,13 @@ cdef class Scanner(LineScan):
             return self.node(at, end)
         return self.field(at, end - 1 if end > at and self.data[end - 1] == 0x0D else end)
 
+    cdef int value(self, size_t at, size_t end, int64_t *result) noexcept nogil:
+        """Read digits up to the end of a line: ``1e5`` and ``0x10`` aren't numbers of massif."""
+        cdef size_t after = self.number(at, end, result)
+        if after == 0:
+            return -1
+        return 0 if after == end else self.fail(E_BAD_NUMBER, at)
+
     cdef int field(self, size_t at, size_t end) noexcept nogil:
         """Read a line outside trees."""
         cdef SnapshotRow *row
@@ -229,7 +236,7 @@ cdef class Scanner(LineScan):
         if self.depth or self.expects_root:
             return self.fail(E_BAD_TREE, at)
         if length > 9 and memcmp(text, b"snapshot=", 9) == 0:
-            if self.number(at + 9, end, &number) == 0:
+            if self.value(at + 9, end, &number) < 0:
                 return -1
             memset(&fresh, 0, sizeof(fresh))
             fresh.leaves = self.leaves.count
@@ -241,13 +248,13 @@ cdef class Scanner(LineScan):
             return 0 if memchr(text, 0x3A, length) != NULL else self.fail(E_SYNTAX, at)
         row = &(<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1]
         if length > 5 and memcmp(text, b"time=", 5) == 0:
-            return 0 if self.number(at + 5, end, &row.time) else -1
+            return self.value(at + 5, end, &row.time)
         if length > 11 and memcmp(text, b"mem_heap_B=", 11) == 0:
-            return 0 if self.number(at + 11, end, &row.heap_bytes) else -1
+            return self.value(at + 11, end, &row.heap_bytes)
         if length > 17 and memcmp(text, b"mem_heap_extra_B=", 17) == 0:
-            return 0 if self.number(at + 17, end, &row.extra_bytes) else -1
+            return self.value(at + 17, end, &row.extra_bytes)
         if length > 13 and memcmp(text, b"mem_stacks_B=", 13) == 0:
-            return 0 if self.number(at + 13, end, &row.stacks_bytes) else -1
+            return self.value(at + 13, end, &row.stacks_bytes)
         if length > 10 and memcmp(text, b"heap_tree=", 10) == 0:
             if row.tree != NO_TREE:
                 return self.fail(E_BAD_TREE, at)
