@@ -392,6 +392,8 @@ def test_every_view_of_a_made_trace(
         check_views(snapshot, raw, ("-" if negated else "") + text, random.Random(seed))
 
 
+# test_every_view_is_filtered asks the same of the sample
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [CUDA, *real_files("zijian*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*")],

@@ -78,6 +78,8 @@ PLACES = (
 UNKNOWABLE = ("ui_mainwindow.h", "/breeze/kstyle/")
 
 
+# every rule has its cases in test_examples_and_near_misses
+@pytest.mark.slow
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name[:40])
 def test_the_largest_lines_of_real_files_are_the_users(
     path: Path, real_archives: Cache, monkeypatch: pytest.MonkeyPatch

@@ -116,6 +116,8 @@ def compiled(program: str, folder: Path) -> None:
     run([needs(compiler), *flags, program, "-o", "app"], folder, **homes)
 
 
+# test_symbols.py and test_recordings.py have small programs of these languages
+@pytest.mark.slow
 @pytest.mark.parametrize("recorder", RECORDERS)
 @pytest.mark.parametrize("program", COMPILERS)
 def test_native_programs(program: str, recorder: str, tmp_path: Path) -> None:

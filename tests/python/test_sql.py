@@ -172,6 +172,8 @@ def test_the_tables_agree_with_the_columns(
         assert all_rows(made, f"SELECT depth FROM stacks WHERE stack = {stack}") == [(len(frames),)]
 
 
+# check_against_columns holds every row of a made trace
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*TORCH, *real_programs("*.pickle")], ids=lambda path: path.stem)
 def test_real_files_have_the_same_peaks_in_sql(path: Path, session: Callable[[Path], SqlSession]) -> None:
     made = session(path)
