@@ -71,8 +71,8 @@ cdef inline bint is_equal(const uint8_t *text, size_t length, const char *other)
 cdef class Dump(Scan):
     """Looks through the records from the byte ``start`` on, in stages, then writes them, but not the end record.
 
-    With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and Python. After the
-    first stage ``end`` is where the records end, and ``is_whole`` whether an end record is there.
+    With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and Python.
+    After the first stage ``end`` is where the records end, and ``is_whole`` whether an end record is there.
     """
 
     cdef readonly int stage
