@@ -148,7 +148,7 @@ class Commands:
 
     def lines(self, *options: str) -> list[dict[str, Any]]:
         """The sums of lines. With what is attributed to no line they add up to the total."""
-        answer = self.json("lines", *options)
+        answer = self.json("lines", "--top", "1000000", *options)
         assert answer["attribution"] == ("any" if "--any-code" in options else "mine")
         check_charged(answer)
         rows: list[dict[str, Any]] = answer["lines"]

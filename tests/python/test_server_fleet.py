@@ -190,5 +190,5 @@ def test_a_file_of_a_store_is_remote_and_fetching_it_needs_the_extra(
     asked = {"path": path, "snapshot": 3, "folder": str(tmp_path / "copies"), "view": "fleet:1"}
     problem = problem_of(server, "memlens/fleetFetch", asked)
     assert problem["code"] == "missing-package"
-    assert "memlens[fleet]" in problem["advice"]
+    assert "pip install fsspec s3fs" in problem["advice"]
     assert not list((tmp_path / "copies").rglob("partial-*"))

@@ -18,8 +18,8 @@ from memlens.kernels.base.addresses cimport address_map_build, address_map_free,
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY,
-    RUN_OK, RUN_TOO_MANY, TYPE_ARRAY, TYPE_BYTE, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, id_at, is_object,
-    read_record, type_bytes,
+    RUN_OK, RUN_TOO_MANY, TYPE_ARRAY, TYPE_BYTE, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment,
+    TextPlace, id_at, is_object, read_record, type_bytes,
 )
 from memlens.kernels.readers.numbers cimport u16_at
 
