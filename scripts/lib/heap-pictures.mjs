@@ -13,6 +13,7 @@ const SETTLED_MS = 1500;
 export async function takeHeapPictures() {
   mkdirSync(OUT, { recursive: true });
   const vscode = await openVSCode({
+    theme: 'dark',
     workspace: path.join(ROOT, 'tests', 'fixtures', 'heap'),
     viewport: { width: 1240, height: 860 },
     prepare: (folder) => {

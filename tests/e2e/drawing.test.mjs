@@ -98,6 +98,7 @@ async function coloursAt(x, step = 4) {
 test.describe('with everything', () => {
   test.beforeAll(async () => {
     vscode = await openVSCode({
+      theme: 'dark',
       viewport: { width: 1440, height: 900 },
       prepare: (folder) => writeFileSync(path.join(folder, LATE), recordedLate()),
     });
@@ -308,6 +309,7 @@ test.describe('without WebGL', () => {
 
   test('Canvas2D draws the same', async () => {
     vscode = await openVSCode({
+      theme: 'dark',
       viewport: { width: 1440, height: 900 },
       flags: ['--disable-software-rasterizer'],
     });

@@ -26,7 +26,8 @@ export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
  *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean, language?: string, extensions?: string[],
  *   prepare?: (folder: string) => void}} [options]
- *   workspace: a folder to copy. settings: the workspace's. flags: further flags for Chromium. motion: animate pictures;
+ *   workspace: a folder to copy. settings: the workspace's. theme: that of tests that look at colours; others take VS Code's,
+ *   which a window has at once. flags: further flags for Chromium. motion: animate pictures;
  *   otherwise reduced motion is set, which costs less to draw. language: that of VS Code, whose own texts stay English
  *   without a language pack. extensions: others than Memlens, by their folder in tests/e2e/extensions. prepare: changes
  *   the copy before it is opened.
@@ -35,7 +36,7 @@ export async function openVSCode(options = {}) {
   const {
     workspace = path.join(ROOT, 'samples'),
     settings = {},
-    theme = 'dark',
+    theme,
     flags = [],
     extensions = [],
   } = options;
@@ -107,7 +108,7 @@ class VSCode {
    * automatically only when it is idle, which may take long on a busy machine.)
    */
   async reload() {
-    this.writeSettings({ 'workbench.colorTheme': undefined });
+    if (this.theme !== undefined) this.writeSettings({ 'workbench.colorTheme': undefined });
     await this.settled();
     await Promise.all([this.page.waitForEvent('load'), this.runCommand('Developer: Reload Window')]);
     await this.#loaded();
@@ -151,7 +152,7 @@ class VSCode {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
     await this.#palette.knowsExtension();
     // Not before: VS Code ignores a theme that is in the settings when it starts, and writing it again as well.
-    await this.setTheme(this.theme);
+    if (this.theme !== undefined) await this.setTheme(this.theme);
   }
 
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */

@@ -21,7 +21,7 @@ let all;
 let largest;
 
 test.beforeAll(async () => {
-  vscode = await openVSCode({ motion: true });
+  vscode = await openVSCode({ theme: 'dark', motion: true });
   mouse = vscode.page.mouse;
   largest = Math.max(...(await vscode.lines(FILE)).map((line) => line.largest_bytes));
   view = await SnapshotView.opened(vscode, FILE);

@@ -19,7 +19,7 @@ let view;
 let chosen;
 
 test.beforeAll(async () => {
-  vscode = await openVSCode();
+  vscode = await openVSCode({ theme: 'dark' });
 });
 test.afterAll(() => vscode?.close());
 
