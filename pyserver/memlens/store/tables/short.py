@@ -53,7 +53,7 @@ _LINE_FIGURES = (
 """
 
 
-_LEAST_TEXT_BYTES = 1 << 25
+_LEAST_TEXT_BYTES = 1 << 23
 _TEXT_FACTOR = 64
 """How much text a table may have where rows share it: names of 16,000 letters, each with thousands of lines, and a
 factor of all distinct texts."""
