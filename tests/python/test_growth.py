@@ -93,6 +93,8 @@ def test_a_name_with_thousands_of_lines_is_printed_and_stored_within_a_bound(tmp
     )
     assert row["n"] == count
     assert row["letters"] <= 1 << 23
+    run("export", "--speedscope", tmp_path / "out.json")
+    assert (tmp_path / "out.json").stat().st_size < 1 << 24
     whole = run("lines", "--json", "--top", count).stdout
     assert len(json.loads(whole)["lines"]) == count
 

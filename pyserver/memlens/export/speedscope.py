@@ -4,13 +4,18 @@ The format is ``file-format-spec.ts`` of speedscope: frames are shared, and each
 samples are stacks from the outermost frame to the innermost and whose weights are the values.
 """
 
+from collections.abc import Sequence
+
 import msgspec
+import numpy as np
 
 from memlens.export.samples import Samples
-from memlens.units import counted, format_value
+from memlens.model.expansion import fitting
+from memlens.units import counted, format_value, shortened
 from memlens.views.naming.frame_names import FlameName
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+_LEAST_TEXT, _TEXT_FACTOR = 1 << 23, 64
 _UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
 
 
@@ -36,13 +41,14 @@ def speedscope(samples: Samples, title: str) -> bytes:
                 "weights": [value for _, value in kept],
             }
         )
+    most = _longest(unrolled.frames)
     return msgspec.json.encode(
         {
             "$schema": SCHEMA,
             "exporter": "memlens",
             "name": title,
             "activeProfileIndex": samples.default,
-            "shared": {"frames": [_frame(name) for name in unrolled.frames]},
+            "shared": {"frames": [_frame(name, most) for name in unrolled.frames]},
             "profiles": profiles,
         }
     )
@@ -59,10 +65,17 @@ def left_out(samples: Samples) -> list[str]:
     return found
 
 
-def _frame(name: FlameName) -> dict[str, str | int]:
-    fields: dict[str, str | int] = {"name": name.text or "?"}
+def _longest(names: Sequence[FlameName]) -> int:
+    """The length to which names and files are cut, because the format repeats them with each of a function's lines."""
+    texts = [text for name in names for text in (name.text, name.file)]
+    most = max(_LEAST_TEXT, _TEXT_FACTOR * sum(map(len, set(texts))))
+    return fitting(np.fromiter(map(len, texts), np.int64, len(texts)), most)
+
+
+def _frame(name: FlameName, most: int) -> dict[str, str | int]:
+    fields: dict[str, str | int] = {"name": shortened(name.text, most) or "?"}
     if name.file:
-        fields["file"] = name.file
+        fields["file"] = shortened(name.file, most)
     if name.line > 0:
         fields["line"] = name.line
     return fields
