@@ -18,10 +18,10 @@ from memlens.model.profile import Profile
 FIXTURES = ROOT / "tests" / "fixtures" / "profiles"
 
 
-def load(path: Path, *symbol_folders: Path) -> Profile:
+def load(path: Path, *symbol_folders: Path, only_folders: bool = True) -> Profile:
     """Read a file as the ingest does, except that binaries are looked for only in the folders, not on this machine."""
     with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
-        source.tools = Tools(only_folders=True, symbol_folders=symbol_folders)
+        source.tools = Tools(only_folders=only_folders, symbol_folders=symbol_folders)
         profile = read(source, Path(tempfile.gettempdir()), lambda *_: None)
     assert isinstance(profile, Profile)
     return profile

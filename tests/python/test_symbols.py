@@ -415,7 +415,7 @@ def test_addresses_of_raw_heaptrack(build: str, builds: Path, tmp_path: Path) ->
     (start, _, _), calls = recorded(builds / build / "profile.heap")
     with (builds / build / "bin" / "shop").open("rb") as file:
         segments = Binary(builds, file).segments
-    code = next(part for part in segments if part.executable)
+    code = next(part for part in segments if part.is_code)
     bias = start - (code.address - code.address % 4096)
     listed = " ".join(f"{part.address:x} {part.memory_bytes:x}" for part in segments)
     path = tmp_path / "heaptrack.shop"

@@ -22,7 +22,7 @@ def _call(
 def _load(tmp_path: Path, head: dict[str, Any], **more: Any) -> Any:
     path = tmp_path / "x.heapprofile"
     path.write_text(json.dumps({"head": head, **more}), "utf-8")
-    return load(path)
+    return load(path, only_folders=False)
 
 
 def test_stacks_are_those_of_the_tree(tmp_path: Path) -> None:

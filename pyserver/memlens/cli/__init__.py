@@ -59,7 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
         )
     except UsageError as error:
         if not error.advice.text:
-            command = " ".join(filter(None, (options.command, getattr(options, "what", None))))
+            words = (options.command, getattr(options, "what", None))
+            command = " ".join(word for word in words if word)
             error.advice = phrase("Try memlens {command} --help.", command=command)
         return fail(options, problem_of(error, options))
     except Exception as error:  # noqa: BLE001 - every error becomes a one-line message

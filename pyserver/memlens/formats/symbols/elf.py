@@ -28,7 +28,7 @@ class Segment(NamedTuple):
     address: int
     file_bytes: int
     memory_bytes: int
-    executable: bool
+    is_code: bool
 
 
 def _pages(address: int, count: int) -> int:
@@ -79,7 +79,7 @@ class Binary:
     def has_layout_of(self, other: "Binary") -> bool:
         """Return whether the segments are those of another file, perhaps moved as a whole."""
         mine, others = (
-            [(part.address - each.base, part.memory_bytes, part.executable) for part in each.segments]
+            [(part.address - each.base, part.memory_bytes, part.is_code) for part in each.segments]
             for each in (self, other)
         )
         return mine == others
@@ -87,7 +87,7 @@ class Binary:
     @property
     def is_debug_file(self) -> bool:
         """Return whether the file has debug information alone: segments without their bytes and places."""
-        code = [part for part in self.segments if part.executable]
+        code = [part for part in self.segments if part.is_code]
         return bool(code) and not any(part.file_bytes for part in code)
 
     def address_of(self, offset: int, size: int, distance: int) -> int | None:
@@ -98,12 +98,12 @@ class Binary:
         if self.is_debug_file:
             # what was mapped is known by its size alone
             for part in self.segments:
-                if part.executable and _pages(part.address, part.memory_bytes) == size:
+                if part.is_code and _pages(part.address, part.memory_bytes) == size:
                     return part.address // _PAGE * _PAGE + distance
             return None
         offset += distance
         for part in self.segments:
-            if part.executable and part.offset <= offset < part.offset + part.file_bytes:
+            if part.is_code and part.offset <= offset < part.offset + part.file_bytes:
                 return part.address + offset - part.offset
         return None
 
@@ -117,7 +117,7 @@ class Binary:
                 return None
             address += self.base - base
         is_code = any(
-            part.executable and part.address <= address < part.address + part.memory_bytes
+            part.is_code and part.address <= address < part.address + part.memory_bytes
             for part in self.segments
         )
         return address if is_code else None
@@ -129,7 +129,7 @@ class Binary:
         """
         for part in self.segments:
             is_there = self.is_debug_file or part.offset // _PAGE * _PAGE == offset
-            if part.executable and is_there and _pages(part.address, part.memory_bytes) == size:
+            if part.is_code and is_there and _pages(part.address, part.memory_bytes) == size:
                 return True
         return False
 

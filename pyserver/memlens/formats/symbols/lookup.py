@@ -28,7 +28,7 @@ _MOST_FOLDERS = 64
 _MOST_NAMED = 3
 _MOST_NAME = 100
 _OF_SYSTEM = re.compile(r"/(?:usr/)?lib(?:32|64|x32)?/")
-_NO_FILE = ("[", "//anon", "anon_inode:", "/memfd:", "/dev/", "(")
+_NO_FILE = re.compile(r"\[|//anon|anon_inode:|/memfd:|/dev/(?!shm/)|\(")
 """How a memory map names what isn't a file: ``[vdso]``, ``[heap]``, ..."""
 
 
@@ -80,7 +80,7 @@ class Symbols:
         """Return the frames of each address in its region, the innermost first, as far as they are known."""
         by_binary: dict[tuple[str, str], list[tuple[int, Region]]] = {}
         for address, region in region_of:
-            if region is None or not region.path or region.path.startswith(_NO_FILE):
+            if region is None or not region.path or _NO_FILE.match(region.path):
                 self._unnamed += 1
                 continue
             by_binary.setdefault((region.path.removesuffix(" (deleted)"), region.build_id), []).append(

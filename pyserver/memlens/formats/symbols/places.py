@@ -68,13 +68,17 @@ class Places(NamedTuple):
             yield from _below(folder, [*binary.parent.parts[1:], *name])
 
 
+def _is_system(path: Path) -> bool:
+    """Whether a path is in a folder of the kernel's; ``/dev/shm`` is a file system in memory like any other."""
+    return path.parts[1:2] != () and path.parts[1] in _SYSTEM and path.parts[1:3] != ("dev", "shm")
+
+
 def opened(path: Path) -> BinaryIO | None:
     """Open a regular file of a disk for reading; None if it is anything else, or can't be read."""
     try:
         # what a link leads to counts, too
         real = path.resolve(strict=True)
-        is_system = any(part in _SYSTEM for each in (path, real) for part in each.parts[1:2])
-        if is_system or not stat.S_ISREG(real.stat().st_mode):
+        if any(map(_is_system, (path, real))) or not stat.S_ISREG(real.stat().st_mode):
             return None
         # a pipe that took its place meanwhile would block
         number = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
