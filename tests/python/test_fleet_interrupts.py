@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
@@ -99,10 +100,15 @@ def job(on_disk: Path) -> Path:
     return folder
 
 
-def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[str], str]:
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder whose path is short: sockets are made in it, whose paths have at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="m") as folder:
+        yield Path(folder)
+
+
+def interrupted(temporary: Path, *arguments: object, after: int) -> tuple[list[str], str]:
     """Interrupt a run after that many files. Returns the names of the finished ones, and the output."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir(exist_ok=True)
     process = start_fleet(*arguments, "--progress", "json", env={"TMPDIR": str(temporary)})
     assert process.stdout
     finished: list[str] = []
@@ -127,15 +133,15 @@ def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[st
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
 @pytest.mark.usefixtures("_from_a_terminal")
-def test_interrupted(job: Path, tmp_path: Path) -> None:
+def test_interrupted(job: Path, tmp_path: Path, temporary: Path) -> None:
     """With the local cluster: while it starts, and while it reads."""
     out = tmp_path / "out"
     command = (job, "--out", out, "--workers", "2")
-    finished, errors = interrupted(tmp_path, *command, after=0)
+    finished, errors = interrupted(temporary, *command, after=0)
     assert (finished, errors) == ([], "memlens: Interrupted. No summary was finished.\n")
     assert not out.exists()
 
-    finished, errors = interrupted(tmp_path, *command, after=3)
+    finished, errors = interrupted(temporary, *command, after=3)
     assert errors == (
         f"memlens: Interrupted. Finished summaries are in {out}; the same command continues from there.\n"
     )
