@@ -65,6 +65,10 @@ class SourceFile(Struct, frozen=True):
     sample: str = ""
     """The checksum of 16 blocks of 4 KiB: the first, the last and those evenly between. Empty if it can't be read."""
 
+    def seems(self, other: "SourceFile") -> bool:
+        """Whether this seems to be the other file. Moving a file away and back changes the time of its last change."""
+        return msgspec.structs.replace(self, ctime_ns=other.ctime_ns) == other
+
     @property
     def version(self) -> str:
         """A text that differs for each content of the file, as far as that is known without reading all of it."""

@@ -254,7 +254,7 @@ class OpenSnapshot:
             now = await asyncio.to_thread(SourceFile.of, Path(path))
         except (OSError, RuntimeError, ValueError):
             return "gone"
-        return "same" if now == self._source else "changed"
+        return "same" if now.seems(self._source) else "changed"
 
     async def source_files(self) -> list[str]:
         """The files of its lines and of a heap dump's definitions. Raises DamagedError and NotOpenError."""
