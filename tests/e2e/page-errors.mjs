@@ -24,6 +24,8 @@ const WORKBENCH_NOISE = [
   /Unable to read file 'vscode-remote:.*\.vscode\/\w+\.json' \(Canceled: Canceled\)/,
   // The workbench's own, when the window is reloaded while it writes what it keeps of these settings.
   /Unable to write file 'vscode-remote:.*\/CachedConfigurations\/.*\.json' \(Canceled: Canceled\)/,
+  // The workbench's own, when the window is reloaded while one of its editors or dialogs waits for something.
+  /ERR color: #f33 Canceled: Canceled\n[\s\S]*\.onBeforeUnload /,
   // The workbench's own, when the window is reloaded while it writes its log.
   /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
 ];
