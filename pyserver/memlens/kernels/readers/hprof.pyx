@@ -13,28 +13,15 @@ from libc.string cimport memcpy
 from memlens.kernels.base.addresses cimport address_map_build, address_map_free, address_map_init, address_ordinal
 from memlens.kernels.base.interning cimport intern_units, interner_text
 from memlens.kernels.base.vectors cimport column_of, vector_push
+from memlens.kernels.readers.hprof_forms cimport (
+    ALLOC_SITES, CONTROL_SETTINGS, CPU_SAMPLES, END_THREAD, FRAME, HEAP_DUMP, HEAP_DUMP_END, HEAP_DUMP_SEGMENT,
+    HEAP_SUMMARY, LOAD_CLASS, START_THREAD, TEXT, TRACE, UNLOAD_CLASS,
+)
 
 OK, MORE, NO_MEMORY, TOO_MANY, CHANGED = RUN_OK, RUN_MORE, RUN_NO_MEMORY, RUN_TOO_MANY, RUN_CHANGED
 ENDED_WHOLE, ENDED_CUT, ENDED_UNKNOWN_TAG, ENDED_BAD_TYPE = WHOLE, CUT, UNKNOWN_TAG, BAD_TYPE
 
 MOST_NAME_BYTES = NAME_BYTES
-
-cdef enum:
-    # tags of records
-    TEXT = 0x01
-    LOAD_CLASS = 0x02
-    UNLOAD_CLASS = 0x03
-    FRAME = 0x04
-    TRACE = 0x05
-    ALLOC_SITES = 0x06
-    HEAP_SUMMARY = 0x07
-    START_THREAD = 0x0A
-    END_THREAD = 0x0B
-    HEAP_DUMP = 0x0C
-    CPU_SAMPLES = 0x0D
-    CONTROL_SETTINGS = 0x0E
-    HEAP_DUMP_SEGMENT = 0x1C
-    HEAP_DUMP_END = 0x2C
 
 cdef enum:
     HEAD = 9                # tag, time, length

@@ -437,7 +437,8 @@ cdef class Objects(Owner):
         cdef uint64_t step = <uint64_t> self.alignment, distance, rounded, packed, each
         cdef uint64_t fit_rounded = 0, fit_packed = 0, last = 0 if self.ids.count == 0 else self.ids.count - 1
         cdef Record record
-        cdef uint32_t number
+        cdef uint64_t of_class = 0
+        cdef uint32_t number = NO_CLASS
         cdef bint newer
         if self.records.id_bytes != 8 or self.declares_sizes:
             return
@@ -447,7 +448,9 @@ cdef class Objects(Owner):
             # this pass has checked the record, but the file may have changed since
             if read_record(bytes + offsets[each], bytes + self.records.length, 8, &record) != WHOLE:
                 continue
-            number = self.class_of(record.other)
+            if record.other != of_class:
+                of_class = record.other
+                number = self.class_of(of_class)
             if number == NO_CLASS:
                 continue
             rounded = (classes[number].size + step - 1) // step * step

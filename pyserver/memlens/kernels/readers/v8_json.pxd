@@ -8,6 +8,17 @@ from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.readers.scan cimport Scan
 
 
+cdef enum:
+    # statuses
+    E_OK
+    E_MORE
+    E_TRUNCATED
+    E_SYNTAX
+    E_TOO_LARGE
+    E_NO_NODE
+    E_NO_MEMORY
+
+
 cdef inline bint is_blank(uint8_t one) noexcept nogil:
     # almost no byte is, so that the first test decides
     if one > 0x20:

@@ -20,15 +20,6 @@ from memlens.kernels.base.vectors cimport (
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
 cdef enum:
-    E_OK
-    E_MORE
-    E_TRUNCATED
-    E_SYNTAX
-    E_TOO_LARGE
-    E_NO_NODE
-    E_NO_MEMORY
-
-cdef enum:
     MAX_SECTIONS = 1000
     STRETCH = 1 << 15       # bytes
 

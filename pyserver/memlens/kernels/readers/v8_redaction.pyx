@@ -11,7 +11,9 @@ from libc.stdio cimport snprintf
 from libc.string cimport memchr, memcmp, memcpy, strlen
 
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push
-from memlens.kernels.readers.v8_json cimport ArrayReader, is_blank, skip_string
+from memlens.kernels.readers.v8_json cimport (
+    E_MORE, E_NO_MEMORY, E_SYNTAX, E_TOO_LARGE, E_TRUNCATED, ArrayReader, is_blank, skip_string,
+)
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
@@ -20,15 +22,6 @@ NAME, VALUE, NODE, FIXED, SHORT, CONSTANT, CLASS, DECLARED = 1, 2, 4, 8, 16, 32,
 texts that the engine gives to all objects of a kind, which stay as they are. Texts of no more than one character, and
 those of the engine's constants, which are objects that all share who have one. The name of an object's class, and a
 function's name or one that the engine gives to classes."""
-
-cdef enum:
-    E_OK
-    E_MORE
-    E_TRUNCATED
-    E_SYNTAX
-    E_TOO_LARGE
-    E_NO_NODE
-    E_NO_MEMORY
 
 cdef enum:
     U_NAME = 1

@@ -9,7 +9,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
-from memlens.kernels.readers.v8_json cimport ArrayReader, is_blank, short_number
+from memlens.kernels.readers.v8_json cimport (
+    E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, ArrayReader, is_blank, short_number,
+)
 
 NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
 """What a field is: a number that stays, one that becomes 0, the row's type, the number of a string, the place of an
@@ -19,15 +21,6 @@ NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES =
 """What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a
 class, which is a name if a function has it; no string but an index; a content that may be one of the engine's strings
 of one character; one of its constants; that of a function."""
-
-cdef enum:
-    E_OK
-    E_MORE
-    E_TRUNCATED
-    E_SYNTAX
-    E_TOO_LARGE
-    E_NO_NODE
-    E_NO_MEMORY
 
 cdef enum:
     R_NUMBER
