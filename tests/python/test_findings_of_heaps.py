@@ -718,10 +718,7 @@ def test_arrays_of_numbers(open_dump: Opened, kind: str) -> None:
     assert ("duplicate_arrays" in found) == (kind == "the same")
     assert any("strings are copies" in text for text in found.values()) == (kind == "texts")
     if kind == "zeros":
-        assert (
-            "300 byte[] hold only zeros after their first quarter (300 of them hold nothing else), 58.6 KiB"
-            in (found["zero_arrays"])
-        )
+        assert "300 byte[] hold only zeros, 58.6 KiB" in (found["zero_arrays"])
     elif kind == "mostly zeros":
         assert "300 byte[] hold only zeros after their first quarter, 44.2 KiB" in found["zero_arrays"]
     elif kind == "the same":

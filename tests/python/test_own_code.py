@@ -41,3 +41,18 @@ def test_gems_are_libraries(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     libraries = [row[4] for row in rows if row[-1:] == ["(library)"]]
     assert own == ["/app/app/models/order.rb:4"]
     assert len(libraries) == 4
+
+
+SENTENCES = {
+    "09-*/dotnet.pb.gz": "Alloc size: 320 MiB. Most in Orders.cs:10 Acme.Orders.Load() 300 MiB (94%); ",
+    "18-*/go49171.pb.gz": "Allocated in total, as a difference: 0 B. Grew most: main.go:483 main.startSpan() 512 KiB.",
+    "18-*/one.hprof": "1 byte[] holds only zeros, 1 MiB (100% of the reachable heap). Allocate it when",
+}
+
+
+@pytest.mark.skipif(not FAULTS.is_dir(), reason=f"there are no files at {FAULTS}")
+@pytest.mark.parametrize(("name", "sentence"), SENTENCES.items(), ids=SENTENCES)
+def test_what_is_said(name: str, sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (path,) = FAULTS.glob(name)
+    assert main(["findings", str(path), "--cache-dir", str(tmp_path)]) == 0
+    assert sentence in capsys.readouterr().out

@@ -101,8 +101,14 @@ def test_real_profiles_agree_with_the_independent_decoder(path: Path, tmp_path: 
     values = np.array([sample["value"] for sample in message["sample"]], np.int64)
     assert np.array_equal(np.stack(profile.values, axis=1), values)
     default = strings[message.get("default_sample_type", 0)]
-    wanted = [name for name, _ in types].index(default) if default else len(types) - 1
-    assert profile.default_value == wanted
+    names = [name for name, _ in types]
+    wanted = names.index(default) if default in names else len(types) - 1
+    if values[:, wanted].any() and not types[wanted][1].endswith("seconds"):
+        assert profile.default_value == wanted
+    else:
+        with_samples = [number for number in range(len(types)) if values[:, number].any()] or [wanted]
+        in_bytes = [number for number in with_samples if types[number][1] == "bytes"]
+        assert profile.default_value in (in_bytes or with_samples)
     labels: Counter[tuple[Any, ...]] = Counter()
     sizes = np.zeros(len(values), np.int64)
     for number, sample in enumerate(message["sample"]):
@@ -194,6 +200,42 @@ def test_default_value(tmp_path: Path) -> None:
     assert made(builder.bytes(), tmp_path).default_value == 0
     builder.message["default_sample_type"] = builder.text("no such type")
     assert made(builder.bytes(), tmp_path).default_value == 1
+
+
+@pytest.mark.parametrize(
+    ("types", "values", "shown"),
+    [
+        # .NET's profiles, which name none
+        (
+            "cpu:nanoseconds alloc_size:bytes lock_count:count lock_time:nanoseconds",
+            (9, 5, 0, 0),
+            "alloc_size",
+        ),
+        (
+            "cpu:nanoseconds alloc_size:bytes lock_count:count lock_time:nanoseconds",
+            (9, 5, 1, 7),
+            "alloc_size",
+        ),
+        (
+            "alloc_objects:count alloc_space:bytes inuse_objects:count inuse_space:bytes",
+            (1, 8, 0, 0),
+            "alloc_space",
+        ),
+        (
+            "alloc_objects:count alloc_space:bytes inuse_objects:count inuse_space:bytes",
+            (0, 0, 0, 0),
+            "inuse_space",
+        ),
+        ("cpu:nanoseconds wall:nanoseconds", (9, 0), "cpu"),
+    ],
+)
+def test_the_value_shown_first_has_samples_and_is_of_memory(
+    types: str, values: tuple[int, ...], shown: str, tmp_path: Path
+) -> None:
+    builder = Builder(*((name, unit) for name, _, unit in (each.partition(":") for each in types.split())))
+    builder.sample([builder.location(("main.run", "/src/main.go", 4))], *values)
+    profile = made(builder.bytes(), tmp_path)
+    assert profile.value_types[profile.default_value].name == shown
 
 
 def test_difference_has_a_notice(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ _MOST_TYPES = 64
 _MOST_BINARIES = 3
 """The most binaries that a notice names."""
 _MOST_NAME = 100
+_TIME_UNITS = ("nanoseconds", "microseconds", "milliseconds", "seconds")
 """The most characters of a binary's name in a notice."""
 _CUTS = (32, 64, 100, 128, 256, 512, 1024)
 """Depths at which recorders cut stacks off: Go's did at 32 until 1.23, at 128 since."""
@@ -226,14 +227,22 @@ class _Reader:
         return columns
 
     def _default_type(self) -> int:
-        """Return the number of the default type, which without one is the last, as the format's document says."""
-        text = self.numbers["default_sample_type"]
-        if text:
-            name = self.texts[text]
-            for number, kind in enumerate(self.types):
-                if kind.name == name:
-                    return number
-        return len(self.types) - 1
+        """Return the number of the type to show first.
+
+        That is the file's ``default_sample_type``, and without one the last, as the format's document says; but one
+        that has no samples, or measures time, gives way to the last type in bytes that has some.
+        """
+        last = len(self.types) - 1
+        names = [kind.name for kind in self.types]
+        default = self.texts[self.numbers["default_sample_type"]]
+        number = names.index(default) if default in names else last
+        if self.values[number].any() and self.types[number].unit not in _TIME_UNITS:
+            return number
+        used = [number for number, column in enumerate(self.values) if column.any()]
+        in_bytes = [number for number in used if self.types[number].unit == "bytes"]
+        if in_bytes:
+            return in_bytes[-1]
+        return number if number in used or not used else used[-1]
 
     def _drop_frames(self) -> None:
         """Drop frames that match ``drop_frames`` (mostly allocators), and what they called, except ``keep_frames``."""
@@ -498,7 +507,8 @@ class _Reader:
             for number in largest
             if number < len(files)
         ]
-        binaries, total = ", ".join(name for name in named if name), len(self.locations)
+        # several mappings may be of one binary, and several have no name
+        binaries, total = ", ".join(dict.fromkeys(name for name in named if name)), len(self.locations)
         self._note(
             "no-symbols",
             phrase(

@@ -108,7 +108,7 @@ def _peak(case: TraceCase) -> Text:
 
 def _of_profile(case: ProfileCase) -> tuple[str, Sentences]:
     main = case.main
-    if not main.total and not any(value.total for value in case.info.values):
+    if not any(value.total or value.negative for value in case.info.values):
         return "empty", [phrase("The profile's values are all 0.")]
     kind: FigureKind = "live" if main.meaning in ("peak", "live", "end") else "value"
     number = case.info.default_value

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.model.distinct import distinct
-from memlens.texts import Text, phrase
+from memlens.texts import Text, phrase, plural
 from memlens.views.findings.graph.case import (
     GraphCase,
     chosen,
@@ -85,8 +85,13 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterato
     link = chosen(case.of_their_types(members))
     empty = int((used[chosen_ones] == 0).sum())
     sentence = phrase(
-        "{objects} use less than a quarter of their slots{empty}; the unused ones take {size} ({share} of the "
-        "reachable heap).{through}",
+        plural(
+            len(members),
+            "{objects} uses less than a quarter of its slots; the unused ones take {size} ({share} of the reachable "
+            "heap).{through}",
+            "{objects} use less than a quarter of their slots{empty}; the unused ones take {size} ({share} of the "
+            "reachable heap).{through}",
+        ),
         objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
         empty=phrase(" ({n} of them none)", n=empty) if empty else "",
         through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
@@ -113,13 +118,32 @@ def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
     shown = figure(unused, "", "shallow")
     link = chosen(case.of_their_types(members))
     empty = int((rows["used"] == 0).sum())
+    if empty == len(members):
+        zeros = phrase(
+            plural(empty, "{objects} holds only zeros", "{objects} hold only zeros"),
+            objects=counted(case, members),
+        )
+    else:
+        zeros = phrase(
+            plural(
+                len(members),
+                "{objects} holds only zeros after its first quarter",
+                "{objects} hold only zeros after their first quarter{empty}",
+            ),
+            objects=counted(case, members),
+            empty=phrase(" ({n} of them hold nothing else)", n=empty) if empty else "",
+        )
     sentence = phrase(
-        "{objects} hold only zeros after their first quarter{empty}, {size} ({share} of the reachable "
-        "heap){through}. {advice}",
-        objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
-        empty=phrase(" ({n} of them hold nothing else)", n=empty) if empty else "",
+        "{zeros}, {size} ({share} of the reachable heap){through}. {advice}",
+        zeros=zeros, size=measured(shown, link), share=percent(unused, case.whole),
         through=mostly_through(case, members),
-        advice=phrase("Allocate them when they are filled, and no larger than their contents."),
+        advice=phrase(
+            plural(
+                len(members),
+                "Allocate it when it is filled, and no larger than its contents.",
+                "Allocate them when they are filled, and no larger than their contents.",
+            )
+        ),
     )  # fmt: skip
     title = phrase("Arrays of zeros")
     yield Ranked(
