@@ -74,8 +74,11 @@ export type BookmarkChange =
   | { is: 'rename'; title: string; bookmark: number; note: string }
   | { is: 'delete'; bookmark: number };
 
-/** How it is known which of two snapshots is the earlier one; names decide where times are the same or unknown. */
-export type OrderedBy = 'recorded' | 'modified' | 'name';
+/**
+ * How it is known which of two snapshots is the earlier one: by when they were recorded, else by the order in which the user
+ * chose them, else by their files' times; names decide where these are the same or unknown.
+ */
+export type OrderedBy = 'recorded' | 'chosen' | 'modified' | 'name';
 
 /**
  * The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file, `file` what it

@@ -2636,6 +2636,7 @@ export interface ProfileInfo {
   series: string[];
   has_flow: boolean;
   has_short_lived: boolean;
+  written_ms: number | null;
 }
 
 /**

@@ -18,6 +18,9 @@ it('of two snapshots the earlier one is found by their recording, their files’
     [age('a', null, 3), age('a', null, 3), false, 'name'],
   ] as const)
     assert.deepEqual(isOlder(one, other), { older, orderedBy }, `${one.name} ${other.name}`);
+  // selected first, though written later; recordings know better
+  assert.deepEqual(isOlder(age('b', null, 9), age('a', null, 3), true), { older: true, orderedBy: 'chosen' });
+  assert.deepEqual(isOlder(age('b', 2, 9), age('a', 1, 3), true), { older: false, orderedBy: 'recorded' });
 });
 
 it('heap dumps stand in the order in which they were taken, whenever their files were copied', () => {
@@ -32,5 +35,6 @@ it('heap dumps stand in the order in which they were taken, whenever their files
   assert.deepEqual(order(third, age('broken', null, 2500e3), first, second), ['c', 'b', 'broken', 'a']);
   assert.deepEqual(order(age('run10', null, 3), age('run9', null, 3)), ['run9', 'run10']);
   assert.equal(ageOf('/a/b.hprof', 7, { model: 'graph', written_ms: 5 }).recordedUs, 5000);
+  assert.equal(ageOf('/a/b.pb.gz', 7, { model: 'profile', written_ms: 5 }).recordedUs, 5000);
   assert.equal(ageOf('/a/b.hprof', 7, { model: 'graph', written_ms: null }).recordedUs, null);
 });

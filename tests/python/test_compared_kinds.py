@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.pprof_files import Builder
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
 from memlens.errors import BadRequestError
@@ -100,3 +101,27 @@ def test_values_are_compared_with_those_that_measure_the_same(opened: Opened) ->
     assert 0 < refused < len(files)
     with pytest.raises(BadRequestError, match=f"no value weight.*{names[0]}"):
         common_values([words, words], "weight")
+
+
+def taken_at(path: Path, seconds: int) -> Path:
+    """A profile that says when it was taken; 0 for one that doesn't."""
+    builder = Builder(("inuse_space", "bytes"))
+    builder.message["time_nanos"] = seconds * 10**9
+    builder.sample([builder.location(("main.fill", "/src/main.go", 4))], 1000 + seconds)
+    path.write_bytes(builder.bytes())
+    return path
+
+
+def test_an_order_that_contradicts_the_recordings_is_said(tmp_path: Path) -> None:
+    first, second = taken_at(tmp_path / "b.pb", 1000), taken_at(tmp_path / "a.pb", 1019)
+    unknown = taken_at(tmp_path / "c.pb", 0)
+    for before, after, note in (
+        (first, second, ""),
+        (second, first, "note: a.pb was recorded 19 s after b.pb, but is compared as the earlier one.\n"),
+        (second, unknown, ""),
+        (unknown, first, ""),
+    ):
+        done = memlens("compare", before, after)
+        assert (done.returncode, done.stderr) == (0, note)
+    assert "taken 1970-01-01 00:16:40 UTC" in memlens("info", first).stdout
+    assert "taken" not in memlens("info", unknown).stdout

@@ -20,6 +20,7 @@ const profile: ProfileInfo = {
     labels: [],
   },
   ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], has_flow: false, has_short_lived: true },
+  written_ms: null,
 };
 
 const trace: TimelineInfo = {

@@ -31,7 +31,7 @@ export function registerCompareCommands(editors: SnapshotEditorProvider): vscode
       if (first === undefined || second === undefined) return;
       const view = await editors.open(first);
       view?.reveal();
-      await view?.compareWith(second);
+      await view?.compareWith(second, false);
     }),
   );
 }

@@ -1,4 +1,5 @@
-// Which of two snapshots is the earlier one: by when they were recorded, else by when their files were written.
+// Which of two snapshots is the earlier one: by when they were recorded, else as the user chose, else by when their files
+// were written.
 
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,10 +7,7 @@ import type { OrderedBy } from '../../shared/messages';
 import type { GraphInfo, ProfileInfo, TimelineInfo } from '../../shared/protocol.gen';
 
 /** What says of a snapshot when it was recorded. */
-type Timed =
-  | Pick<TimelineInfo, 'model' | 'devices'>
-  | Pick<GraphInfo, 'model' | 'written_ms'>
-  | Pick<ProfileInfo, 'model'>;
+type Timed = Pick<TimelineInfo, 'model' | 'devices'> | Pick<GraphInfo | ProfileInfo, 'model' | 'written_ms'>;
 
 /** What is known of a snapshot's time. */
 export interface Age {
@@ -32,16 +30,23 @@ export function ageOf(file: string, modified: number | null, info: Timed | null)
   return { name: path.basename(file), recordedUs: recordedUs(info), modifiedMs: modified };
 }
 
-/** Whether the first is older than the second, and by what that is known. Names are compared as people count. */
-export function isOlder(one: Age, other: Age): { older: boolean; orderedBy: OrderedBy } {
-  const times = [
-    { orderedBy: 'recorded', mine: one.recordedUs, theirs: other.recordedUs },
-    { orderedBy: 'modified', mine: one.modifiedMs, theirs: other.modifiedMs },
-  ] as const;
-  for (const { orderedBy, mine, theirs } of times) {
-    if (mine !== null && theirs !== null && mine !== theirs) return { older: mine < theirs, orderedBy };
-  }
+/**
+ * Whether the first is older than the second, and by what that is known. `chosen`: the order that the user gave them.
+ * Names are compared as people count.
+ */
+export function isOlder(one: Age, other: Age, chosen?: boolean): { older: boolean; orderedBy: OrderedBy } {
+  const [recorded, modified] = [
+    before(one.recordedUs, other.recordedUs),
+    before(one.modifiedMs, other.modifiedMs),
+  ];
+  if (recorded !== null) return { older: recorded, orderedBy: 'recorded' };
+  if (chosen !== undefined) return { older: chosen, orderedBy: 'chosen' };
+  if (modified !== null) return { older: modified, orderedBy: 'modified' };
   return { older: one.name.localeCompare(other.name, 'en', { numeric: true }) < 0, orderedBy: 'name' };
+}
+
+function before(mine: number | null, theirs: number | null): boolean | null {
+  return mine === null || theirs === null || mine === theirs ? null : mine < theirs;
 }
 
 /**
@@ -64,8 +69,8 @@ function recordedUs(info: Timed | null): number | null {
       return times.length > 0 ? Math.min(...times) : null;
     }
     case 'graph':
-      return info.written_ms === null ? null : info.written_ms * 1000;
     case 'profile':
+      return info.written_ms === null ? null : info.written_ms * 1000;
     case undefined:
       return null;
   }

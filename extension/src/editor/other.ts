@@ -18,6 +18,8 @@ export class OtherReference extends Disposable {
   #opening: vscode.CancellationTokenSource | undefined;
   #status: OtherSnapshot | null = null;
   #open: OpenResult | undefined;
+  /** Whether the user chose it as the earlier one, or as the later; undefined for neither. */
+  #chosenFirst: boolean | undefined;
 
   constructor(
     private readonly main: vscode.Uri,
@@ -50,9 +52,13 @@ export class OtherReference extends Disposable {
     return this.#open?.snapshot ?? null;
   }
 
-  /** Open `uri` instead of the current file. `fresh`: the user has just chosen it. */
-  async choose(uri: vscode.Uri, fresh: boolean): Promise<void> {
+  /**
+   * Open `uri` instead of the current file. `fresh`: the user has just chosen it; `first`: as the earlier one, or as the
+   * later.
+   */
+  async choose(uri: vscode.Uri, fresh: boolean, first?: boolean): Promise<void> {
     this.close();
+    if (fresh) this.#chosenFirst = first;
     const opening = new vscode.CancellationTokenSource();
     this.#opening = opening;
     const file = { uri: uri.toString(), name: path.basename(uri.fsPath) };
@@ -75,6 +81,7 @@ export class OtherReference extends Disposable {
       const order = isOlder(
         ageOf(uri.fsPath, modified, result.info),
         ageOf(this.main.fsPath, mainModified, this.mainInfo()),
+        this.#chosenFirst,
       );
       const inFilters = inFolderOf(this.main, uri) ? file.name : uri.fsPath;
       this.#set({ is: 'open', ...file, file: inFilters, info: result.info, itself, ...order }, fresh);

@@ -260,9 +260,9 @@ export class SnapshotView extends Disposable {
     if (this.#pageReady && this.#status.is === 'open') this.#post({ type: 'goTo', state });
   }
 
-  /** Compare the view with another snapshot. */
-  async compareWith(uri: vscode.Uri): Promise<void> {
-    await this.#other.choose(uri, true);
+  /** Compare the view with another snapshot; `first`: the user chose that as the earlier one, or as the later. */
+  async compareWith(uri: vscode.Uri, first?: boolean): Promise<void> {
+    await this.#other.choose(uri, true, first);
   }
 
   /** Show the heap dump over time with others. */

@@ -17,6 +17,7 @@ from memlens.texts import phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
 from memlens.views.answers import Frame
 from memlens.views.compare.kinds import check_comparable
+from memlens.views.compare.order import out_of_order
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
 from memlens.views.compare.sides import Side, side_of
 from memlens.views.naming.places import BEFORE_RECORDING
@@ -32,8 +33,7 @@ def run(options: argparse.Namespace) -> int:
         return compare_queries.run(options)
     if options.key is not None or options.csv:
         raise UsageError(phrase("--key and --csv are for --sql"))
-    infos = [ask(options, _info, path) for path in (options.before, options.after, *options.more)]
-    check_comparable(*infos)
+    infos = _comparable_infos(options)
     if options.by in (None, "type", "finding"):
         if heap_dump_of(infos[0]) is not None:
             for option in given(options, "--at", "--value", "--inclusive", "--any-code"):
@@ -71,6 +71,15 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_comparison(answer, self_words(options))
     return 0
+
+
+def _comparable_infos(options: argparse.Namespace) -> list[SnapshotInfo]:
+    infos = [ask(options, _info, path) for path in (options.before, options.after, *options.more)]
+    check_comparable(*infos)
+    order = out_of_order(*infos)
+    if order is not None:
+        say(f"note: {order}", error=True)
+    return infos
 
 
 def _set(snapshot: Snapshot, options: argparse.Namespace, device: int | None) -> AllocationSet:

@@ -62,6 +62,8 @@ def _figures(info: SnapshotInfo) -> Iterator[str]:
             for number, value in enumerate(info.values):
                 shown = " (shown first)" if number == info.default_value else ""
                 yield f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"
+            if info.written_ms is not None:
+                yield f"taken {format_date(info.written_ms)}"
         case GraphInfo():
             yield from _graph(info)
         case _:

@@ -174,7 +174,8 @@ def _facts(info: SnapshotInfo, device: int | None) -> list[tuple[str, str]]:
         case ProfileInfo():
             values = [(value.title.text, format_value(value.total, value.unit)) for value in info.values]
             samples = f"{counted(info.samples, 'sample')} of {counted(info.stacks, 'stack')}"
-            return [*values, ("Recorded", samples), size]
+            taken = [] if info.written_ms is None else [("Taken", format_date(info.written_ms))]
+            return [*values, ("Recorded", samples), *taken, size]
         case GraphInfo():
             reachable = counted(info.reachable_objects, "object")
             kinds = f"{counted(info.types, 'type')}, {counted(info.references, 'reference')}"

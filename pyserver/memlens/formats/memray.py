@@ -457,6 +457,8 @@ class _Records:
             "command": header.command, "file_format": header.version, "memray": self.version,
             "native": int(header.native), "aggregated": int(header.aggregated), "allocations": header.allocations,
             "python_allocator": self.arenas.allocator,
+            # a recording whose process was killed has no end
+            "written_ms": header.end_ms or header.start_ms,
         }  # fmt: skip
 
     def _notices(self) -> list[Notice]:

@@ -479,6 +479,7 @@ class _Reader:
         numbers, texts = self.numbers, self.texts
         settings: dict[str, Any] = {
             "time_unix_ns": numbers["time_nanos"],
+            "written_ms": numbers["time_nanos"] // 1_000_000,
             "duration_ns": numbers["duration_nanos"],
             "period": numbers["period"],
             "period_type": texts[numbers["period_type"]],

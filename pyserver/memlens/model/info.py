@@ -154,6 +154,8 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
     """Whether it is known what was allocated and freed within a bin, not only what was live at its ends."""
     has_short_lived: bool = True
     """Whether that includes what was both allocated and freed within one bin."""
+    written_ms: int | None = None
+    """When the profile was taken, in milliseconds since 1970; None if the file doesn't say."""
 
 
 class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
@@ -205,5 +207,16 @@ SnapshotInfo = TimelineInfo | ProfileInfo | GraphInfo
 Its ``model`` is the tag. Code that differs by model is a ``match`` that ends in ``assert_never``, so that a type
 checker finds every place that a new model affects.
 """
+
+_END_OF_TIME_MS = 32_503_680_000_000
+"""The year 3000."""
+
+
+def plausible_time(milliseconds: object) -> int | None:
+    """Return a file's time in milliseconds since 1970, or None if it has none; a damaged file may have any number."""
+    if isinstance(milliseconds, int) and 0 < milliseconds < _END_OF_TIME_MS:
+        return milliseconds
+    return None
+
 
 Model = Literal["timeline", "profile", "graph"]

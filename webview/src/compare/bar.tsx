@@ -91,11 +91,36 @@ function orderWords(by: OrderedBy): string {
   switch (by) {
     case 'recorded':
       return t('The snapshot recorded earlier counts as “before”');
+    case 'chosen':
+      return t(
+        'The files don’t say when they were recorded: the one that was selected first counts as “before”',
+      );
     case 'modified':
-      return t('The earlier file counts as “before”');
+      return t('The files don’t say when they were recorded: the one written earlier counts as “before”');
     case 'name':
       return t('Both files have the same time: the first by name counts as “before”');
   }
+}
+
+/** An order that the snapshots themselves don't give isn't taken silently. */
+function orderNote(by: OrderedBy): VNode | null {
+  switch (by) {
+    case 'recorded':
+    case 'chosen':
+      return null;
+    case 'modified':
+      return <Note by={by} text={t('by the files’ times')} />;
+    case 'name':
+      return <Note by={by} text={t('same time, by name')} />;
+  }
+}
+
+function Note({ by, text }: { readonly by: OrderedBy; readonly text: string }): VNode {
+  return (
+    <span class="muted compare-order" title={orderWords(by)}>
+      {text}
+    </span>
+  );
 }
 
 /** Words that leave only the rows which have them. */
@@ -152,11 +177,7 @@ export function Sides({ context }: { readonly context: ComparedView }): VNode | 
       </button>
       <span class="muted">{t('after')}</span>
       {settings.otherFirst ? mine : theirs}
-      {byTime && other.orderedBy === 'name' && (
-        <span class="muted compare-order" title={orderWords('name')}>
-          {t('same time, by name')}
-        </span>
-      )}
+      {byTime && orderNote(other.orderedBy)}
       <IconButton
         icon="close"
         label={t('Stop comparing')}

@@ -28,6 +28,7 @@ from memlens.store.models import devices_of, has_stacks, heap_dump_of, profile_o
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.compare.kinds import check_comparable, common_values
+from memlens.views.compare.order import out_of_order
 from memlens.views.compare.rows import CompareBy, Comparison, Measure
 from memlens.views.compare.series import SeriesBy, series_of_places
 from memlens.views.compare.sides import Side, side_of
@@ -54,6 +55,11 @@ class SeveralFiles:
     async def compare(self, before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments) -> Any:
         """The differences between two files, the largest first."""
         check_comparable(before.info, after.info)
+        order = out_of_order(before.info, after.info)
+        answer = await self._compared(before, after, arguments)
+        return answer if order is None else {"order": order.text, **answer}
+
+    async def _compared(self, before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments) -> Any:
         of_dumps = heap_dump_of(before.info) is not None
         by: CompareBy | Literal["type", "finding"] = given(arguments.by) or ("type" if of_dumps else "line")
         if by == "type":

@@ -18,7 +18,7 @@ from memlens.kernels.tree import calltree
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE, Graph
 from memlens.model.graph_names import cut_names
-from memlens.model.info import GraphInfo, ProfileInfo, ValueType
+from memlens.model.info import GraphInfo, ProfileInfo, ValueType, plausible_time
 from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -79,10 +79,6 @@ class _Derived(Struct):
     compact: dict[str, Rows]
     reachable_objects: int
     reachable_bytes: int
-
-
-_END_OF_TIME_MS = 32_503_680_000_000
-"""The year 3000."""
 
 
 def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) -> None:
@@ -381,11 +377,5 @@ def _info(
         moments=len(graph.samples), has_modules=graph.types.module is not None,
         image_types=distinct(graph.objects.type[graph.images["object"]]).tolist(),
         allocations=allocations,
-        written_ms=_written_ms(graph),
+        written_ms=plausible_time(graph.settings.get("written_ms")),
     )  # fmt: skip
-
-
-def _written_ms(graph: Graph) -> int | None:
-    """When a dump was taken, by what its format says of it; damaged ones may say anything."""
-    written = graph.settings.get("written_ms")
-    return int(written) if isinstance(written, int) and 0 < written < _END_OF_TIME_MS else None

@@ -11,7 +11,7 @@ from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.distinct import distinct
 from memlens.model.expansion import deep_stacks
 from memlens.model.frames import Frames, are_mixed
-from memlens.model.info import Notice, ProfileInfo, ProfileValue
+from memlens.model.info import Notice, ProfileInfo, ProfileValue, plausible_time
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -101,6 +101,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[Notice])
         series=[] if times is None else list(times.series),
         has_flow=times is not None and times.has_flow,
         has_short_lived=times is None or times.has_short_lived,
+        written_ms=plausible_time(profile.settings.get("written_ms")),
     )  # fmt: skip
 
 
