@@ -388,6 +388,48 @@ def test_one_that_retains_nearly_all_of_a_group_is_named_in_its_place(
         assert said.startswith("5 Cache (with 5 Table, 400 Entry) retain ")
 
 
+def test_bytes_of_the_engine_are_those_of_the_object_that_holds_them(open_dump: Opened) -> None:
+    """As the memory of WebAssembly, whose bytes are in an object of V8's own below two of the program's."""
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    for number in range(SMALL):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 100))
+    memory, buffer = heap.node("object", "Memory", 96), heap.node("object", "ArrayBuffer", 240)
+    data = heap.node("native", "system / JSArrayBufferData", 1 << 20)
+    heap.edge(window, "property", "memory", memory)
+    heap.edge(memory, "property", "buffer", buffer)
+    heap.edge(buffer, "internal", "backing_store", data)
+    snapshot = open_dump(heap.data(), "page.heapsnapshot")
+    said = re.sub(r" @\d+", "", headline(snapshot, None).text)
+    assert "ArrayBuffer retains 1.00 MiB, 98% of the reachable heap. Held by Window.memory.buffer." in said
+
+
+def test_a_group_may_be_held_by_variables(open_dump: Opened) -> None:
+    """Sessions in two tables that two functions fill, both variables of the function around them."""
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    context, script = heap.node("object", "system / Context", 50), heap.node("hidden", "/app/store.js", 8)
+    for number in range(SMALL):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 3_000))
+        log = heap.node("object", f"Log{number}", 3_000)
+        heap.edge(context, "context", f"log{number}", log)
+        heap.edge(context, "context", f"session{number}", heap.node("object", "Session", 2_000))
+    for number, name in enumerate(("open", "close")):
+        closure, shared = heap.node("closure", name, 64), heap.node("code", name, 8)
+        heap.edge(window, "property", name, closure)
+        heap.edge(closure, "internal", "context", context)
+        heap.edge(closure, "internal", "shared", shared)
+        heap.edge(shared, "internal", "script", script)
+        heap.locations.append((closure, 7, 10 * number, 0))
+    found = texts(open_dump(heap.data(), "page.heapsnapshot"))
+    assert found["group_retains_most"].startswith("200 Session retain 391 KiB, ")
+    assert found["group_retains_most"].endswith(
+        ". Variables of the function around open (store.js:1) hold them all."
+    )
+
+
 def test_findings_about_the_same_bytes_are_merged(open_dump: Opened) -> None:
     snapshot = open_dump(closures_heap(part=500), "page.heapsnapshot")
     assert check_figures(snapshot)

@@ -22,6 +22,7 @@ from memlens.views.findings.answers import (
     SnapshotFinding,
 )
 from memlens.views.findings.graph.case import GraphCase, figure, measured, type_words
+from memlens.views.findings.graph.holders import has_large_object
 from memlens.views.findings.graph.joined import HOLDING
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
@@ -226,15 +227,13 @@ def _largest_types(case: GraphCase) -> Text | None:
     if not parts:
         return None
     most = _own_types(case)
-    if most is None:
-        return phrase(
-            "No object of the program retains a tenth of it; the largest types are {types}.",
-            types=in_a_row(parts, ", "),
-        )
+    own_most = phrase(" Of the program's own types, {types} retain most.", types=most) if most is not None else ""
     return phrase(
-        "No object of the program retains a tenth of it; the largest types are {types}. Of the program's own types, "
-        "{own} retain most.",
-        types=in_a_row(parts, ", "), own=most,
+        "{spread}; the largest types are {types}.{own}",
+        spread=phrase("Much of it is below one object, but spread over many small ones")
+        if has_large_object(case)
+        else phrase("No object of the program retains a tenth of it"),
+        types=in_a_row(parts, ", "), own=own_most,
     )  # fmt: skip
 
 

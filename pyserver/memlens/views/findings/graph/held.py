@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from memlens.model.frames import USER
 from memlens.model.graph import JAVA_KINDS, NONE
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
-from memlens.views.findings.answers import LineLink, ObjectsLink
+from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
     JAVASCRIPT_GLOBAL,
     RUNTIME_KINDS,
@@ -32,6 +34,7 @@ _MODULE_LEVEL = "<module>"
 _ATTRIBUTES = "__dict__"
 _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MOST_PATH = 3, 200
+_MOST_CLOSURES = 100
 _CONTEXT = "system / Context"
 """What V8 calls the variables of a function or a module, which have names of their own."""
 
@@ -89,6 +92,25 @@ def _root(case: GraphCase, kinds: str, detail: str) -> str:
 def and_held(holder: Text | None) -> Text | str:
     """What :func:`held_by` says as the end of a sentence."""
     return "" if holder is None else phrase(", held by {holder}", holder=holder)
+
+
+def keeper_of(case: GraphCase, number: int) -> TextPart | None:
+    """The closure with a line that keeps a function's variables, the one nearest to a root, if V8's dump says so."""
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    if case.type_names()[int(objects.type[number])] != _CONTEXT:
+        return None
+    begin, end = (int(stored.referrer_start[number + after]) for after in (0, 1))
+    found = stored.referrer[begin:end]
+    found = found[
+        np.isin(objects.type[found], case.types_of_kind("closure")) & (objects.distance[found] != NONE)
+    ]
+    for closure in found[np.argsort(objects.distance[found], kind="stable")][:_MOST_CLOSURES].tolist():
+        line = case.line(closure)
+        if line is not None:
+            row = case.row(closure)
+            shown = f"{plain_name(row.name)} ({base_line(line)})" if row.name else base_line(line)
+            return linked(shown, line=line, objects=ObjectsLink("object", closure))
+    return None
 
 
 def _in_order(case: GraphCase, found: list[Path]) -> list[Path]:

@@ -21,7 +21,7 @@ from memlens.views.findings.graph.case import (
     mostly_through,
     object_part,
 )  # fmt: skip
-from memlens.views.findings.graph.held import and_held, held_by
+from memlens.views.findings.graph.held import and_held, held_by, keeper_of
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.groupings import DOMINATORS, group_of, grouped_tree, located
 from memlens.views.graph.rows import Numbers
@@ -72,8 +72,9 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     An object is named where what it dominates spreads: its largest child in the dominator tree retains less than 70% of
     it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:
     children of one type that retain a tenth together, and none of them alone, or that of them which retains nine tenths
-    of that. JavaScript's global object, and what retains 80% of everything, is named only if half of it is in one group
-    or in itself.
+    of that. Where the bytes are the engine's own, as those of a WebAssembly memory's buffer, the program's object that
+    holds them is named. JavaScript's global object, and what retains 80% of everything, is named only if half of it is
+    in one group or in itself.
     """
     least = max(1, int(BIG_SHARE * case.shared))
     objects = case.snapshot.objects
@@ -82,8 +83,9 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
         small = _small_children(case, holder, least)
         groups = _by_type(case, small)
         own = int(objects.retained[small].sum())
-        if holder is not None and _is_named(case, holder, own, groups, least):
-            found.append((int(objects.retained[holder]), holder, groups, None))
+        named = None if holder is None else _program_object(case, holder)
+        if holder is not None and named is not None and _is_named(case, holder, own, groups, least):
+            found.append((int(objects.retained[named]), named, groups, None))
             continue
         for each in groups:
             if each.retained < least or len(each.members) < 2 or not _is_a_group(case, each):
@@ -101,6 +103,15 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
             yield _of_object(case, holder, groups)
 
 
+def has_large_object(case: GraphCase) -> bool:
+    """Whether an object of the program's retains a tenth of the reachable heap, named by a finding or not."""
+    objects = case.snapshot.objects
+    large = np.flatnonzero(
+        (objects.retained >= max(1, int(BIG_SHARE * case.shared))) & (objects.distance != NEVER)
+    )
+    return not bool(_is_made_up(case, large).all())
+
+
 def _nearly_all(case: GraphCase, group: _Group) -> int | None:
     """Where what one object of a group retains spreads, if that is nearly all of what the group retains."""
     objects = case.snapshot.objects
@@ -115,8 +126,6 @@ def _nearly_all(case: GraphCase, group: _Group) -> int | None:
 
 
 def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], least: int) -> bool:
-    if _is_made_up(case, np.array([holder]))[0]:
-        return False
     if _begins_a_chain(case, holder):
         return True
     total = int(case.snapshot.objects.retained[holder])
@@ -127,6 +136,22 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
     if is_program and not _is_mostly(groups, total) and shallow < _OWN_SHARE * total:
         return False
     return own + shallow >= least and own + shallow >= _OWN_SHARE * total
+
+
+def _program_object(case: GraphCase, holder: int) -> int | None:
+    """Return an object, or the program's nearest above one whose bytes are the engine's own; None if there is none."""
+    objects = case.snapshot.objects
+    if not _is_made_up(case, np.array([holder]))[0]:
+        return holder
+    least = int(objects.retained[holder])
+    if int(objects.shallow[holder]) < _OWN_SHARE * least:
+        return None
+    above = int(objects.dominator[holder])
+    while above != NEVER and int(objects.retained[above]) * _POINT_SHARE <= least:
+        if not _is_made_up(case, np.array([above]))[0]:
+            return above
+        above = int(objects.dominator[above])
+    return None
 
 
 def _is_global(case: GraphCase, number: int) -> bool:
@@ -379,16 +404,21 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     link = _link(case, holder, group)
     held = None if holder is None or _is_made_up(case, np.array([holder]))[0] else holder
     how = held_by(case, held) if held is not None else None
+    keeper = None if held is not None or holder is None else keeper_of(case, holder)
+    if held is not None:
+        common: Text = phrase(
+            ". Their nearest common holder is {object}{held}.",
+            object=object_part(case, held), held=and_held(how),
+        )  # fmt: skip
+    elif keeper is not None:
+        common = phrase(". Variables of the function around {closure} hold them all.", closure=keeper)
+    else:
+        common = phrase("; no single object holds them all.")
     sentence = phrase(
         "{objects} retain {size}, {share} of the reachable heap{through}{holder}",
         objects=_contents(case, holder, group), size=measured(shown, link),
         share=percent(total, case.whole), through=mostly_through(case, group.members),
-        holder=phrase("; no single object holds them all.")
-        if held is None
-        else phrase(
-            ". Their nearest common holder is {object}{held}.",
-            object=object_part(case, held), held=and_held(how),
-        ),
+        holder=common,
     )  # fmt: skip
     member = int(group.members[0])
     finding = made(
