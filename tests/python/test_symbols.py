@@ -42,8 +42,9 @@ FUNCTIONS = {
 }  # fmt: skip
 SOURCES = {"c": "shop.c", "cc": "shop.cc", "rust": "shop.rs"}
 WITH_LINES = (
-    "c", "c-fixed", "c-compressed", "c-debuglink", "c-build-id", "c-prelinked", "cc", "cc-fixed", "cc-debuglink",
-    "rust", "rust-build-id",
+    "c", "c-fixed", "c-compressed", "c-zstd", "c-old", "c-split", "c-package", "c-shared", "c-debuglink", "c-build-id",
+    "c-prelinked", "cc", "cc-fixed", "cc-split", "cc-split-4", "cc-package-4", "cc-shared", "cc-debuglink", "rust",
+    "rust-build-id",
 )  # fmt: skip
 
 
@@ -84,8 +85,9 @@ def test_lines_and_inlined_functions(build: str, builds: Path) -> None:
     language = build.partition("-")[0]
     source = SOURCES[language]
     marks = [line(source, mark) for mark in ("INNERMOST", "INLINED CALL", "OUTERMOST")]
-    inner = frames_of(load(builds / build / "profile.heap", builds / build / "bin", builds / build))[:3]
-    found = [(frame.function, frame.line, frame.file) for frame in inner]
+    profile = load(builds / build / "profile.heap", builds / build / "bin", builds / build)
+    found = [(frame.function, frame.line, frame.file) for frame in frames_of(profile)[:3]]
+    assert "inlined functions are missing" not in warnings_of(profile)
     assert found == [
         (function, number, f"/build/shop/{source}")
         for function, number in zip(FUNCTIONS[language], marks, strict=True)
@@ -119,6 +121,31 @@ def test_a_debug_file_without_its_binary(builds: Path, tmp_path: Path) -> None:
     assert [frame.line for frame in frames_of(profile)[:2]] == [
         line("shop.c", mark) for mark in ("INNERMOST", "INLINED CALL")
     ]
+
+
+@pytest.mark.parametrize("build", ["c-split", "c-package", "cc-split-4", "cc-package-4", "cc-shared"])
+@pytest.mark.parametrize("what", ["missing", "cut off", "of another build"])
+def test_linked_debug_information_that_is_not_there(
+    build: str, what: str, builds: Path, tmp_path: Path
+) -> None:
+    """Lines and the functions that symbols name stay."""
+    folder = shutil.copytree(builds / build, tmp_path / build)
+    (linked,) = (folder / "bin").glob("shop.dw*")
+    data = linked.read_bytes()
+    linked.unlink()
+    if what == "cut off":
+        linked.write_bytes(data[: len(data) // 2])
+    if what == "of another build":
+        other = "c-shared" if build == "cc-shared" else "cc-split"
+        shutil.copy(next((builds / other / "bin").glob("shop.dw*")), linked)
+    profile = load(folder / "profile.heap", folder / "bin")
+    source = SOURCES[build.partition("-")[0]]
+    names = [frame.function for frame in frames_of(profile)]
+    lines = [frame.line for frame in frames_of(profile)]
+    assert FUNCTIONS[build.partition("-")[0]][1] in names[:2]
+    assert {line(source, "INNERMOST"), line(source, "OUTERMOST")} <= set(lines)
+    name = {"c-package": "shop.dwo", "cc-package-4": "shop.dwo"}.get(build, linked.name)
+    assert f"so inlined functions are missing: {name}." in warnings_of(profile)
 
 
 @pytest.mark.parametrize("layout", ["beside the profile", "its path below a folder", "its name in a folder"])
@@ -157,16 +184,24 @@ def test_a_debug_file_of_another_build_is_not_used(build: str, builds: Path, tmp
     assert "Of another build than the one that ran, so not used:" in warnings_of(profile)
 
 
-def test_damaged_binaries(builds: Path, tmp_path: Path) -> None:
-    """Cut off anywhere and with bytes flipped, a binary costs its own names at most."""
-    profile = builds / "cc" / "profile.heap"
-    whole = (builds / "cc" / "bin" / "shop").read_bytes()
-    for number in range(60):
-        data = bytearray(whole[: len(whole) * number // 60] if number % 2 else whole)
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [("cc", "shop"), ("cc-split", "shop.dwo"), ("cc-package-4", "shop.dwp"), ("cc-shared", "shop.dwz")],
+)
+def test_damaged_binaries(build: str, name: str, builds: Path, tmp_path: Path) -> None:
+    """Cut off anywhere and with bytes flipped, a file costs its own names at most."""
+    profile = builds / build / "profile.heap"
+    shutil.copytree(builds / build / "bin", tmp_path / "bin")
+    whole = (tmp_path / "bin" / name).read_bytes()
+    times = 60 if name == "shop" else 20
+    for number in range(times):
+        data = bytearray(whole[: len(whole) * number // times] if number % 2 else whole)
         for at in range(number * 97 % 1009, len(data), 1009):
             data[at] ^= 1 << number % 8
-        (tmp_path / "shop").write_bytes(data)
-        assert len(frames_of(load(profile, tmp_path))) >= 5
+        (tmp_path / "bin" / name).write_bytes(data)
+        frames = frames_of(load(profile, tmp_path / "bin"))
+        assert len(frames) >= 5
+        assert name == "shop" or "main" in [each.function for each in frames]
 
 
 def test_debug_information_that_cannot_be_read(builds: Path, tmp_path: Path) -> None:
@@ -174,8 +209,8 @@ def test_debug_information_that_cannot_be_read(builds: Path, tmp_path: Path) -> 
     with (builds / "c-compressed" / "bin" / "shop").open("rb") as file:
         section = Binary(tmp_path, file).elf.get_section_by_name(".debug_info")
         assert section is not None
-        # another compression than zlib's
-        data[section["sh_offset"]] = 2
+        # another compression than zlib's and zstd's
+        data[section["sh_offset"]] = 7
     (tmp_path / "shop").write_bytes(data)
     profile = load(builds / "c-compressed" / "profile.heap", tmp_path)
     assert frames_of(profile)[0].function == "restock"

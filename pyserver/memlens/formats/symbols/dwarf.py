@@ -9,6 +9,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from elftools.common.utils import struct_parse
+
+from memlens.formats.symbols.linked import RANGES_BASE, LinkedFiles, split_path
+
 _MOST_HOPS = 8
 _MOST_DEPTH = 256
 _SCOPES = frozenset(("DW_TAG_namespace", "DW_TAG_module", "DW_TAG_structure_type", "DW_TAG_class_type",
@@ -16,6 +20,8 @@ _SCOPES = frozenset(("DW_TAG_namespace", "DW_TAG_module", "DW_TAG_structure_type
                      "DW_TAG_lexical_block", "DW_TAG_common_block"))  # fmt: skip
 _CALLS = frozenset(("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"))
 _BLOCKS = frozenset(("DW_TAG_lexical_block", "DW_TAG_try_block", "DW_TAG_catch_block", "DW_TAG_with_stmt"))
+_SHARED_FORMS = ("DW_FORM_GNU_ref_alt", "DW_FORM_ref_sup4", "DW_FORM_ref_sup8")
+"""References into a file that dwz made."""
 _ADDRESS_FORMS = frozenset(("DW_FORM_addr", "DW_FORM_addrx", "DW_FORM_addrx1", "DW_FORM_addrx2", "DW_FORM_addrx3",
                             "DW_FORM_addrx4", "DW_FORM_GNU_addr_index"))  # fmt: skip
 
@@ -31,9 +37,12 @@ class Place(NamedTuple):
 class Debug:
     """The debug information of one binary."""
 
-    def __init__(self, information: Any, demangle: Callable[[str], str], until: float) -> None:
+    def __init__(
+        self, information: Any, linked: LinkedFiles, demangle: Callable[[str], str], until: float
+    ) -> None:
         """``information`` is the library's DWARFInfo; no unit is read any more after ``until`` of time.monotonic()."""
-        self._information = information
+        self._information, self._linked = information, linked
+        information.supplementary_dwarfinfo = linked.supplement()
         self._demangle = demangle
         self._until = until
         self.is_late = False
@@ -89,7 +98,16 @@ class Debug:
         files = _Files(program, _text(top, "DW_AT_comp_dir"))
         lines = _lines(program, addresses)
         calls: dict[int, list[Any]] = {address: [] for address in addresses}
-        self._descend(top, addresses, calls, 0)
+        split = self._linked.unit_of(unit)
+        try:
+            self._descend(top if split is None else split.get_top_DIE(), addresses, calls, 0)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - the library raises what it happens to
+            # lines remain
+            calls = {address: [] for address in addresses}
+            if split is not None:
+                self._linked.missing[split_path(unit) or ""] = 0
         found = {}
         for address in addresses:
             file, line = lines.get(address, (None, 0))
@@ -131,16 +149,17 @@ class Debug:
         low = attributes.get("DW_AT_low_pc")
         high = attributes.get("DW_AT_high_pc")
         if low is not None and high is not None:
-            end = high.value if high.form in _ADDRESS_FORMS else low.value + high.value
-            return [(low.value, end)] if low.value else []
+            start = _address(low, entry.cu)
+            end = _address(high, entry.cu) if high.form in _ADDRESS_FORMS else start + high.value
+            return [(start, end)] if start else []
         listed = attributes.get("DW_AT_ranges")
-        lists = self._information.range_lists()
+        lists = entry.cu.dwarfinfo.range_lists()
         if listed is None or lists is None:
             return []
-        first = entry.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
-        base = first.value if first is not None else 0
+        top = entry.cu.get_top_DIE()
+        base, after = (_number(top, name) or 0 for name in ("DW_AT_low_pc", RANGES_BASE))
         ranges = []
-        for each in lists.get_range_list_at_offset(listed.value, cu=entry.cu):
+        for each in lists.get_range_list_at_offset(listed.value + after, cu=entry.cu):
             if hasattr(each, "base_address"):
                 base = each.base_address
             else:
@@ -164,7 +183,10 @@ class Debug:
                 (key for key in ("DW_AT_abstract_origin", "DW_AT_specification") if key in entry.attributes),
                 None,
             )
-            if following is None:
+            if following is None or (
+                entry.attributes[following].form in _SHARED_FORMS
+                and entry.dwarfinfo.supplementary_dwarfinfo is None
+            ):
                 break
             entry = entry.get_DIE_from_attribute(following)
         if owner is None:
@@ -184,9 +206,22 @@ def _scopes(entry: Any) -> list[str]:
     return names[::-1]
 
 
+def _address(attribute: Any, unit: Any) -> int:
+    """Return the address that an attribute is, or whose number it is."""
+    is_number = attribute.form == "DW_FORM_GNU_addr_index"
+    found: int = unit.dwarfinfo.get_addr(unit, attribute.raw_value) if is_number else attribute.value
+    return found
+
+
 def _text(entry: Any, name: str) -> str:
     attribute = entry.attributes.get(name)
     value = attribute.value if attribute is not None else b""
+    if attribute is not None and attribute.form == "DW_FORM_GNU_str_index":
+        information, structs = entry.dwarfinfo, entry.cu.structs
+        stream, bytes_each = information.debug_str_offsets_sec.stream, structs.dwarf_format // 8
+        value = information.get_string_from_table(
+            struct_parse(structs.the_Dwarf_offset, stream, attribute.raw_value * bytes_each)
+        )
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 

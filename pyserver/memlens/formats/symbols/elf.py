@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from elftools.elf.elffile import ELFFile
 
+from memlens.formats.symbols.sections import debug_sections, information_of
+
 _MAGIC = b"\x7fELF"
 _FUNCTIONS = (2, 10)
 """The types of symbols that are code: STT_FUNC, STT_GNU_IFUNC."""
@@ -16,8 +18,6 @@ _MOST_PARTS = 4096
 """The most sections or segments; linked binaries have a few dozen."""
 _MOST_SYMBOLS_BYTES = 1 << 30
 _MOST_NAME = 16_384
-_MOST_DEBUG_BYTES = 1 << 30
-"""The most bytes of debug information that is read, which the library keeps in memory."""
 _PAGE = 4096
 
 
@@ -145,18 +145,12 @@ class Binary:
 
     def has_lines(self) -> bool:
         """Return whether the file has debug information with lines."""
-        return self.elf.has_section(".debug_line")
-
-    def _is_old(self) -> bool:
-        """Return whether sections are compressed as by tools before 2016, which the library unpacks without a limit."""
-        return self.elf.has_section(".zdebug_info")
+        return self.elf.has_section(".debug_line") or self.elf.has_section(".zdebug_line")
 
     def debug_information(self) -> Any:
-        """Return the library's DWARFInfo; None if there is none, or if it is too large."""
-        size = sum(each.data_size for each in self.elf.iter_sections() if each.name.startswith(".debug"))
-        if size > _MOST_DEBUG_BYTES or not self.elf.has_section(".debug_info") or self._is_old():
-            return None
-        return self.elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
+        """Return the library's DWARFInfo; None if there is none. Raises ValueError if it can't be unpacked."""
+        sections = debug_sections(self.elf)
+        return information_of(self.elf, sections) if "info" in sections else None
 
     def symbol(self, address: int) -> str:
         """Return the mangled name of the function at an address, empty if unknown."""

@@ -12,6 +12,7 @@ from memlens.formats.containers import Source
 from memlens.formats.searched import Searched
 from memlens.formats.symbols.dwarf import Debug, Place
 from memlens.formats.symbols.elf import Binary
+from memlens.formats.symbols.linked import LinkedFiles
 from memlens.formats.symbols.names import plain_name
 from memlens.formats.symbols.places import Places, checksum, opened
 from memlens.model.info import Notice
@@ -70,6 +71,7 @@ class Symbols:
         self._other_build: dict[str, int] = {}
         self._without_lines: dict[str, int] = {}
         self._unreadable: dict[str, int] = {}
+        self._elsewhere: dict[str, int] = {}
         self._newer: list[str] = []
         self._is_late = False
         self.has_searched = False
@@ -162,8 +164,10 @@ class Symbols:
         if information is None:
             self._unreadable[path] = len(addresses)
             return {}
-        debug = Debug(information, plain_name, self._until)
+        linked = LinkedFiles(source, self._places, self._rejected)
+        debug = Debug(information, linked, plain_name, self._until)
         found = debug.places(addresses)
+        self._elsewhere |= linked.missing
         self._is_late = self._is_late or debug.is_late
         return found
 
@@ -256,9 +260,18 @@ class Symbols:
         if self._unreadable:
             parts.append(
                 phrase(
-                    "The debug information of {binaries} can't be read: it is damaged, larger than 1 GiB, or not "
-                    "compressed with zlib (objcopy --decompress-debug-sections unpacks it).",
+                    "The debug information of {binaries} can't be read: it is damaged, larger than 1 GiB, or "
+                    "compressed in a way that Memlens doesn't know (objcopy --decompress-debug-sections unpacks it).",
                     binaries=_listed(self._unreadable),
+                )
+            )
+        if self._elsewhere:
+            parts.append(
+                phrase(
+                    "Debug information is also in files that were not found here, so inlined functions are missing: "
+                    "{files}. Put them beside the binary, or into a folder that memlens.symbols.folders or "
+                    "--symbols DIR names.",
+                    files=_listed(self._elsewhere),
                 )
             )
         if self._newer:

@@ -5,6 +5,7 @@ is only ever opened if it is a regular file, and only for reading.
 """
 
 import os
+import posixpath
 import re
 import stat
 import zlib
@@ -66,6 +67,32 @@ class Places(NamedTuple):
             yield from _below(folder, name)
         for folder in system:
             yield from _below(folder, [*binary.parent.parts[1:], *name])
+
+    def of_package(self, binary: Path) -> Iterator[Path]:
+        """Yield where a package of split debug information may be, which is named after the binary."""
+        name = binary.name.removesuffix(".debug")
+        for folder in (binary.parent, *self.folders, self.beside):
+            yield from _below(folder, [f"{name}.dwp"])
+
+    def of_split(self, binary: Path, path: str) -> Iterator[Path]:
+        """Yield where a file with split debug information may be, whose path is that of the build."""
+        yield from self.of_binary(path, "")
+        yield from _below(binary.parent, [PurePosixPath(path.replace("\\", "/")).name])
+
+    def of_supplement(self, binary: Path, path: str, build_id: str) -> Iterator[Path]:
+        """Yield where a file that dwz made may be: at its path, with other debug files, and by its build id."""
+        plain = PurePosixPath(path.replace("\\", "/"))
+        if plain.is_absolute():
+            yield from self.of_binary(path, build_id)
+        else:
+            from_there = Path(posixpath.normpath(posixpath.join(binary.parent.as_posix(), plain.as_posix())))
+            if is_local(from_there, (*self.folders, binary.parent)):
+                yield from_there
+            yield from self.of_binary(plain.name, build_id)
+        system = () if self.only_folders else (DEBUG_FOLDER,)
+        for folder in (*self.folders, *system):
+            yield from _below(folder, [".dwz", plain.name])
+            yield from _by_build_id(folder, build_id)
 
 
 def _is_system(path: Path) -> bool:
