@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from tests.fuzz.shapes import heaptrack_deep
+from tests.python import perfetto_files
 from tests.python.command_line import memlens
 from tests.python.conftest import event, frame
 from tests.python.gcdump_files import gcdump, number
+from tests.python.heap_files import HeapFile
+from tests.python.hprof_files import INT, Dump
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 
@@ -17,6 +20,11 @@ PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 def info(path: Path, data: bytes) -> Any:
     path.write_bytes(data)
     return json.loads(memlens("info", path, "--json", "--cache-dir", path.parent / "cache").stdout)
+
+
+def warnings(path: Path, data: bytes) -> dict[str, str]:
+    """The messages of a file's warnings, by code."""
+    return {each["code"]: each["message"] for each in info(path, data)["warnings"]}
 
 
 def refusal(path: Path, data: bytes) -> str:
@@ -66,3 +74,92 @@ def test_an_event_that_a_trace_has_twice_is_not_called_several_devices(tmp_path:
     trace = [one]
     several = pickle.dumps({"segments": [], "device_traces": [trace, trace, trace]}, 4)
     assert "Several devices list the same trace" in refusal(tmp_path / "several.pickle", several)
+
+
+def torch_segment(address: int, blocks: list[tuple[int, int]]) -> dict[str, Any]:
+    return {
+        "device": 0, "address": address, "total_size": 2048, "stream": 0, "segment_type": "small",
+        "blocks": [
+            {"address": at, "size": size, "requested_size": size, "state": "active_allocated", "frames": []}
+            for at, size in blocks
+        ],
+    }  # fmt: skip
+
+
+def test_memory_that_segments_or_blocks_of_pytorch_share_is_named(tmp_path: Path) -> None:
+    segments = [
+        torch_segment(4096, [(4096, 1024), (5120, 1024)]),
+        torch_segment(5120, [(5120, 1024), (6144, 1024)]),
+        torch_segment(8192, [(8192, 1024), (9216, 2048)]),
+    ]
+    said = warnings(tmp_path / "shared.pickle", pickle.dumps({"segments": segments, "device_traces": []}, 4))
+    assert "Segments of device 0 that overlap with another: 1." in said["overlapping-segments"]
+    assert "Blocks of device 0 that overlap with another: 1." in said["overlapping-blocks"]
+    assert "not within their segment: 1." in said["blocks-outside"]
+    apart = pickle.dumps({"segments": segments[::2][:1], "device_traces": []}, 4)
+    assert not {"overlapping-segments", "overlapping-blocks", "blocks-outside"} & set(
+        warnings(tmp_path / "apart.pickle", apart)
+    )
+
+
+def test_a_merged_block_is_where_its_neighbours_leave_room_and_not_where_its_history_was(
+    tmp_path: Path,
+) -> None:
+    blocks = [
+        {"size": 1024, "state": "active_allocated", "history": [{"addr": 4096, "real_size": 1000}]},
+        {"size": 1024, "state": "inactive", "history": [{"addr": 5632, "real_size": 100}]},
+    ]
+    segment = torch_segment(4096, []) | {"blocks": blocks}
+    path = tmp_path / "merged.pickle"
+    assert "blocks-outside" not in warnings(
+        path, pickle.dumps({"segments": [segment], "device_traces": []}, 4)
+    )
+    rows = memlens(
+        "sql", path, "SELECT address FROM blocks ORDER BY 1", "--json", "--cache-dir", tmp_path / "cache"
+    )
+    assert [row["address"] for row in json.loads(rows.stdout)] == ["0x1000", "0x1400"]
+
+
+def test_times_that_no_clock_has_are_not_called_those_of_an_old_pytorch(tmp_path: Path) -> None:
+    trace = [event("alloc", 4096, 512, frame("/a/b.py", 1, "f"), time_us=(1 << 63) + 5)]
+    said = warnings(tmp_path / "late.pickle", pickle.dumps({"segments": [], "device_traces": [trace]}, 4))
+    assert "because those in the file are impossible" in said["no-times"]
+    assert "2.2" not in said["no-times"]
+    trace = [event("alloc", 4096, 512, frame("/a/b.py", 1, "f"))]
+    said = warnings(tmp_path / "old.pickle", pickle.dumps({"segments": [], "device_traces": [trace]}, 4))
+    assert "before 2.2" in said["no-times"]
+
+
+def test_roots_without_an_object_and_circles_of_superclasses_are_counted(tmp_path: Path) -> None:
+    dump = Dump()
+    for number_, above in ((0x1000, 0x1010), (0x1010, 0x1000), (0x1020, 0x1020), (0x1030, 0)):
+        dump.klass(number_, f"C{number_:x}", above, [("f", INT)])
+    dump.instance(0x2000, 0x1030, "I", 1)
+    for root in (0x2000, 0x6660, 0x6670, 0):
+        dump.add(0xFF, "P", root)
+    said = warnings(tmp_path / "a.hprof", dump.end())
+    assert "Roots left out because their objects are not in the file: 2." in said["missing-roots"]
+    assert "Circles of superclasses: 2." in said["circular-classes"]
+
+    graph = perfetto_files.graph_packet(
+        objects=[{"id": 8, "type": 1, "size": 8}],
+        types=[
+            {"id": each, "name": [f"C{each}"], "superclass": above}
+            for each, above in ((1, 2), (2, 1), (3, 0))
+        ],
+        roots=[{"objects": [8, 16], "kind": 1}],
+    )
+    said = warnings(tmp_path / "a.pftrace", perfetto_files.trace([graph]))
+    assert "not in the file: 1." in said["missing-roots"]
+    assert "Circles of superclasses: 1." in said["circular-classes"]
+
+
+@pytest.mark.parametrize("value", ["40.5", "null", "-40", '"40"'])
+def test_what_v8_never_writes_is_named_and_not_called_invalid_json(tmp_path: Path, value: str) -> None:
+    heap = HeapFile()
+    heap.edge(heap.node("synthetic", ""), "property", "p", heap.node("object", "A", 40))
+    whole = heap.data()
+    wrong = whole.replace(b",40,", f",{value},".encode(), 1)
+    said = refusal(tmp_path / "a.heapsnapshot", wrong)
+    assert f"The file is JSON, but {value} is not what a heap snapshot of V8 has here" in said
+    assert f"at byte {wrong.index(value.encode()):,}" in said

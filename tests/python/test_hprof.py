@@ -368,7 +368,10 @@ def test_impossible_classes(tmp_path: Path) -> None:
     dump.add(0x05, "P", 0xDEAD)
     graph = load(made(tmp_path, dump.end()))
     counts = {notice.code for notice in graph.notices}
-    assert counts == {"inferred-sizes", "dangling", "duplicate-ids", "short-instances", "unknown-classes"}
+    assert counts == {
+        "inferred-sizes", "dangling", "duplicate-ids", "short-instances", "unknown-classes", "missing-roots",
+        "circular-classes",
+    }  # fmt: skip
     names = type_names(graph)
     assert names[-2:] == ["B", "(class that is not in the file)"]
     assert edges(graph)[-1] == [("element", "0", 0x1000)]

@@ -15,6 +15,10 @@ def _said(name: str, n: int) -> Text:
             return phrase("Lines left out because they are not objects: {n}.", n=n)
         case "dangling":
             return phrase("References left out because their objects are not in the file: {n}.", n=n)
+        case "missing_roots":
+            return phrase("Roots left out because their objects are not in the file: {n}.", n=n)
+        case "circular_classes":
+            return phrase("Circles of superclasses: {n}. One class of each inherits nothing.", n=n)
         case "duplicate_ids":
             return phrase(
                 "Objects at the address of an earlier one: {n}. References lead to the earlier one.", n=n

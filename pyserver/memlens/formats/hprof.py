@@ -231,6 +231,7 @@ def _graph(
     frames, places = stacks.finish(types)
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)
+    notices += counted_notices(missing_roots=roots.missing, circular_classes=objects.circular_classes)
     add_states(threads, records.named, fields)
     natives, impossible = natives_of(fields, android=declared)
     notices += counted_notices(impossible_natives=impossible, shared_stacks=stacks.left_out)

@@ -56,7 +56,11 @@ class Roots:
         rows = np.asarray(objects.take_roots()).reshape(-1, 6)
         self._number = np.empty(len(rows), np.uint32)
         objects.numbers(np.ascontiguousarray(rows[:, :2]).view(np.uint64).ravel(), self._number)
-        known = (self._number != NONE) & (rows[:, 4] != _UNREACHABLE)
+        is_root = rows[:, 4] != _UNREACHABLE
+        is_null = (rows[:, 0] == 0) & (rows[:, 1] == 0)
+        self.missing = int(np.count_nonzero((self._number == NONE) & is_root & ~is_null))
+        """The number of roots whose object isn't in the file."""
+        known = (self._number != NONE) & is_root
         rows, self._number = rows[known], self._number[known]
         self._tag = rows[:, 4]
         threads = np.flatnonzero(self._tag == _THREAD)

@@ -134,6 +134,8 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
                 duplicate_ids=assembly.duplicates,
                 unknown_classes=assembly.unknown_classes,
                 impossible_natives=assembly.impossible,
+                missing_roots=assembly.missing_roots,
+                circular_classes=names.circle_count(),
             ),
         ],
     )  # fmt: skip

@@ -67,7 +67,8 @@ I64 = npt.NDArray[np.int64]
 class Assembly:
     """What a :class:`kernel.Objects` has read, whose tables are taken, with ``names``.
 
-    ``dangling``, ``duplicates``, ``unknown_classes`` and ``impossible`` count what a notice is to say.
+    ``dangling``, ``duplicates``, ``unknown_classes``, ``impossible`` and ``missing_roots`` count what a notice is to
+    say, the latter two after :meth:`natives` and :meth:`roots`.
     """
 
     def __init__(self, objects: kernel.Objects, names: Names) -> None:
@@ -109,6 +110,7 @@ class Assembly:
         kinds = self._roots["kind"]
         kind = np.where(kinds < len(ROOT_KINDS), kinds, _UNKNOWN_ROOT)
         known = number != NONE
+        self.missing_roots = int(np.count_nonzero(~known & (self._roots["object"] != 0)))
         kept = np.flatnonzero((self._space == _ZYGOTE) | (self._space == _BOOT_IMAGE))
         rows = np.zeros(int(known.sum()) + len(kept), ROOT_DTYPE)
         rows["frame"] = NONE

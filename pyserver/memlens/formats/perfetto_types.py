@@ -120,6 +120,19 @@ class Names:
             here = self._declaring_above(here)
         return found
 
+    def circle_count(self) -> int:
+        """The number of circles that types and their superclasses form."""
+        seen_from: dict[int, int] = {}
+        circles = 0
+        for first in self.types:
+            here = first
+            # 0 is no superclass
+            while here and here in self.types and here not in seen_from:
+                seen_from[here] = first
+                here = self.types[here].superclass
+            circles += seen_from.get(here) == first
+        return circles
+
     def _declaring_above(self, type_: Type) -> Type | None:
         """The nearest superclass of a type that declares fields, if there is one."""
         passed: list[int] = []

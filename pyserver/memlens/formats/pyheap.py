@@ -157,7 +157,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         threads=linked.threads,
         facts=Facts(truncated=cut),
         settings={"format_version": 1, "created": head.created},
-        notices=notices_of(objects, cut=cut),
+        notices=notices_of(objects, linked, cut=cut),
     )
     mark_graph(graph, VALUES if head.flags & REMOVED_FLAG else None)
     return graph

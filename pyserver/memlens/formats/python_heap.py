@@ -118,7 +118,7 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
         threads=linked.threads,
         facts=Facts(id_bytes=pointer_bytes if pointer_bytes in (4, 8) else 8, truncated=cut),
         settings=_settings(notes),
-        notices=[*notices_of(objects, cut=cut), *_unread(notes)],
+        notices=[*notices_of(objects, linked, cut=cut), *_unread(notes)],
     )
 
 

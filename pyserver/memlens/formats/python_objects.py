@@ -87,6 +87,8 @@ class Linked(NamedTuple):
     roots: Column
     root_kinds: tuple[str, ...]
     threads: Threads
+    missing_roots: int
+    """The number of roots whose object isn't in the file."""
 
 
 def scan(objects: kernel.Heap, source: Source, report: Report, start: int) -> None:
@@ -142,7 +144,11 @@ def link(
     rows["detail"] = [0 if detail is None else detail + len(texts) for detail in details]
     rows["frame"] = [root.frame for root in roots]
     linked_threads = _threads(threads, roots, rows, numbers[len(of_types) + len(roots) :], texts, more)
-    rows = rows[rows["object"] != NONE]
+    known = rows["object"] != NONE
+    missing_roots = sum(
+        not found and root.address != 0 for found, root in zip(known.tolist(), roots, strict=True)
+    )
+    rows = rows[known]
     held = np.zeros(len(columns["address"]), bool)
     held[columns["target"]] = True
     held[rows["object"]] = True
@@ -165,6 +171,7 @@ def link(
         np.concatenate((rows, alone)),
         tuple(kinds),
         linked_threads,
+        missing_roots,
     )
 
 
@@ -216,7 +223,7 @@ def _type_name(known: tuple[str, str] | None, address: int) -> str:
     return shortened(name if module in ("", "builtins") else f"{module}.{name}", _MOST_NAME)
 
 
-def notices_of(objects: kernel.Heap, *, cut: bool) -> list[Notice]:
+def notices_of(objects: kernel.Heap, linked: Linked, *, cut: bool) -> list[Notice]:
     """Notices about what files of both formats may lack."""
     notices = []
     if cut:
@@ -226,5 +233,7 @@ def notices_of(objects: kernel.Heap, *, cut: bool) -> list[Notice]:
             n=objects.offset,
         )
         notices.append(Notice("cut-file", said))
-    notices += counted_notices(dangling=objects.dangling, duplicate_ids=objects.duplicates)
+    notices += counted_notices(
+        dangling=objects.dangling, duplicate_ids=objects.duplicates, missing_roots=linked.missing_roots
+    )
     return notices

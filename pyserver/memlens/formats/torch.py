@@ -34,6 +34,7 @@ from memlens.formats.torch_unknown import (
     complete_segments,
     odd_notices,
     odd_top_level,
+    overlap_notices,
     scanned,
     usable_events,
 )
@@ -359,6 +360,7 @@ class _Tables:
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
             mine = self.segment_rows[segments["device"] == device]
+            notices += self._overlaps(device, mine)
             blocks = self._live_blocks(mine)
             rows = self._trace_of(device)
             if self.odd_events:
@@ -496,6 +498,20 @@ class _Tables:
             self.segments["stream"][owner[keep]], pending[keep].astype(np.uint8),
         )  # fmt: skip
 
+    def _overlaps(self, device: int, segments: npt.NDArray[np.uint32]) -> list[Notice]:
+        """Notices about memory that several segments or blocks of a device claim."""
+        rows = [
+            self.block_rows[int(self.block_starts[segment]) : int(self.block_starts[segment + 1])]
+            for segment in segments.tolist()
+        ]
+        blocks = self.blocks[np.concatenate(rows)] if rows else self.blocks[:0]
+        mine = self.segments[segments]
+        mine = mine[mine["total"] >= 0]
+        owner = np.repeat(segments, [len(each) for each in rows])
+        return overlap_notices(
+            device, mine["address"], mine["total"], blocks["address"], blocks["size"], self.segments[owner]
+        )
+
     def _says(self, ids: Column, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
         """Mask of the ids in a column whose strings are among ``names``."""
         found = np.zeros(len(ids), bool)
@@ -586,6 +602,8 @@ class _Tables:
             return phrase(
                 ", because torch.cuda._memory_viz writes none when it makes a snapshot from a profiler's record"
             )
+        if self.odd["event", "time_us"]:
+            return phrase(", because those in the file are impossible")
         # snapshots have had times for longer than either of these
         if "allocator_settings" in self.root or "external_annotations" in self.root:
             return ""

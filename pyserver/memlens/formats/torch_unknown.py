@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.readers import torch_pickle as kernel
-from memlens.model.info import Notice
+from memlens.model.info import Notice, device_phrase
 from memlens.model.timeline import Blocks, Column
 from memlens.texts import Text, phrase, plural
 from memlens.units import counted
@@ -195,12 +195,17 @@ def complete_segments(
     odd["block", "state"] += int(np.count_nonzero(blocks["state"][block_rows] == 0))
     for segment in shown.tolist():
         mine = block_rows[int(starts[segment]) : int(starts[segment + 1])]
-        missing = blocks["has_address"][mine] == 0
+        has_address = blocks["has_address"][mine]
+        missing = has_address == 0
         whole = segments["address"][segment] != kernel.UNKNOWN_ADDRESS and segments["total"][segment] >= 0
         if not whole or bool((blocks["size"][mine] < 0).any()):
             _tile(segments[segment : segment + 1], blocks, mine)
-        elif bool(missing.any()):
-            sizes = blocks["size"][mine].astype(np.uint64)
+            continue
+        sizes = blocks["size"][mine].astype(np.uint64)
+        if int(sizes.sum()) == int(segments["total"][segment]):
+            # the oldest allocation in a free block's history may be one of a block that it was merged with
+            missing |= has_address == kernel.ADDRESS_OF_HISTORY
+        if bool(missing.any()):
             ends = np.cumsum(sizes, dtype=np.uint64) + segments["address"][segment]
             blocks["address"][mine] = np.where(missing, ends - sizes, blocks["address"][mine])
             blocks["has_address"][mine] = 1
@@ -250,6 +255,58 @@ def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None
         segment["address"] = first
     if total < 0 and len(mine) and last is not None and 0 <= last - address <= MOST_BYTES:
         segment["total"] = last - address
+
+
+def overlap_notices(
+    device: int, starts: Column, sizes: Column, block_starts: Column, block_sizes: Column, owners: Column
+) -> list[Notice]:
+    """Notices about segments and blocks of a device at addresses that others have, and blocks outside of theirs.
+
+    ``owners`` are the segments of the blocks.
+    """
+    name, found = device_phrase(device), []
+    segments = _overlapping(starts, sizes)
+    if segments:
+        said = phrase(
+            "Segments of {device} that overlap with another: {n}. Memory that they share counts for each.",
+            device=name,
+            n=segments,
+        )
+        found.append(Notice("overlapping-segments", said, device))
+    blocks = _overlapping(block_starts, block_sizes)
+    if blocks:
+        said = phrase(
+            "Blocks of {device} that overlap with another: {n}. Memory that they share counts for each.",
+            device=name,
+            n=blocks,
+        )
+        found.append(Notice("overlapping-blocks", said, device))
+    outside = (block_starts < owners["address"]) & (owners["total"] >= 0)
+    outside |= (_ends(block_starts, block_sizes) > _ends(owners["address"], owners["total"])) & (
+        owners["total"] >= 0
+    )
+    if bool(outside.any()):
+        said = phrase(
+            "Blocks of {device} that are not within their segment: {n}.",
+            device=name,
+            n=int(np.count_nonzero(outside)),
+        )
+        found.append(Notice("blocks-outside", said, device))
+    return found
+
+
+def _overlapping(starts: Column, sizes: Column) -> int:
+    """The number of ranges of addresses that begin before an earlier one ends."""
+    order = np.argsort(starts, kind="stable")
+    ends = np.maximum.accumulate(_ends(starts[order], sizes[order]))
+    return int(np.count_nonzero((starts[order][1:] < ends[:-1]) & (sizes[order][1:] > 0)))
+
+
+def _ends(starts: Column, sizes: Column) -> Column:
+    """Where ranges end, no later than the last address."""
+    room = np.uint64(kernel.UNKNOWN_ADDRESS) - starts
+    ends: Column = starts + np.minimum(np.maximum(sizes, 0).astype(np.uint64), room)
+    return ends
 
 
 def scanned(counts: Iterable[tuple[str, str, int]]) -> OddCounts:

@@ -92,6 +92,7 @@ cdef class Objects(Owner):
     cdef uint64_t[LAYOUTS] array_bytes, fitting, evidence, too_large
     cdef readonly uint64_t arrays_compared, arrays_fitting
     cdef readonly bint declares_sizes
+    cdef readonly uint64_t circular_classes     # circles of classes that inherit from each other
     cdef uint32_t string_class, class_class
     cdef uint32_t primitive_arrays[12]  # the class of arrays for each type of elements
     cdef StringFields string_fields

@@ -16,6 +16,7 @@ class Objects:
     arrays_fitting: int
     alignment: int
     declares_sizes: bool
+    circular_classes: int
     def __init__(self, records: Records, dump: int, declares_sizes: bool) -> None: ...
     @property
     def offset(self) -> int: ...

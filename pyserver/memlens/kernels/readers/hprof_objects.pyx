@@ -395,6 +395,7 @@ cdef class Objects(Owner):
             up = row.super_class
             if up != NO_CLASS and classes[up].state == 1:
                 row.super_class = up = NO_CLASS
+                self.circular_classes += 1
             if up == NO_CLASS:
                 break
             came_from = here

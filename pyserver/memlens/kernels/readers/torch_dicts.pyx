@@ -312,7 +312,7 @@ cdef class Dicts(Tables):
             row.requested = history.real_size
             if row.has_address == 0 and history.has_address:
                 row.address = history.addr
-                row.has_address = 1
+                row.has_address = OF_HISTORY
         elif value != NULL and (
             value.kind != LIST or (<uint8_t *> self.list_kinds.data)[value.payload] != EMPTY_LIST
         ):

@@ -6,6 +6,7 @@ from memlens.kernels.readers.pickle_machine import Machine
 
 FIELD_NAMES: tuple[str, ...]
 UNKNOWN_ADDRESS: int
+ADDRESS_OF_HISTORY: int
 UNKNOWN_SIZE: int
 UNKNOWN_TIME: int
 UNKNOWN_DEVICE: int

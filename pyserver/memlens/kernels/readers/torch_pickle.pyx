@@ -21,6 +21,7 @@ from memlens.kernels.readers.torch_tables import FIELD_NAMES
 
 # in a row, these replace a value that the file doesn't have or that isn't valid for the field
 UNKNOWN_ADDRESS = 0xFFFFFFFFFFFFFFFF
+ADDRESS_OF_HISTORY = OF_HISTORY
 UNKNOWN_SIZE = -1
 UNKNOWN_TIME = 0
 UNKNOWN_DEVICE = -1

@@ -29,6 +29,10 @@ cdef enum:
     # pairs of dicts that aren't rows of a table, such as allocator_settings
     MAX_PAIRS_KEPT = 10_000
 
+# what has_address of a block is if the address is that of an allocation in its history
+cdef enum:
+    OF_HISTORY = 2
+
 # what a list holds, and what its payload is
 cdef enum:
     FRAMES = 1      # stack id
@@ -130,7 +134,7 @@ cdef struct BlockRow:
     int64_t requested
     uint32_t stack
     uint32_t state          # string id
-    uint32_t has_address
+    uint32_t has_address    # 1, or OF_HISTORY
     uint32_t unused
 
 cdef struct SegmentRow:
