@@ -51,13 +51,9 @@ class Judgement(NamedTuple):
     function: str
     user: bool
 
-    def fits(self, recording: str, row: FrameRow) -> bool:
-        """Whether the row applies to a frame of a recording."""
-        file = row[0].replace("\\", "/")
-        return all(
-            fnmatch.fnmatchcase(text, pattern)
-            for text, pattern in ((recording, self.recording), (file, self.file), (row[2], self.function))
-        )
+    def fits(self, file: str, function: str) -> bool:
+        """Whether the row applies to a frame of its recordings."""
+        return fnmatch.fnmatchcase(file, self.file) and fnmatch.fnmatchcase(function, self.function)
 
 
 class Measured(NamedTuple):
@@ -82,9 +78,23 @@ def judgements(table: Path = TABLE) -> list[Judgement]:
     return found
 
 
-def judged(table: list[Judgement], recording: str, row: FrameRow) -> bool | None:
-    """Whether a frame is the user's; None if no row matches."""
-    return next((each.user for each in table if each.fits(recording, row)), None)
+class Verdicts:
+    """Which frames of one recording are the user's."""
+
+    def __init__(self, table: list[Judgement], recording: str) -> None:
+        self._table = [each for each in table if fnmatch.fnmatchcase(recording, each.recording)]
+        # recordings have many more lines than functions
+        self._known: dict[tuple[str, str], bool | None] = {}
+
+    def of(self, row: FrameRow) -> bool | None:
+        """Whether a frame is the user's; None if no row matches, or if it has no line."""
+        file, line, function, _ = row
+        if line <= 0:
+            return None
+        key = file.replace("\\", "/"), function
+        if key not in self._known:
+            self._known[key] = next((each.user for each in self._table if each.fits(*key)), None)
+        return self._known[key]
 
 
 def recordings() -> list[Path]:
@@ -120,10 +130,10 @@ def by_stack(snapshot: Snapshot) -> np.ndarray:
 def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measured:
     """The results for one recording."""
     rows = dict(enumerate(snapshot.frames.each()))
-    verdicts = {number: judged(table, recording, row) for number, row in rows.items() if row[1] > 0}
+    verdicts = Verdicts(table, recording)
     amounts, labels = by_stack(snapshot), snapshot.stacks.label
     lines: Counter[Line] = Counter()
-    frame_of: dict[Line, int] = {}
+    frame_of: dict[Line, FrameRow] = {}
     named = missed = 0
     for stack in np.flatnonzero(amounts > 0).tolist():
         amount, label = int(amounts[stack]), int(labels[stack])
@@ -131,10 +141,10 @@ def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measu
         if row is not None and row[3] == USER:
             named += amount
             lines[row[0], row[1]] += amount
-            frame_of.setdefault((row[0], row[1]), label)
-        elif any(verdicts.get(frame) for frame in snapshot.stack_frame_ids(stack)):
+            frame_of.setdefault((row[0], row[1]), row)
+        elif any(verdicts.of(rows[frame]) for frame in snapshot.stack_frame_ids(stack)):
             missed += amount
-    top = [(line, amount, verdicts[frame_of[line]]) for line, amount in lines.most_common(TOP)]
+    top = [(line, amount, verdicts.of(frame_of[line])) for line, amount in lines.most_common(TOP)]
     return Measured(int(amounts[amounts > 0].sum()), named, top, missed)
 
 

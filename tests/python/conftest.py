@@ -131,8 +131,13 @@ def is_lasting(path: Path) -> bool:
     return path.is_relative_to(DATA) or path.is_relative_to(ROOT)
 
 
+def archive_of(path: Path, cache: Cache) -> Path:
+    """The archive of a file, which is read unless the cache has it."""
+    return cache.find(path) or ingest(path, cache, lambda *_: None)
+
+
 def _open(path: Path, cache: Cache) -> Snapshot:
-    return Snapshot.open(ingest(path, cache, lambda *_: None))
+    return Snapshot.open(archive_of(path, cache))
 
 
 WITH_ORACLE = [*TORCH, *real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]

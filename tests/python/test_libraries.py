@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from tests.bench.attribution import DATA, judgements, measure, recordings
+from tests.python.conftest import archive_of
 from tests.python.test_memray import PYTHON as MEMRAY
 
 from memlens.errors import MemlensError
-from memlens.ingest import ingest
 from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame, source_frame
 from memlens.model.libraries import Example, Rule, library_of, match_of, qualified, rules
 from memlens.store.files.cache import Cache
@@ -87,7 +87,7 @@ def test_the_largest_lines_of_real_files_are_the_users(
     """The ten largest lines are the user's according to the manual judgements, and none is missed."""
     monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
     try:
-        archive = ingest(path, real_archives, lambda *_: None)
+        archive = archive_of(path, real_archives)
     except MemlensError as error:
         pytest.skip(str(error))
     with closing(Snapshot.open(archive)) as snapshot:

@@ -71,21 +71,22 @@ def run(options: argparse.Namespace) -> int:
 def filled(options: argparse.Namespace, query: str, path: Path | None = None) -> Path:
     """Return a file's archive with the tables that a query reads. ``path`` is the file, where there are several."""
 
-    def fill_tables(snapshot: Snapshot) -> Path:
+    def fill_tables(snapshot: Snapshot) -> tuple[Path, bool]:
         names = SqlSession(open_with(snapshot.archive, libraries_of(options)), names_only=True)
         with closing(names) as session, ended_by_signals():
             parts = session.needs(query)
         report = reporter("auto")
-        fill(snapshot, report, parts)
+        has_grown = fill(snapshot, report, parts)
         report("done", 1.0)
         if "stack_frames" in query:
             for notice in snapshot.info.warnings:
                 if notice.code == DEEP_STACKS:
                     say(f"note: {notice.message}", error=True)
-        return snapshot.archive
+        return snapshot.archive, has_grown
 
-    archive = ask(options, fill_tables, path)
-    cache_of(options).evict(keep=archive)
+    archive, has_grown = ask(options, fill_tables, path)
+    if has_grown:
+        cache_of(options).evict(keep=archive)
     return archive
 
 

@@ -214,10 +214,12 @@ def in_use(archive: Path) -> bool:
 def sizes_in(archive: Path) -> dict[str, int]:
     """The files in an archive, including artefacts that were added later, and the bytes of each."""
     sizes = {}
-    for entry in archive.iterdir():
-        # another process may be renaming a file at this moment
-        with contextlib.suppress(FileNotFoundError):
-            sizes[entry.name] = entry.stat().st_size
+    # not by Path.iterdir, which takes three times as long, and a cache has thousands of files
+    with os.scandir(archive) as entries:
+        for entry in entries:
+            # another process may be renaming a file at this moment
+            with contextlib.suppress(FileNotFoundError):
+                sizes[entry.name] = entry.stat().st_size
     return sizes
 
 

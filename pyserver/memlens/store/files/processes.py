@@ -34,7 +34,9 @@ def _has_ended(pid: int) -> bool:
 def remove_leftovers(archive: Path) -> None:
     """Remove partial files that interrupted processes left in an archive."""
     with contextlib.suppress(OSError):
-        for entry in list(archive.iterdir()):
-            partial = _PARTIAL.fullmatch(entry.name)
+        with os.scandir(archive) as entries:
+            names = [entry.name for entry in entries]
+        for name in names:
+            partial = _PARTIAL.fullmatch(name)
             if partial is not None and not is_running(int(partial["pid"])):
-                entry.unlink(missing_ok=True)
+                (archive / name).unlink(missing_ok=True)

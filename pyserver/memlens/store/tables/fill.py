@@ -49,9 +49,10 @@ def remove(archive: Path) -> None:
         table.drop(archive)
 
 
-def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> None:
-    """Make these tables unless they exist; ``report`` is called with ``("filling", fraction)``.
+def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> bool:
+    """Make those of these tables that don't exist, and return whether there were any.
 
+    ``report`` is called with ``("filling", fraction)``.
     Raises :class:`InconsistentError`, apsw.Error and OSError; then no unfinished part is left.
     """
     missing = [part for part in parts if not are_filled(snapshot.origin, (part,))]
@@ -61,6 +62,7 @@ def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> N
             report(stage, (number + fraction) / len(missing))
 
         TABLES[part].write(snapshot, scaled)
+    return bool(missing)
 
 
 def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
