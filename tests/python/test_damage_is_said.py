@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fuzz.shapes import heaptrack_deep
+from tests.fuzz import shapes
+from tests.fuzz.shapes import heaptrack_deep, pprof_one_stack
 from tests.python import perfetto_files
 from tests.python.command_line import memlens
 from tests.python.conftest import event, frame
@@ -163,3 +164,47 @@ def test_what_v8_never_writes_is_named_and_not_called_invalid_json(tmp_path: Pat
     said = refusal(tmp_path / "a.heapsnapshot", wrong)
     assert f"The file is JSON, but {value} is not what a heap snapshot of V8 has here" in said
     assert f"at byte {wrong.index(value.encode()):,}" in said
+
+
+RUBY = (
+    '{"type":"ROOT", "root":"vm", "references":["0x8", "0x10"]}\n'
+    '{"address":"0x8", "type":"CLASS", "class":"0x8", "name":"N", "memsize":40}\n'
+    '{"address":"0x10", "type":"OBJECT", "class":"0x8", "memsize":SIZE, "references":["0x8"]}\n'
+)
+
+
+@pytest.mark.parametrize("size", ["-5", "4.5", "null", "[5]", "99999999999999999999"])
+def test_an_object_of_ruby_without_a_possible_size_stays_and_is_counted(tmp_path: Path, size: str) -> None:
+    found = info(tmp_path / "heap.json", RUBY.replace("SIZE", size).encode())
+    said = {each["code"]: each["message"] for each in found["warnings"]}
+    assert "Objects with an impossible size: 1." in said["unknown-sizes"]
+    assert found["objects"] == 2
+    assert "unknown-sizes" not in warnings(tmp_path / "right.json", RUBY.replace("SIZE", "40").encode())
+
+
+def test_what_v8_gives_once_is_missed_and_repeated_with_a_count(tmp_path: Path) -> None:
+    heap = HeapFile(functions=[("f", "a.js", 3)], trace_tree=[1, 0, 0, 0, [2, 0, 1, 40, []]])
+    root = heap.node("synthetic", "")
+    for each in (2, 77, 78):
+        heap.edge(root, "property", f"p{each}", heap.node("object", "A", 40, trace_node_id=each, id=5))
+    said = warnings(tmp_path / "a.heapsnapshot", heap.data())
+    assert "Objects whose place in the allocation trace is not in the file: 2." in said["lost-stacks"]
+    assert "Objects with the id of another: 2." in said["equal-ids"]
+
+    place = {"functionName": "f", "url": "/a.js", "lineNumber": 3, "columnNumber": 1}
+    node = {"callFrame": place, "selfSize": 100, "id": 2, "children": []}
+    samples = [{"size": 1, "nodeId": each, "ordinal": each} for each in (2, 88, 99)]
+    head = {**node, "selfSize": 0, "id": 1, "children": [node, node]}
+    said = warnings(tmp_path / "a.heapprofile", json.dumps({"head": head, "samples": samples}).encode())
+    assert "Samples left out because their stacks are not in the file: 2." in said["lost-samples"]
+    assert "Stacks with the number of another: 1." in said["equal-ids"]
+
+
+def test_a_line_beyond_all_files_is_not_taken_for_native_code_without_a_word(tmp_path: Path) -> None:
+    whole = pprof_one_stack(3)
+    assert "impossible-lines" not in warnings(tmp_path / "right.pb", whole)
+    wrong = whole + shapes.block(
+        4, shapes.number(1, 9) + shapes.block(4, shapes.number(1, 1) + shapes.number(2, 1 << 63))
+    )
+    said = warnings(tmp_path / "wrong.pb", wrong)
+    assert "impossible line, shown without one: 1." in said["impossible-lines"]

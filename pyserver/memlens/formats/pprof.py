@@ -18,7 +18,7 @@ from memlens.formats.pprof_prune import patterns_of
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.kernels.readers import pprof as kernel
 from memlens.model.expansion import most_items
-from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_LINE, NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, sums_fit
 from memlens.progress import Report
@@ -303,6 +303,12 @@ class _Reader:
         ]
         files = [self.texts[file] for file in self.mappings["file"].tolist()]
         known = self.line_function < len(self.functions)
+        lineless = int(np.count_nonzero((self.lines["line"] < 0) | (self.lines["line"] > MOST_LINE)))
+        if lineless:
+            self._note(
+                "impossible-lines",
+                phrase("Frames with an impossible line, shown without one: {n}.", n=lineless),
+            )
         # a frame is a function at a line; of a line without a function only its location's address is known
         pairs = np.empty(len(self.lines), [("function", "<u4"), ("line", "<i8")])
         pairs["function"], pairs["line"] = self.line_function, self.lines["line"]

@@ -308,6 +308,7 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
         dangling=lines.dangling,
         duplicate_ids=lines.duplicates,
         shortened_texts=lines.shortened,
+        unknown_sizes=lines.unsized,
     )
     if not traced:
         said = phrase(

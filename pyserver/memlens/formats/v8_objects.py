@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.graph_notices import counted_notices
 from memlens.formats.interned import Interned
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Places, places_of
@@ -113,6 +114,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     if joined is not None:
         objects.name[joined.objects] = joined.numbers
         notices += joined.notices()
+    notices += counted_notices(lost_stacks=places.lost, equal_ids=_equal_ids(objects.ids))
     all_texts = texts.texts() if joined is None else texts.texts(joined.texts)
     return Graph(
         KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, all_texts,
@@ -396,6 +398,12 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
         found["detail"] = np.where(by_index, 0, name[own])
         rows.append(found)
     return np.concatenate(rows), kinds
+
+
+def _equal_ids(ids: npt.NDArray[np.uint64]) -> int:
+    """The number of objects with the id of another, which V8 gives once."""
+    sorted_ids = np.sort(ids)
+    return int(np.count_nonzero(sorted_ids[1:] == sorted_ids[:-1]))
 
 
 def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:

@@ -87,6 +87,8 @@ class Places(NamedTuple):
     """Rows of PLACE_DTYPE."""
     declared: U32
     """The frames of the functions that declare variables, NONE for those that have none."""
+    lost: int
+    """The number of objects whose place in the allocation trace isn't there."""
 
 
 class _Frames:
@@ -192,15 +194,17 @@ def places_of(
     """Everything that is known about lines. ``internal`` is the file's kind of internal references, -1 for none."""
     frames = _Frames(texts, maps)
     tree = stacks = allocated = None
+    lost = 0
     if trace is not None and functions is not None:
         tree, stacks, allocated = _stacks(trace, functions, frames)
+        lost = int(np.count_nonzero(~np.isin(trace.nodes, trace.ids) & (trace.nodes != 0)))
     places = np.empty(0, PLACE_DTYPE)
     if locations is not None:
         places = _definitions(locations, references, internal, names, texts, frames)
     of_functions = np.empty(0, np.uint32) if declared is None else _declared(declared, places, frames)
     return Places(
         Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, allocated, places,
-        of_functions,
+        of_functions, lost,
     )  # fmt: skip
 
 

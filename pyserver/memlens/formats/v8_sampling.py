@@ -87,9 +87,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         sizes.append(node.selfSize)
         rows[node.id] = row
     counts = np.zeros(len(sizes), np.int64)
+    lost = 0
     for sample in file.samples:
         if sample.nodeId in rows:
             counts[rows[sample.nodeId]] += 1
+        else:
+            lost += 1
     values = [np.array(sizes).astype(np.int64), counts]
     if not sums_fit(values):
         raise DamagedSnapshotError(phrase("The sum of the values is too large"))
@@ -99,7 +102,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         KIND, Frames(list(numbers), np.zeros(2, np.uint64), np.empty(0, np.uint32)),
         VALUES if has_samples else VALUES[:1], 0, used.astype(np.uint32),
         [column[used] for column in values[: 1 + has_samples]],
-        settings={"profile": "heap"}, notices=_notices(len(used)),
+        settings={"profile": "heap"}, notices=_notices(len(used), lost, len(sizes) - len(rows)),
         tree=StackTree(np.array(parents, np.uint32), np.array(frames, np.uint32)),
     )  # fmt: skip
 
@@ -124,13 +127,22 @@ def _frame(call: _CallFrame, maps: SourceMaps) -> SourceFrame:
     return profiled_frame(path, line, call.functionName or _ANONYMOUS)
 
 
-def _notices(samples: int) -> list[Notice]:
+def _notices(samples: int, lost: int, repeated: int) -> list[Notice]:
+    notices = []
+    if lost:
+        said = phrase("Samples left out because their stacks are not in the file: {n}.", n=lost)
+        notices.append(Notice("lost-samples", said))
+    if repeated:
+        said = phrase(
+            "Stacks with the number of another: {n}. Samples count for the last one with their number.",
+            n=repeated,
+        )
+        notices.append(Notice("equal-ids", said))
     if not samples:
-        return [
-            Notice("no-samples", phrase("The file has no samples: nothing that was recorded is still alive."))
-        ]
+        said = phrase("The file has no samples: nothing that was recorded is still alive.")
+        return [*notices, Notice("no-samples", said)]
     said = phrase(
         "Sampled: V8 has estimated the bytes from a sample every so many (the file doesn't say how many; 32 KiB in "
         "DevTools, 512 KiB with --heap-prof, unless told otherwise). Lines are those where functions begin."
     )
-    return [Notice("sampled", said)]
+    return [*notices, Notice("sampled", said)]

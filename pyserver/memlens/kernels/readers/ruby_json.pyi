@@ -15,6 +15,7 @@ class Lines(Scan):
     dangling: int
     duplicates: int
     shortened: int
+    unsized: int
     is_cut: bool
     def __init__(self, data: Buffer, start: int = 0) -> None: ...
     def link(self) -> int: ...

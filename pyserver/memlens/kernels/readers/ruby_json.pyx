@@ -100,7 +100,7 @@ cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogi
 cdef class Lines(Scan):
     """Scans the lines of ``data`` from the byte ``start`` on, in steps, and adds a row for each object."""
 
-    cdef readonly uint64_t bad_lines, first_bad_offset, good_lines, dangling, duplicates, shortened
+    cdef readonly uint64_t bad_lines, first_bad_offset, good_lines, dangling, duplicates, shortened, unsized
     cdef readonly bint is_cut
     cdef bint linked
     cdef uint64_t text_room
@@ -282,9 +282,10 @@ cdef class Lines(Scan):
             if at < end and (data[at] == 0x2C or data[at] == 0x7D or is_blank(data[at])):
                 place[0] = at
                 if is_key(data, key, "memsize", 7):
-                    if number >= MOST_BYTES:
-                        return 0
-                    line.memsize = number
+                    if number < MOST_BYTES:
+                        line.memsize = number
+                    else:
+                        self.unsized += 1
                 elif is_key(data, key, "line", 4):
                     line.line = number
                 else:
@@ -302,6 +303,7 @@ cdef class Lines(Scan):
             if is_key(data, key, "singleton", 9):
                 line.is_singleton = True
             return 1
+        self.unsized += is_key(data, key, "memsize", 7)
         return skip_value(data, place, end)
 
     cdef int take_text(self, const uint8_t *data, Text key, Text text, Line *line) noexcept nogil:
