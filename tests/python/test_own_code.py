@@ -5,6 +5,7 @@ import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.python import ruby_files
@@ -229,13 +230,16 @@ def test_gems_are_libraries(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     ]
     array, arrays, texts, first = 0x100, 0x200, 0x300, 0x1000
     own, by_library = "/app/app/models/order.rb", range(first, first + 40 * 100, 40)
+    of_arrays: dict[str, Any] = {"class": arrays}
+    of_texts: dict[str, Any] = {"class": texts}
     made = ruby_files.made(
         ruby_files.root("vm", array),
-        ruby_files.line(array, "ARRAY", by_library, **{"class": arrays}, length=100, file=own, line=4, memsize=840),
+        ruby_files.line(array, "ARRAY", by_library, **of_arrays, length=100, file=own, line=4, method="all",
+                        memsize=840),
         ruby_files.line(arrays, "CLASS", name="Array", memsize=500),
         ruby_files.line(texts, "CLASS", name="String", memsize=500),
         *(
-            ruby_files.line(each, "STRING", **{"class": texts}, value="x", memsize=2040, line=9,
+            ruby_files.line(each, "STRING", **of_texts, value="x", memsize=2040, line=9, method="load",
                             file=libraries[number % len(libraries)])
             for number, each in enumerate(by_library)
         ),
