@@ -1,0 +1,134 @@
+"""Holds what Memlens concludes from real files to right answers that were written by hand: ``npm run judge``.
+
+Each ``*.toml`` beside this has files, what their headline must say (``held``) and which rules are right to find
+something (``says``), with a sentence of why; ``torch.toml`` says more of it. Prints what is wrong, how many first lines
+and findings are right, and how often each rule fires.
+"""
+
+import os
+import re
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))
+
+from memlens.errors import MemlensError  # noqa: E402
+from memlens.ingest import ingest  # noqa: E402
+from memlens.store.files.cache import Cache  # noqa: E402
+from memlens.store.snapshot import Snapshot  # noqa: E402
+from memlens.views.findings.headline import headline  # noqa: E402
+from memlens.views.findings.table import findings  # noqa: E402
+
+WITHIN = 2.0
+"""Percentage points that a share may differ from the right one."""
+ADDS_UP = frozenset(("dominant_line", "dominant_category", "before_recording", "no_history", "one_site"))
+"""Rules that only say what has much, which the tests of sums hold."""
+_HELD = re.compile(
+    r"(?:Held by|Most in|in use:|;)\s(?P<name>.+?)\s(?P<size>[\d.,]+)\s(?:[KMGT]?i?B|\w+)\s"
+    r"\((?P<share>under 1|\d+)%"
+)
+
+
+class Verdict(NamedTuple):
+    """What is wrong with the first line and with the findings of a file; nothing if they are empty."""
+
+    file: str
+    first: list[str]
+    wrong: list[str]
+    missing: list[str]
+    rules: Counter[str]
+    headline: str
+
+
+def cases() -> Iterator[dict[str, Any]]:
+    """The files with right answers that are at hand."""
+    for table in sorted(Path(__file__).parent.glob("*.toml")):
+        for case in tomllib.loads(table.read_text("utf-8"))["files"]:
+            case["path"] = next(
+                (at for at in (DATA / case["file"], ROOT / case["file"]) if at.exists()), None
+            )
+            if case["path"] is not None:
+                yield case
+
+
+def judge(case: dict[str, Any], snapshot: Snapshot) -> Verdict:
+    """What Memlens says of a file, beside what is right."""
+    said = headline(snapshot, None).text
+    found = findings(snapshot, None, 100).findings
+    shown = [(each["name"], float(each["share"].replace("under 1", "0.5"))) for each in _HELD.finditer(said)]
+    first = []
+    for place, (name, share) in enumerate(case["held"]):
+        at = next((number for number, (other, _) in enumerate(shown) if _is_of(name, other)), None)
+        ties = 0 if at is None else shown[0][1] - shown[at][1]
+        if at is None or (place == 0 and ties > 1):
+            first.append(f"{name} isn't {'first' if place == 0 else 'named'}")
+        elif abs(shown[at][1] - share) > case.get("within", WITHIN):
+            first.append(f"{name} has {shown[at][1]:.0f}%, not {share}%")
+    first += [f"says {text!r}" for text in case.get("never", []) if text in said]
+    says, may = set(case.get("says", [])), {*case.get("open", []), *ADDS_UP}
+    rules = Counter(each.rule for each in found)
+    wrong = [
+        f"{each.rule}: {each.text}"
+        for each in found
+        if (each.rule not in says | may and not getattr(each, "is_note", False))
+        or any(text in each.text for text in case.get("never", []))
+        or (each.rule == "dominant_module" and not any(name in each.text for name in case["module"].split()))
+    ]
+    return Verdict(case["file"], first, wrong, sorted(says - set(rules)), rules, said)
+
+
+def _is_of(name: str, shown: str) -> bool:
+    """Whether a headline's name is that of a line; a file is known by its last components."""
+    if name in ("No stack", "Gradients"):
+        return shown.lower().startswith(name.lower())
+    bare = shown.split(" ", maxsplit=1)[0]
+    return bare == name or bare.endswith(f"/{name}")
+
+
+def verdicts(chosen: str = "") -> Iterator[Verdict]:
+    """Of each file, or of those whose name has a text."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Cache(Path(folder), 1 << 40)
+        for case in cases():
+            if chosen not in case["file"]:
+                continue
+            try:
+                snapshot = Snapshot.open(ingest(case["path"], cache, lambda *_: None))
+            except MemlensError as error:
+                yield Verdict(case["file"], [str(error)], [], [], Counter(), "")
+                continue
+            with closing(snapshot):
+                yield judge(case, snapshot)
+
+
+def main(chosen: str = "") -> int:
+    """Prints what is wrong and the rates."""
+    found = []
+    for each in verdicts(chosen):
+        found.append(each)
+        print(f"{'right' if not (each.first or each.wrong or each.missing) else 'WRONG'}  {each.file}")
+        if each.first:
+            print(f"       headline: {each.headline}")
+        for text in [*each.first, *each.wrong, *(f"{rule} is missing" for rule in each.missing)]:
+            print(f"       {text}")
+    rules = sum((Counter(dict.fromkeys(each.rules, 1)) for each in found), Counter())
+    print(f"\nRules, and in how many of {len(found)} files they find something:")
+    for rule, count in rules.most_common():
+        print(f"  {rule:24} {count:4}{'  more than half' if 2 * count > len(found) else ''}")
+    good = sum(not each.first for each in found)
+    told = sum(sum(each.rules.values()) for each in found)
+    print(f"\nFirst lines right: {good} of {len(found)} ({100 * good / max(len(found), 1):.0f}%)")
+    wrong, missing = sum(len(each.wrong) for each in found), sum(len(each.missing) for each in found)
+    print(f"Findings wrong: {wrong} of {told}; missing: {missing}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))
