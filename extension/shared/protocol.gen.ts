@@ -2751,11 +2751,13 @@ export interface RedactParams {
 /**
  * `note` says where the dump breaks off; empty for a whole one.
  *
- * `mapping` is the file that leads back to the names; empty where they stay.
+ * `mapping` is the file that leads back to the names; empty where they stay. `staying` are lines about the texts
+ * that stay in the copy, for the user to look at before it is sent.
  */
 export interface RedactResult {
   note: string;
   mapping: string;
+  staying: string;
 }
 
 /**

@@ -30,6 +30,8 @@ class DoneLine(msgspec.Struct, tag_field="type", tag="done"):
     note: Text | None = None
     mapping: str | None = None
     """The file that leads back to the names of a dump that was written with others."""
+    staying: list[Text] = []
+    """Lines about the texts that stay in a dump that was written without its values."""
 
 
 class ErrorLine(msgspec.Struct, tag_field="type", tag="error"):

@@ -6,10 +6,12 @@ import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
 import { showWork } from '../server/work';
+import { StayingTexts } from './staying';
 
 /** "Save Without Values…": writes the active heap dump anew, for others' eyes. */
 export function registerRedactCommand(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
-  return vscode.commands.registerCommand('memlens.redact', async () => {
+  const staying = new StayingTexts();
+  const command = vscode.commands.registerCommand('memlens.redact', async () => {
     const source = editors.active?.uri;
     if (source === undefined) return;
     const name = path.posix.basename(source.path);
@@ -25,11 +27,15 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
       const done = await showWork(server, title, (view, token) =>
         server.request('memlens/redact', { path: source.fsPath, out: target.fsPath, rename, view }, token),
       );
-      if (done !== undefined) await offer(editors, target, done);
+      if (done === undefined) return;
+      // what is about to be sent is read before it is offered
+      await staying.show(target, done.staying);
+      await offer(editors, target, done);
     } catch (error) {
       showProblem(error);
     }
   });
+  return vscode.Disposable.from(command, staying);
 }
 
 /** Whether a dump of Java also gets other names; undefined if the user changed their mind. */
@@ -56,6 +62,7 @@ async function offer(
   { note, mapping }: RedactResult,
 ): Promise<void> {
   const open = vscode.l10n.t('Open');
+  const reveal = vscode.l10n.t('Show in Folder');
   const said =
     mapping === ''
       ? vscode.l10n.t(
@@ -65,7 +72,9 @@ async function offer(
           'The dump was saved without its values and names. {0} leads back to the names: keep it private.',
           path.basename(mapping),
         );
-  if ((await showInformation(`${said} ${note}`.trim(), open)) === open) await editors.open(target);
+  const chosen = await showInformation(`${said} ${note}`.trim(), open, reveal);
+  if (chosen === open) await editors.open(target);
+  if (chosen === reveal) await vscode.commands.executeCommand('revealFileInOS', target);
 }
 
 /** `heap-without-values.hprof.gz` for `heap.hprof.gz` */

@@ -386,6 +386,15 @@ def _redact(command: AddCommand) -> None:
                         help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     redact.add_argument("--allow-damaged", action="store_true",
                         help="write a truncated or damaged dump up to the damage, instead of refusing it")  # fmt: skip
+    redact.add_argument("--report", type=Path, metavar="FILE",
+                        help="write a list of every text that stays, by reason; those that look like e-mail addresses, "
+                             "numbers of cards, home folders, hosts or keys are marked")  # fmt: skip
+    redact.add_argument("--verify", action="store_true",
+                        help="write no copy, but compare OUT, a copy, with FILE: exit with 1 if it has any content of "
+                             "FILE; give the --keep options that it was written with")  # fmt: skip
+    redact.add_argument("--forbid", type=Path, metavar="LINES",
+                        help="with --verify: a file with texts and numbers, one in each line, that must not be in OUT "
+                             "in any encoding, nor in compressed bytes within it")  # fmt: skip
     _force(redact)
     redact.add_argument("--json", action="store_true", help="print JSON")
     _long_work(redact)

@@ -8,7 +8,9 @@ from typing import NamedTuple
 from memlens import limits
 from memlens.cli.failures import naming
 from memlens.cli.output import json_line, message_line, say
+from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
+from memlens.cli.redact_proof import run_verify, summary_of, write_report
 from memlens.formats import HEAP_DUMPS
 from memlens.formats.containers import open_source
 from memlens.formats.obfuscation import mapping_beside
@@ -16,7 +18,7 @@ from memlens.formats.redacted import CONTENTS, VALUES, Wanted
 from memlens.formats.redaction import redact
 from memlens.formats.redaction.output import compressed
 from memlens.store.files.output import Output
-from memlens.texts import Text
+from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
 _HEAD = "# What memlens redact replaced: whoever has this file reads the dump beside it by its own names."
@@ -33,6 +35,10 @@ class _Written(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.verify:
+        return run_verify(options)
+    if options.forbid is not None:
+        raise UsageError(phrase("--forbid is an option of --verify"))
     if options.parent:
         limits.end_with(options.parent)
     if options.background:
@@ -60,11 +66,15 @@ def run(options: argparse.Namespace) -> int:
         if leads_back is not None and mapping is not None:
             lines = "".join(f"{line}\n" for line in (_HEAD, *mapping))
             leads_back.write(lines.encode("utf-8", "replace"))
+    staying, summary = summary_of(options.out)
+    if options.report is not None:
+        write_report(options.report, (options.file, options.out), staying, force=options.force)
     report("done", 1.0)
     written = options.out.stat().st_size
     mapping_name = None if leads_back is None else str(leads_back.path)
     if options.progress == "json":
-        message_line({"type": "done", "archive": str(options.out), "note": broken, "mapping": mapping_name})
+        done = {"archive": str(options.out), "note": broken, "mapping": mapping_name, "staying": summary}
+        message_line({"type": "done", **done})
     elif options.json:
         json_line(_Written(str(options.out), written, wanted.removed, broken, mapping_name)._asdict())
     else:
@@ -73,6 +83,8 @@ def run(options: argparse.Namespace) -> int:
             say(f"{leads_back.path}: leads back to the names, so keep it private")
         if broken is not None:
             say(f"note: {broken}", error=True)
+        for line in summary:
+            say(line)
     return 0
 
 

@@ -28,7 +28,10 @@ def register(server: LanguageServer) -> None:
             server.protocol.notify("memlens/progress", msgspec.to_builtins(progress))
 
         done = await redact(Path(params.path), Path(params.out), on_progress, rename=params.rename)
-        return RedactResult("" if done.note is None else language.spoken(done.note), done.mapping or "")
+        staying = "\n".join(map(language.spoken, done.staying))
+        return RedactResult(
+            "" if done.note is None else language.spoken(done.note), done.mapping or "", staying
+        )
 
     async def saved(params: SaveParams) -> Done:
         output = Output(Path(params.path), (Path(params.source),), force=True)

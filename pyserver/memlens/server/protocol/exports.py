@@ -102,11 +102,13 @@ class RedactParams(Struct, frozen=True):
 class RedactResult(Struct, frozen=True):
     """``note`` says where the dump breaks off; empty for a whole one.
 
-    ``mapping`` is the file that leads back to the names; empty where they stay.
+    ``mapping`` is the file that leads back to the names; empty where they stay. ``staying`` are lines about the texts
+    that stay in the copy, for the user to look at before it is sent.
     """
 
     note: str
     mapping: str
+    staying: str
 
 
 class SaveParams(Struct, frozen=True):

@@ -227,7 +227,9 @@ def _largest_types(case: GraphCase) -> Text | None:
     if not parts:
         return None
     most = _own_types(case)
-    own_most = phrase(" Of the program's own types, {types} retain most.", types=most) if most is not None else ""
+    own_most = (
+        phrase(" Of the program's own types, {types} retain most.", types=most) if most is not None else ""
+    )
     return phrase(
         "{spread}; the largest types are {types}.{own}",
         spread=phrase("Much of it is below one object, but spread over many small ones")

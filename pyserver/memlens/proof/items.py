@@ -1,0 +1,92 @@
+"""What a dump has in it, whatever its format: names, and contents of strings, numbers and arrays."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Reason = Literal[
+    "types", "fields", "methods", "signatures", "functions", "variables", "attributes", "properties", "symbols",
+    "files", "threads", "modules", "program", "roots", "engine", "encodings", "other",
+]  # fmt: skip
+"""Why a text stays in a copy."""
+
+REASONS: tuple[Reason, ...] = Reason.__args__  # type: ignore[attr-defined]
+
+_PRINTABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd]+")
+MOST_TEXT_BYTES = 1 << 16
+LEAST_NUMBER = 1_000
+"""Numbers of more than three digits are compared: fewer are everywhere."""
+
+
+class Item(NamedTuple):
+    """A name or a content. ``where`` is its byte in the unpacked file, or what the format counts."""
+
+    kind: Literal["name", "text", "number", "array", "unknown"]
+    place: str
+    """Of a name its :data:`Reason`; of a content where it stands, in words."""
+    value: str | bytes
+    """Numbers in decimals; arrays, and what can't be decoded, as bytes, of which only the first may be here."""
+    where: int
+
+
+class Keeps(NamedTuple):
+    """What stays by the user's choice."""
+
+    numbers: bool = False
+    time: bool = False
+
+
+class Reader(Protocol):
+    """Reads one dump, each method from its beginning."""
+
+    def __init__(self, path: Path, keeps: Keeps) -> None: ...
+
+    def names(self) -> Iterator[Item]:
+        """All names, each at least once."""
+        ...
+
+    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+        """All contents; of numbers only those that are equal to one of these, if they are given, ascending."""
+        ...
+
+
+def decoded(data: bytes, encodings: tuple[str, ...]) -> list[str]:
+    """The texts that some bytes may be, without those that have control characters."""
+    found = []
+    for encoding in encodings:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if text not in found and _PRINTABLE.fullmatch(text):
+            found.append(text)
+    return found
+
+
+def is_long(number: str) -> bool:
+    """Whether a number in decimals has more than three digits, zeros at both ends aside."""
+    digits = re.sub(r"[eE].*$", "", number)
+    return len(re.sub(r"[^0-9]", "", digits).strip("0")) > 3 or (
+        "." not in digits and len(digits.lstrip("-0")) > 3
+    )
+
+
+def number_of(value: int | float) -> str:  # noqa: PYI041 - whole ones are written in another way
+    """A number as the readers write it: whole ones without a point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return str(int(value))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def wanted_rows(
+    values: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64] | None
+) -> npt.NDArray[np.intp]:
+    """The rows of numbers of more than three digits, and which are among ``numbers`` if these are given."""
+    if numbers is not None:
+        return np.flatnonzero(np.isin(values, numbers))
+    with np.errstate(invalid="ignore"):
+        return np.flatnonzero((np.abs(values) >= LEAST_NUMBER) | (values != np.floor(values)))

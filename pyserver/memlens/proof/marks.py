@@ -1,0 +1,88 @@
+"""What a text may reveal: e-mail addresses, numbers of cards, home folders, hosts, tokens, long random texts."""
+
+import itertools
+import math
+import re
+from collections import Counter
+from typing import Literal
+
+Mark = Literal["email", "card", "home", "host", "token", "random"]
+MARKS: tuple[Mark, ...] = Mark.__args__  # type: ignore[attr-defined]
+
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
+_DIGITS = re.compile(r"(?<![\w.])\d(?:[ -]?\d){11,18}(?![\w.])")
+_HOME = re.compile(r"(?:/home/|/Users/|/root/|\b[A-Za-z]:[\\/]+Users[\\/]+)[^/\\\s]", re.IGNORECASE)
+_URL_HOST = re.compile(r"(?<!\w)(?!node:)[a-z][a-z0-9+.-]{1,15}://(?!localhost\b)[^\s/?#]+", re.IGNORECASE)
+_IPV4 = re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
+_HOST = re.compile(
+    r"(?<![\w./$@-])(?!(?:com|org|net|io|java|javax|jdk|sun|kotlin|android|node)\.)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+"
+    r"(?:com|org|net|io|dev|app|cloud|info|biz|gov|edu|local|internal|intranet|corp|lan|example|test|de|fr|uk|nl|eu|ch)"
+    r"(?![\w./$-]*[A-Z$])(?![\w.-])"
+)
+_TOKEN = re.compile(
+    r"(?<!\w)(?:sk-[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[abprs]-[\w-]{8,}|AKIA[0-9A-Z]{12,}"
+    r"|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}|ya29\.[\w-]{16,}|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{16,})"
+    r"|-----BEGIN [A-Z ]+-----|[Bb]earer\s+[\w.~+/-]{12,}|(?:password|passwd|secret|token|api[_-]?key)\s*[=:]\s*\S{4,}"
+    r"|://[^\s/:@]+:[^\s/@]+@"
+)
+_RUN = re.compile(r"[A-Za-z0-9+_=-]{20,}")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-fA-F]{24,}(?![0-9A-Za-z])")
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_LEAST_BITS = 3.4
+_LEAST_CHANGES = 0.35
+"""As many of the characters of a random text differ in kind from the one before: words and numbers don't."""
+
+_MOST_CHARACTERS = 4096
+
+
+def marks_of(text: str) -> list[Mark]:
+    """What a text may reveal; most names have none."""
+    text = text[:_MOST_CHARACTERS]
+    found: list[Mark] = []
+    if "@" in text and _EMAIL.search(text):
+        found.append("email")
+    if any(passes_luhn(each[0]) for each in _DIGITS.finditer(text)):
+        found.append("card")
+    if _HOME.search(text):
+        found.append("home")
+    if ("://" in text and _URL_HOST.search(text)) or (
+        "." in text and (_IPV4.search(text) or _HOST.search(text))
+    ):
+        found.append("host")
+    if _TOKEN.search(text):
+        found.append("token")
+    if len(text) >= 20 and is_random(text):
+        found.append("random")
+    return found
+
+
+def passes_luhn(digits: str) -> bool:
+    """Whether the last digit is the check digit of the others, as numbers of cards have it."""
+    numbers = [int(each) for each in digits if each.isdigit()]
+    doubled = [each if place % 2 == 0 else (each * 2 - 9 if each > 4 else each * 2)
+               for place, each in enumerate(reversed(numbers))]  # fmt: skip
+    return sum(doubled) % 10 == 0 and any(numbers)
+
+
+def is_random(text: str) -> bool:
+    """Whether a long part of a text looks like a key or a hash, and not like words."""
+    if _UUID.search(text) or any(_is_mixed(each[0].removeprefix("0x")) for each in _HEX.finditer(text)):
+        return True
+    return any(_is_unlike_words(each[0]) for each in _RUN.finditer(text))
+
+
+def _is_mixed(digits: str) -> bool:
+    return any(each.isalpha() for each in digits) and any(each.isdigit() for each in digits)
+
+
+def _is_unlike_words(run: str) -> bool:
+    kinds = [
+        "d" if each.isdigit() else "u" if each.isupper() else "l" if each.islower() else "o" for each in run
+    ]
+    if "d" not in kinds or ("u" not in kinds and "l" not in kinds):
+        return False
+    # a capital before small letters begins a word
+    changes = sum(one != other and (one, other) != ("u", "l") for one, other in itertools.pairwise(kinds))
+    counts = Counter(run)
+    bits = -sum(count / len(run) * math.log2(count / len(run)) for count in counts.values())
+    return bits >= _LEAST_BITS and changes / len(run) >= _LEAST_CHANGES

@@ -1,0 +1,139 @@
+"""Heap dumps of Ruby, read plainly: an object of JSON in each line."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import MemlensError
+from memlens.proof.items import Item, Keeps, Reason, is_long, number_of
+from memlens.proof.stream import Stream
+from memlens.texts import phrase
+
+_MOST_LINE_BYTES = 256 << 20
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_:. -]{0,40}")
+_ADDRESSES = {"address", "class", "superclass", "default", "shape_id", "parent_id", "shared_class"}
+_COUNTS = {
+    "memsize", "slot_size", "length", "size", "ivars", "bytesize", "capacity", "generation", "line", "num_fields",
+    "shape_id", "depth", "id", "parent_id", "references_count", "edge_name_id", "age", "variation_count",
+    "max_variations", "subclasses", "memory",
+}  # fmt: skip
+_WORDS = {"type", "root", "imemo_type", "shape_type", "data_type", "coderange"}
+_NAMES: dict[str, Reason] = {
+    "name": "types", "real_class_name": "types", "struct": "types", "file": "files", "method": "methods",
+    "encoding": "encodings", "mid": "methods", "called_id": "methods", "edge_name": "attributes",
+}  # fmt: skip
+_MARK = "removed by Memlens: "
+_NAMED_TYPES = {"CLASS", "MODULE", "ICLASS", "IMEMO", "DATA", "SHAPE"}
+
+
+class RubyReader:
+    """Reads one dump; a line at a time is in memory."""
+
+    def __init__(self, path: Path, keeps: Keeps) -> None:
+        self._path, self._keeps = path, keeps
+
+    def names(self) -> Iterator[Item]:
+        """Names of classes, methods, files and encodings."""
+        return (each for each in self._items() if each.kind == "name")
+
+    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+        """Texts, numbers and keys that the format doesn't have."""
+        for each in self._items():
+            if each.kind == "number" and numbers is not None and float(each.value) not in numbers:
+                continue
+            if each.kind != "name":
+                yield each
+
+    def _items(self) -> Iterator[Item]:
+        for line, at in _lines(self._path):
+            try:
+                row = msgspec.json.decode(line.decode("utf-8", "replace"))
+            except msgspec.DecodeError:
+                yield Item("unknown", "line that isn't JSON", line, at)
+                continue
+            if isinstance(row, dict):
+                yield from self._row(row, at)
+            else:
+                yield from _content("line without an object", row, at)
+
+    def _row(self, row: dict[str, Any], at: int) -> Iterator[Item]:
+        kind = row.get("type")
+        for key, value in row.items():
+            if value is None or isinstance(value, bool) or _is_number(key, value):
+                continue
+            if isinstance(value, str):
+                if value:
+                    yield _text(key, value, kind, at)
+            elif key == "references" and isinstance(value, list):
+                for each in value:
+                    if not isinstance(each, str) or not _ADDRESS.fullmatch(each):
+                        yield from _content("reference", each, at)
+            elif key == "flags" and isinstance(value, dict):
+                for name, flag in value.items():
+                    if not isinstance(flag, bool):
+                        yield from _content(f"flag {name}", flag, at)
+            else:
+                yield from _content(f"key {key}", value, at)
+
+
+def _is_number(key: str, value: object) -> bool:
+    """Whether a value is the address or the number that its key stands for, or the mark of a copy."""
+    if isinstance(value, str):
+        is_mark = key == "root" and value.startswith(_MARK)
+        return is_mark or (key in _ADDRESSES and _ADDRESS.fullmatch(value) is not None)
+    return key in _COUNTS and isinstance(value, int)
+
+
+def _text(key: str, value: str, kind: object, at: int) -> Item:
+    """A text by its key: a name, or a content."""
+    if key == "value" or (key == "name" and kind not in _NAMED_TYPES):
+        return Item("text", f"{key} of a {kind}", value, at)
+    if key in _NAMES and (key != "encoding" or _WORD.fullmatch(value)):
+        return Item("name", _NAMES[key], value, at)
+    if key in _WORDS and _WORD.fullmatch(value):
+        return Item("name", "roots" if key == "root" else "engine", value, at)
+    return Item("text", f"key {key}", value, at)
+
+
+def _content(place: str, value: object, at: int) -> Iterator[Item]:
+    """What a value of any form has in it."""
+    if isinstance(value, str):
+        if value and not value.startswith(_MARK):
+            yield Item("text", place, value, at)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield Item("text", place, str(key), at)
+            yield from _content(place, each, at)
+    elif isinstance(value, list):
+        codes = [each for each in value if isinstance(each, int) and 0 < each < 0x11_0000]
+        if len(codes) == len(value) > 3:
+            yield Item("text", place, "".join(map(chr, codes)), at)
+        for each in value:
+            yield from _content(place, each, at)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = number_of(value)
+        if is_long(number):
+            yield Item("number", place, number, at)
+
+
+def _lines(path: Path) -> Iterator[tuple[bytes, int]]:
+    """Each line with its offset."""
+    with Stream.of(path) as stream:
+        rest, at = b"", 0
+        while piece := stream.some(1 << 20):
+            parts = (rest + piece).split(b"\n")
+            rest = parts.pop()
+            if len(rest) > _MOST_LINE_BYTES:
+                raise MemlensError(phrase("A line is too long for a heap dump of Ruby"), offset=at)
+            for line in parts:
+                if line.strip():
+                    yield line, at
+                at += len(line) + 1
+        if rest.strip():
+            yield rest, at

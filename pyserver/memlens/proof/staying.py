@@ -1,0 +1,125 @@
+"""The texts that a heap dump written by ``memlens redact`` still has, by reason, for the person who sends it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from memlens.proof.items import REASONS, Keeps, Reason
+from memlens.proof.marks import MARKS, Mark, marks_of
+from memlens.proof.readers import reader_of
+from memlens.texts import Text, phrase, plural
+
+_MOST_MARKED = 100
+"""As many are said of each kind of mark; the whole list is in a file."""
+
+_MOST_CHARACTERS = 100
+
+REASON_NAMES: dict[Reason, Text] = {
+    "types": phrase("names of types"),
+    "fields": phrase("names of fields"),
+    "methods": phrase("names of methods"),
+    "signatures": phrase("signatures of methods"),
+    "functions": phrase("names of functions"),
+    "variables": phrase("names of variables"),
+    "attributes": phrase("names of attributes"),
+    "properties": phrase("names of properties, and keys of objects"),
+    "symbols": phrase("symbols"),
+    "files": phrase("files and addresses of pages"),
+    "threads": phrase("names of threads"),
+    "modules": phrase("names of modules"),
+    "program": phrase("path of the program"),
+    "roots": phrase("kinds of roots"),
+    "engine": phrase("words of the runtime"),
+    "encodings": phrase("encodings"),
+    "other": phrase("other words of the format"),
+}
+
+MARK_NAMES: dict[Mark, Text] = {
+    "email": phrase("e-mail address"),
+    "card": phrase("number with a check digit, as cards have it"),
+    "home": phrase("home folder"),
+    "host": phrase("host or URL"),
+    "token": phrase("token or password"),
+    "random": phrase("long random text"),
+}
+
+
+class Staying(NamedTuple):
+    """A text that stays, and why."""
+
+    text: str
+    reason: Reason
+    marks: tuple[Mark, ...]
+
+
+class StayingTexts:
+    """All of them, each once for each reason."""
+
+    def __init__(self, texts: Iterable[Staying]) -> None:
+        self.texts = sorted(texts, key=lambda each: (REASONS.index(each.reason), each.text))
+
+    @classmethod
+    def of(cls, path: Path) -> "StayingTexts":
+        """Those of a heap dump. Raises :class:`MemlensError`, and OSError."""
+        distinct = {(each.place, str(each.value)) for each in reader_of(path, Keeps()).names() if each.value}
+        return cls(Staying(text, reason, tuple(marks_of(text))) for reason, text in distinct)  # type: ignore[arg-type]
+
+    def counts(self) -> list[tuple[Reason, int]]:
+        """How many there are for each reason."""
+        counted = Counter(each.reason for each in self.texts)
+        return [(reason, counted[reason]) for reason in REASONS if counted[reason]]
+
+    def marked(self) -> list[Staying]:
+        """Those to look at, by their first mark."""
+        found = [each for each in self.texts if each.marks]
+        return sorted(found, key=lambda each: MARKS.index(each.marks[0]))
+
+    def summary(self) -> Iterator[Text]:
+        """Lines about the counts, and about the marked ones."""
+        count = len(self.texts)
+        yield phrase(plural(count, "{n} text stays in the copy:", "{n} texts stay in the copy:"), n=count)
+        for reason, each in self.counts():
+            yield phrase("  {count} {reason}", count=each, reason=REASON_NAMES[reason])
+        marked = self.marked()
+        if not marked:
+            yield phrase(
+                "None of them looks like an e-mail address, a card's number, a home folder, a host or a key."
+            )
+            return
+        yield phrase(
+            plural(
+                len(marked),
+                "{n} of them looks like something you may not want to send:",
+                "{n} of them look like something you may not want to send:",
+            ),
+            n=len(marked),
+        )
+        said = Counter[Mark]()
+        for text, reason, marks in marked:
+            said[marks[0]] += 1
+            if said[marks[0]] <= _MOST_MARKED:
+                yield phrase(
+                    "  {mark}: {text} ({reason})",
+                    mark=MARK_NAMES[marks[0]],
+                    text=_shown(text),
+                    reason=REASON_NAMES[reason],
+                )
+        for mark, total in said.items():
+            if total > _MOST_MARKED:
+                yield phrase("  {mark}: {n} more", mark=MARK_NAMES[mark], n=total - _MOST_MARKED)
+
+    def lines(self) -> Iterator[str]:
+        """The whole list: a reason, the marks and the text, separated by tabs."""
+        yield "reason\tmarks\ttext"
+        for text, reason, marks in self.texts:
+            yield f"{reason}\t{','.join(marks)}\t{_one_line(text)}"
+
+
+def _shown(text: str) -> str:
+    line = _one_line(text)
+    return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
+
+
+def _one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)

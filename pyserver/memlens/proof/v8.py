@@ -1,0 +1,291 @@
+"""V8's heap snapshots, read plainly: the header, the rows of objects and references, and the strings."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from memlens.proof import json_stream
+from memlens.proof.items import Item, Keeps, Reason, is_long
+from memlens.proof.stream import Stream
+
+_FLAT = {
+    "nodes": "node_fields", "edges": "edge_fields", "trace_function_infos": "trace_function_info_fields",
+    "samples": "sample_fields", "locations": "location_fields", "scopes": "scope_fields",
+    "scope_context_vars": "scope_context_var_fields", "scope_uses": "scope_use_fields",
+}  # fmt: skip
+_META = {
+    "node_fields", "node_types", "edge_fields", "edge_types", "trace_function_info_fields", "trace_node_fields",
+    "sample_fields", "location_fields", "scope_fields", "scope_context_var_fields", "scope_use_fields",
+}  # fmt: skip
+_HEADER = {
+    "meta", "node_count", "edge_count", "root_index", "trace_function_count", "extra_native_bytes", "memlens",
+    "memlens_redirected", "memlens_allocated_bytes",
+}  # fmt: skip
+_OF_NODES: dict[str, Reason] = {
+    "hidden": "engine", "array": "engine", "object": "types", "code": "functions", "closure": "functions",
+    "native": "types", "synthetic": "engine", "symbol": "symbols", "object shape": "types", "wasm object": "types",
+}  # fmt: skip
+_OF_EDGES: dict[str, Reason] = {
+    "context": "variables", "property": "properties", "internal": "engine", "shortcut": "properties", "weak": "engine",
+}  # fmt: skip
+_INDEXED = ("element", "hidden")
+_NUMBERS = ("number", "bigint")
+_FIELD_NAMES = {
+    "type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness", "name_or_index", "to_node",
+    "function_id", "script_name", "script_id", "line", "column", "timestamp_us", "last_assigned_id", "object_index",
+    "count", "size", "children", "function_info_index", "scope_id", "depth", "scope_context_vars_count",
+    "scope_uses_count", "declaring_scope_id", "slot_index", "script_node_index",
+}  # fmt: skip
+_FORMS = {"string", "number", "node", "string_or_number"}
+_CONTENT, _CLASS, _DECLARED, _NUMBER, _UNDECLARED = 1, 2, 4, 8, 16
+_REASONS: tuple[Reason, ...] = (
+    "types", "functions", "variables", "properties", "symbols", "files", "engine", "other",
+)  # fmt: skip
+_FIRST_REASON = 5
+_ELEMENT = re.compile(r"(?:Detached )?<(?!symbol )[\w-]+ ")
+_ENTRY = re.compile(r"part of key \((.*) @\d+\) -> value \((.*) @\d+\) pair", re.DOTALL)
+_REMOVED = re.compile(r"(?:Detached )?(?:<[\w-]+ )?removed(?: \d+>?)?|unknown \d+")
+_PATH = re.compile(r"(?:file|https?|node|webpack)[:]|(?:^|[\s(])(?:/|[A-Za-z]:[\\/])[\w.@-]")
+_ENGINES = {"", "heap number", "smi number", "int", "bool", "bigint"}
+"""Texts that the engine gives to all objects of a kind."""
+
+_CLASSES = {
+    "Object", "Array", "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "Module", "Generator",
+    "AsyncGenerator", "Arguments", "Iterator", "console", "process", "Temporal", "Symbol", "global", "Window",
+    "Array Iterator", "Map Iterator", "Set Iterator", "String Iterator", "RegExp String Iterator", "Iterator Helper",
+    "Async-from-Sync Iterator",
+}  # fmt: skip
+_CLASSES_BEGIN = ("system / ", "Window / ", "Window (", "Object (global", "Intl.", "WebAssembly.")
+"""Names of classes that no function has, which the engine gives to its own objects."""
+
+
+def _bit(reason: Reason) -> int:
+    return 1 << (_FIRST_REASON + _REASONS.index(reason))
+
+
+class V8Reader:
+    """Reads one snapshot. A number for each string and each object is in memory."""
+
+    def __init__(self, path: Path, keeps: Keeps) -> None:
+        self._path, self._keeps = path, keeps
+        self._uses = np.zeros(0, np.uint16)
+        self._edge_counts: list[npt.NDArray[np.int64]] = []
+        self._counted: npt.NDArray[np.int64] | None = None
+        self._ends = np.zeros(0, np.int64)
+        self._done = 0
+        self._meta: dict[str, Any] = {}
+        self._surplus: list[Item] = []
+        self._indexes: list[Item] = []
+        self._survey()
+
+    def names(self) -> Iterator[Item]:
+        """The strings that name something."""
+        for text, at, uses in self._strings():
+            for place, reason in enumerate(_REASONS):
+                if uses & 1 << _FIRST_REASON + place and not _REMOVED.fullmatch(text):
+                    is_path = reason in ("engine", "functions", "types") and _PATH.search(text)
+                    yield Item("name", "files" if is_path else reason, text, at)
+
+    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+        """Strings that objects have as their content, indexes beyond a count, and what the format doesn't have."""
+        yield from self._surplus
+        for each in self._indexes:
+            if numbers is None or float(each.value) in numbers:
+                yield each
+        yield from self._entries()
+        for text, at, uses in self._strings():
+            is_name = uses >> _FIRST_REASON
+            if is_name and _ELEMENT.match(text) and not _REMOVED.fullmatch(text):
+                yield Item("text", "attributes of an element", text, at)
+            if (
+                (not uses & (_CONTENT | _UNDECLARED | _NUMBER) and is_name)
+                or text in _ENGINES
+                or _REMOVED.fullmatch(text)
+            ):
+                continue
+            if not uses & _CONTENT and (text in _CLASSES or text.startswith(_CLASSES_BEGIN)):
+                continue
+            if uses & _NUMBER and self._keeps.numbers and not uses & (_CONTENT | _UNDECLARED):
+                continue
+            if uses & _NUMBER and _is_number(text):
+                if is_long(text):
+                    yield Item("number", "number", text, at)
+            elif uses & _NUMBER and not uses & (_CONTENT | _UNDECLARED):
+                # the engine's words for all numbers
+                continue
+            else:
+                place = "string" if uses & _CONTENT else "name of a class that no function has"
+                yield Item("text", place if uses else "string that nothing has", text, at)
+
+    def _entries(self) -> Iterator[Item]:
+        """Keys and values that are named in entries of WeakMaps, and that aren't types."""
+        named = list[tuple[str, int]]()
+        types = set[str]()
+        for text, at, uses in self._strings():
+            if uses & (_bit("types") | _bit("functions")):
+                types.add(text)
+            if found := _ENTRY.search(text):
+                named += [(found[1], at), (found[2], at)]
+        for text, at in named:
+            if text not in types and text not in _CLASSES and not _REMOVED.fullmatch(text):
+                yield Item("text", "entry of a WeakMap", text, at)
+
+    def _strings(self) -> Iterator[tuple[str, int, int]]:
+        with Stream.of(self._path) as stream:
+            for name in _sections(stream):
+                if name != "strings":
+                    self._pass(stream, name)
+                    continue
+                uses = self._uses
+                for number, (text, at) in enumerate(json_stream.texts(stream)):
+                    yield text, at, int(uses[number]) if number < len(uses) else 0
+
+    def _pass(self, stream: Stream, name: str) -> None:
+        if name in _FLAT:
+            for _ in json_stream.numbers(stream, 1):
+                pass
+        else:
+            json_stream.value(stream)
+
+    # ---- what uses each string ---------------------------------------------------------------------------------
+
+    def _survey(self) -> None:
+        with Stream.of(self._path) as stream:
+            for name in _sections(stream):
+                if name == "snapshot":
+                    self._take_header(json_stream.value(stream), stream.offset)
+                elif name == "strings":
+                    for _ in json_stream.texts(stream):
+                        pass
+                elif name in _FLAT:
+                    fields = self._meta.get(_FLAT[name]) or ["?"]
+                    for rows in json_stream.numbers(stream, len(fields)):
+                        self._take_rows(name, fields, rows, stream.offset)
+                else:
+                    at = stream.offset
+                    found = json_stream.value(stream)
+                    if name != "trace_tree" or found.strip(b"[]0123456789, \n\r\t"):
+                        self._surplus.append(Item("unknown", f"section {name}", found, at))
+                    if name != "trace_tree":
+                        self._surplus.append(Item("text", "key of the file", name, at))
+        is_class = self._uses & _CLASS != 0
+        is_declared = self._uses & _DECLARED != 0
+        has_closures = bool(is_declared.any())
+        self._uses[is_class & (is_declared | (not has_closures))] |= _bit("types")
+        self._uses[is_class & ~is_declared & has_closures] |= _UNDECLARED
+
+    def _take_header(self, data: bytes, at: int) -> None:
+        header: dict[str, Any] = msgspec.json.decode(data)
+        meta = header.get("meta")
+        self._meta = meta if isinstance(meta, dict) else {}
+        for known, found, place in ((_HEADER, header, "header"), (_META, self._meta, "meta")):
+            for key, value in found.items():
+                if key not in known:
+                    self._surplus.append(
+                        Item("unknown", f"key {key} of the {place}", msgspec.json.encode(value), at)
+                    )
+                    self._surplus.append(Item("text", f"key of the {place}", key, at))
+        words = _FIELD_NAMES | _FORMS | set(_OF_NODES) | set(_OF_EDGES) | set(_INDEXED) | set(_NUMBERS)
+        words |= {"string", "concatenated string", "sliced string", "regexp", "String"}
+        for value in self._meta.values():
+            for word in value if isinstance(value, list) else ():
+                for each in word if isinstance(word, list) else (word,):
+                    if isinstance(each, str) and each not in words and not _REMOVED.fullmatch(each):
+                        self._surplus.append(Item("text", "word of the meta", each, at))
+
+    def _use(self, strings: npt.NDArray[np.int64], bit: int) -> None:
+        if not len(strings):
+            return
+        most = int(strings.max()) + 1
+        if most > len(self._uses):
+            self._uses = np.concatenate(
+                (self._uses, np.zeros(most + (most >> 1) - len(self._uses), np.uint16))
+            )
+        self._uses[strings[strings >= 0]] |= np.uint16(bit)
+
+    def _take_rows(self, section: str, fields: list[str], rows: npt.NDArray[np.int64], at: int) -> None:
+        column = {name: rows[:, place] for place, name in enumerate(fields)}
+        if section == "nodes":
+            self._edge_counts.append(column.get("edge_count", np.zeros(len(rows), np.int64)).copy())
+            for number, name in enumerate(_words(self._meta.get("node_types"))):
+                self._take_nodes(name, column["name"][column["type"] == number])
+        elif section == "edges":
+            self._take_edges(column, at)
+        elif section == "trace_function_infos":
+            for field, reason in (("name", "functions"), ("script_name", "files")):
+                if field in column:
+                    self._use(column[field], _bit(reason))  # type: ignore[arg-type]
+        elif section == "scope_context_vars" and "name" in column:
+            self._use(column["name"], _bit("variables"))
+        for name, found in column.items():
+            if name not in _FIELD_NAMES and found.any():
+                self._surplus.append(
+                    Item("unknown", f"field {name} of {section}", found[:4096].tobytes(), at)
+                )
+
+    def _take_edges(self, column: dict[str, npt.NDArray[np.int64]], at: int) -> None:
+        kinds = column["type"]
+        counts = self._counts_of(len(kinds))
+        for number, name in enumerate(_words(self._meta.get("edge_types"))):
+            chosen = kinds == number
+            if name in _INDEXED:
+                beyond = np.flatnonzero(chosen & (column["name_or_index"] > np.maximum(counts, 999)))
+                for index in column["name_or_index"][beyond].tolist():
+                    self._indexes.append(Item("number", f"index of {name}s", str(index), at))
+            else:
+                reason = _OF_EDGES.get(name)
+                self._use(column["name_or_index"][chosen], _bit(reason) if reason else _CONTENT)
+
+    def _take_nodes(self, name: str, strings: npt.NDArray[np.int64]) -> None:
+        if name == "object":
+            self._use(strings, _CLASS)
+        elif name in _NUMBERS:
+            self._use(strings, _NUMBER)
+        elif name in _OF_NODES:
+            self._use(strings, _bit(_OF_NODES[name]))
+            if name in ("closure", "code"):
+                self._use(strings, _DECLARED)
+        else:
+            self._use(strings, _CONTENT)
+
+    def _counts_of(self, rows: int) -> npt.NDArray[np.int64]:
+        """How many references the object of each of the next rows has."""
+        if self._counted is None:
+            self._counted = np.concatenate([np.zeros(0, np.int64), *self._edge_counts])
+            self._ends = np.cumsum(self._counted)
+        if not len(self._ends):
+            return np.zeros(rows, np.int64)
+        places = np.searchsorted(self._ends, np.arange(self._done, self._done + rows), side="right")
+        self._done += rows
+        return self._counted[np.minimum(places, len(self._ends) - 1)]
+
+
+def _sections(stream: Stream) -> Iterator[str]:
+    """The names of the file's sections, each of which the caller reads."""
+    json_stream.expect(stream, b"{")
+    while json_stream.next_byte(stream) == b'"':
+        name = json_stream.text(stream)
+        json_stream.expect(stream, b":")
+        yield name
+        if json_stream.next_byte(stream) == b",":
+            stream.read(1)
+    json_stream.expect(stream, b"}")
+
+
+def _words(types: object) -> list[str]:
+    """The names of the types in the header's list."""
+    first = types[0] if isinstance(types, list) and types else []
+    return [str(each) for each in first] if isinstance(first, list) else []
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("n"))
+    except ValueError:
+        return False
+    return True

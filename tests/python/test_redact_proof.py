@@ -1,0 +1,184 @@
+"""``memlens redact --verify`` finds whatever is left of a dump, and nothing where nothing is left."""
+
+import base64
+import gzip
+import io
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+import zstandard
+from tests.python import planted_heaps
+from tests.python.command_line import memlens
+from tests.python.conftest import real_heaps
+from tests.python.planted_heaps import DAMAGE, FORMATS
+from tests.python.redacted_files import redacted
+
+from memlens.errors import MemlensError
+from memlens.proof.forbidden import Search
+from memlens.proof.items import Keeps
+from memlens.proof.marks import marks_of
+from memlens.proof.verify import verify
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
+PLANTED = [(name, place) for name, (places, _, _) in FORMATS.items() for place in places]
+MOST_BYTES = 3 << 20
+
+
+def written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(("name", "place"), PLANTED)
+def test_what_a_kind_of_record_keeps_is_found(name: str, place: str, tmp_path: Path) -> None:
+    """A copy in which one place is as it was, as if the redactor left it out, and one in which nothing is."""
+    places, make, file = FORMATS[name]
+    original = written(tmp_path / file, make(places))
+    found = verify(original, written(tmp_path / f"copy-{file}", make({place})), Keeps()).found
+    blank = verify(original, written(tmp_path / f"blank-{file}", make(())), Keeps()).found
+    assert {(each.what, each.stands) for each in found} - {(each.what, each.stands) for each in blank}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_copy_has_none_of_the_planted_secrets(name: str, tmp_path: Path) -> None:
+    places, make, file = FORMATS[name]
+    whole = [place for place in places if place not in DAMAGE]
+    original = written(tmp_path / file, make(whole))
+    copy = written(tmp_path / f"copy-{file}", redacted(original, keeps_shared=False, keeps_time=False)[0])
+    assert verify(original, copy, Keeps()).found == []
+    secrets = planted_heaps.Secrets(places, places)
+    lines = [secrets.text(place) for place in whole] + [str(secrets.number(place)) for place in whole]
+    assert Search(lines).file(original)
+    assert Search(lines).file(copy) == []
+
+
+HEAPS = [
+    *sorted(FIXTURES.glob("*.zst")),
+    *(path for path in real_heaps("hprof/*", "v8/*.heapsnapshot.zst") if path.stat().st_size < MOST_BYTES),
+]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[] if path.parent == FIXTURES else pytest.mark.slow, id=path.name)
+        for path in HEAPS
+    ],
+)
+def test_copies_of_real_heaps_have_no_content_of_them(path: Path, tmp_path: Path) -> None:
+    try:
+        data, _ = redacted(path, keeps_shared=False, keeps_time=False)
+    except MemlensError:
+        pytest.skip("refused: it is damaged, or has no heap")
+    copy = written(tmp_path / path.stem, data)
+    verified = verify(path, copy, Keeps())
+    assert verified.found == []
+    assert verified.is_whole
+    assert verified.names > 100
+    # the dump itself is no copy without values
+    assert len(verify(path, path, Keeps()).found) > 10
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_the_command_says_what_is_left_and_what_stays(ending: str, tmp_path: Path) -> None:
+    places, make, _ = FORMATS["python"]
+    places = tuple(place for place in places if place not in DAMAGE)
+    original = written(tmp_path / "own.heap", make(places))
+    copy, listed = tmp_path / f"copy.heap{ending}", tmp_path / "staying.txt"
+    said = memlens("redact", original, copy, "--report", listed)
+    assert "names of types" in said.stdout
+    assert "types\t\tSession" in listed.read_text()
+    assert listed.stat().st_mode & 0o77 == 0
+    secrets = planted_heaps.Secrets(places, places)
+    forbidden = written(
+        tmp_path / "forbidden.txt", f"{secrets.text('str')}\n{secrets.number('int')}\n\n".encode()
+    )
+    said = memlens("redact", "--verify", original, copy, "--forbid", forbidden)
+    assert "no content of the original found" in said.stdout
+    said = memlens("redact", "--verify", original, original, "--forbid", forbidden, "--json", status=1)
+    answer = json.loads(said.stdout)
+    assert secrets.text("str") in {each["what"] for each in answer["verified"]["found"]}
+    assert {each["line"] for each in answer["forbidden"]} == {secrets.text("str"), str(secrets.number("int"))}
+    memlens("redact", original, tmp_path / "other", "--forbid", forbidden, status=2)
+
+
+FORMS = {
+    "utf-8": "Zoë of Ada".encode(),
+    "utf-16-le": "Zoë of Ada".encode("utf-16-le"),
+    "utf-16-be": "Zoë of Ada".encode("utf-16-be"),
+    "utf-32-be": "Zoë of Ada".encode("utf-32-be"),
+    "latin-1": "Zoë of Ada".encode("latin-1"),
+    "JSON": json.dumps("Zoë of Ada").encode(),
+    "JSON in escapes": b"".join(b"\\u%04x" % ord(each) for each in "Zoë of Ada"),
+    "percent-encoding": b"?q=Zo%C3%AB%20of%20Ada&",
+    "numbers of its characters": b"[" + ", ".join(str(ord(each)) for each in "Zoë of Ada").encode() + b"]",
+    "hexadecimal of utf-8": "Zoë of Ada".encode().hex().encode(),
+    **{f"base64 from {n}": base64.b64encode(b"x" * n + "Zoë of Ada".encode() + b"yz") for n in range(3)},
+    "gzip": b"before" + gzip.compress("The name is Zoë of Ada.".encode()) + b"after",
+    "zlib": b"before" + zlib.compress("The name is Zoë of Ada.".encode()) + b"after",
+    "zstd": b"before" + zstandard.compress("The name is Zoë of Ada.".encode()) + b"after",
+    "gzip in zlib": zlib.compress(gzip.compress("The name is Zoë of Ada.".encode())),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_forbidden_text_is_found_in_every_form(form: str, tmp_path: Path) -> None:
+    search = Search(["Zoë of Ada", "another"])
+    path = written(tmp_path / "file", bytes(1000) + FORMS[form] + bytes(1000))
+    assert {hit.line for hit in search.file(path)} == {"Zoë of Ada"}
+    for pack in (gzip.compress, zstandard.compress):
+        assert search.file(written(tmp_path / "packed", pack(path.read_bytes())))
+    assert search.file(written(tmp_path / "other", bytes(1000) + b"Zoe of Adam" + bytes(1000))) == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"a 4929123412341234 b", *(struct.pack(form, 4929123412341234) for form in (">q", "<q", ">d", "<d")),
+     "4929123412341234".encode("utf-16-be")],
+)  # fmt: skip
+def test_a_forbidden_number_is_found_in_every_form(data: bytes, tmp_path: Path) -> None:
+    search = Search(["4929 1234 1234 1234"])
+    assert search.file(written(tmp_path / "file", b"\1\2" + data + b"\3"))
+    # another number that has its digits
+    assert search.file(written(tmp_path / "file", b"1492912341234123455")) == []
+
+
+def test_what_is_beyond_a_piece_of_the_file_is_found(tmp_path: Path) -> None:
+    line = "s3cret-of-ada"
+    for size in ((1 << 20) - 5, (1 << 20) + 3, 3 << 20):
+        out = io.BytesIO()
+        out.write(bytes(size) + line.encode())
+        (hit,) = Search([line]).file(written(tmp_path / "file", out.getvalue()))
+        assert hit.at == size
+
+
+MARKED = {
+    "ada@example.org": "email", "worker of ada.l@mail.example.co.uk": "email",
+    "4111 1111 1111 1111": "card", "order 4111111111111111": "card",
+    "/home/ada/app.py": "home", "C:\\Users\\ada\\app.py": "home", "file:///Users/ada/x.js": "home",
+    "https://intranet/page": "host", "db1.internal": "host", "10.1.2.3": "host", "wss://api.shop.io:443": "host",
+    "sk-abcdefghij0123": "token", "ghp_0123456789abcdefghij": "token", "password=hunter22": "token",
+    "eyJhbGciOiJI.eyJzdWIiOiIx.c2ln": "token", "postgres://ada:hunter2@db/x": "token",
+    "9f86d081884c7d659a2feaa0c55ad015": "random", "1b4e28ba-2fa1-11d2-883f-0016d3cca427": "random",
+    "aG9sZCBvbiB0aGlzIGlzIDEyMw4f8Zk2Qx9": "random",
+}  # fmt: skip
+UNMARKED = (
+    "java.util.concurrent.ConcurrentHashMap$Node", "com/example/Account", "(Ljava/lang/String;)V", "<init>", "main.py",
+    "jdk.internal.reflect.GeneratedMethodAccessor12", "node:internal/process/task_queues", "4929123412341234567890123",
+    "4111111111111112", "com.acme.shop.io.Reader", "getDefaultUncaughtExceptionHandler2", "/usr/lib/python3.11/os.py",
+    "Lambda$14/0x0000000800c03000", "app.net.Client", "sun.nio.ch", "version 1.2.3", "numpy.core.multiarray",
+    "Symbol(Symbol.toStringTag)", "CAPACITY_OF_INFLATION_STREAM_2", "UTF_8",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "mark"), MARKED.items())
+def test_texts_to_look_at_are_marked(text: str, mark: str) -> None:
+    assert mark in marks_of(text)
+
+
+@pytest.mark.parametrize("text", UNMARKED)
+def test_plain_names_are_not_marked(text: str) -> None:
+    assert marks_of(text) == []
