@@ -223,22 +223,24 @@ def growing(file: str) -> bytes:
 def test_every_figure_of_a_finding_is_what_its_query_answers(name: str, tmp_path: Path) -> None:
     path = tmp_path / "growing.pickle"
     path.write_bytes(growing(f"/srv/{name}/train.py"))
-    found = json.loads(memlens("findings", path, "--json").stdout)
+    own = "--cache-dir", tmp_path / "cache"
+    found = json.loads(memlens("findings", path, "--json", *own).stdout)
     assert "grows_by_step" in [finding["rule"] for finding in found["findings"]]
     asked = [(figure["amount"], figure["sql"]) for figure in figures(found) if figure["sql"]]
     assert len(asked) > 5
     for amount, query in asked:
-        (row,) = json.loads(memlens("sql", path, query, "--json").stdout)
+        (row,) = json.loads(memlens("sql", path, query, "--json", *own).stdout)
         assert list(row.values()) == [amount], query
 
 
 def test_a_trace_of_allocations_without_bytes_has_answers(tmp_path: Path) -> None:
     path = tmp_path / "nothing.pickle"
+    own = "--cache-dir", tmp_path / "cache"
     trace = [{"action": "alloc", "addr": 512, "size": 0, "stream": 0, "time_us": 1, "frames": []}]
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, 4))
     for command in (["findings"], ["report", "--markdown"], ["info"], ["lines"], ["flame"], ["steps"]):
-        assert "Internal error" not in memlens(command[0], path, *command[1:], status=None).stderr
-    assert memlens("findings", path).stdout.startswith("Nothing was allocated")
+        assert "Internal error" not in memlens(command[0], path, *command[1:], *own, status=None).stderr
+    assert memlens("findings", path, *own).stdout.startswith("Nothing was allocated")
 
 
 def figures(data: Any) -> Iterator[dict[str, Any]]:

@@ -6,8 +6,8 @@ import shutil
 import struct
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
-from memlens.views.graph import filters
+from memlens.views.graph import array_contents, filters
 from memlens.views.graph.array_contents import whole_contents
 from memlens.views.graph.contents import contents_of, count_of, fields_within, kind_of
 from memlens.views.graph.fields import field_reader
@@ -183,7 +183,11 @@ def test_sql_reads_fields_collections_and_arrays(ran: Ran) -> None:
 
 
 @pytest.mark.slow
-def test_elements_of_arrays_are_those_that_java_says(ran: Ran, tmp_path: Path) -> None:
+def test_elements_of_arrays_are_those_that_java_says(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the long arrays of each type are read in parts
+    monkeypatch.setattr(array_contents, "_PART_BYTES", 1 << 17)
     known = ran.map_of("NUMBERS")
     assert known.keys() == ran.numbers.keys()
     assert len(known) == 24
@@ -279,35 +283,31 @@ REAL = real_heaps("hprof/mat_*", "hprof/javac_60files*")
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [None, *REAL], ids=lambda path: path.name[:40] if path else "made")
 def test_the_table_of_collections_has_all_whose_contents_are_known(
-    path: Path | None, request: pytest.FixtureRequest, tmp_path: Path
+    path: Path | None, request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot]
 ) -> None:
-    with (
-        closing(archived(path, tmp_path))
-        if path
-        else nullcontext(request.getfixturevalue("ran").snapshot) as snapshot
-    ):
-        tables.fill(snapshot, lambda *_: None)
-        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
-            rows = list(session.stream("SELECT object, size, slots, used_slots FROM collections")[1])
-        reader, known, wrapped = field_reader(snapshot), [], 0
-        for number in range(len(snapshot.objects.type)):
-            if contents_of(snapshot, number) is None:
-                continue
-            kind, own = kind_of(reader.classes(number)), reader.references(number)
-            array = None
-            if any(name in own for name in fields_within(reader.classes(number))):
-                wrapped += 1
-            elif kind is not None and kind.array in own:
-                array = own[kind.array]
-            used = None if array is None else len(reader.elements(array)[0])
-            size = None if snapshot.fields is None else count_of(snapshot, number)
-            slots = None if array is None else reader.length(array) or None
-            known.append((number, size, slots, used if slots else None))
-        assert rows == known
-        if path is None:
-            made = request.getfixturevalue("ran").map_of("COLLECTIONS")
-            assert set(made.values()) <= {row[0] for row in rows}
-            assert wrapped > 20
+    snapshot = looked_at(path) if path else request.getfixturevalue("ran").snapshot
+    tables.fill(snapshot, lambda *_: None)
+    with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+        rows = list(session.stream("SELECT object, size, slots, used_slots FROM collections")[1])
+    reader, known, wrapped = field_reader(snapshot), [], 0
+    for number in range(len(snapshot.objects.type)):
+        if contents_of(snapshot, number) is None:
+            continue
+        kind, own = kind_of(reader.classes(number)), reader.references(number)
+        array = None
+        if any(name in own for name in fields_within(reader.classes(number))):
+            wrapped += 1
+        elif kind is not None and kind.array in own:
+            array = own[kind.array]
+        used = None if array is None else len(reader.elements(array)[0])
+        size = None if snapshot.fields is None else count_of(snapshot, number)
+        slots = None if array is None else reader.length(array) or None
+        known.append((number, size, slots, used if slots else None))
+    assert rows == known
+    if path is None:
+        made = request.getfixturevalue("ran").map_of("COLLECTIONS")
+        assert set(made.values()) <= {row[0] for row in rows}
+        assert wrapped > 20
 
 
 def test_whole_contents_of_arrays_and_strings(ran: Ran, tmp_path: Path) -> None:

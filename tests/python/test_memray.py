@@ -14,8 +14,10 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +95,13 @@ def read_with(path: Path, python: Path | str, scratch: Path) -> Profile:
         profile = read(source, scratch, lambda *_: None)
     assert isinstance(profile, Profile)
     return profile
+
+
+@cache
+def as_read(path: Path) -> Profile:
+    """What is read of a capture that no test writes, once for the tests that ask about it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return read_with(path, python_for(path), Path(scratch))
 
 
 def recorded(folder: Path, *, kind: str = "ALL_ALLOCATIONS", killed: bool = False) -> Path:
@@ -560,11 +569,10 @@ def labels_of(profile: Profile, sample: int) -> set[str]:
     [path for path in CAPTURES if path.stat().st_size < 400_000 and "aggr" not in path.name],
     ids=lambda path: path.name,
 )
-def test_temporary_allocations(path: Path, tmp_path: Path) -> None:
+def test_temporary_allocations(path: Path) -> None:
     """Freed before the thread allocates anything else, by a replay of every record; nothing is counted twice."""
-    python = python_for(path)
-    profile = read_with(path, python, tmp_path)
-    replay = replayed(path, python)
+    profile = as_read(path)
+    replay = replayed(path, python_for(path))
     _, reused, temporary = replay["sums"]
     assert [value(profile, "temporary_bytes"), value(profile, "temporary_allocations")] == temporary
     title = next(kind.title.text for kind in profile.value_types if kind.name == "temporary_bytes")
@@ -667,12 +675,12 @@ def test_pools_are_marked(
 
 @needs_memray
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
-def test_captures_whose_objects_were_not_recorded_are_reported(path: Path, tmp_path: Path) -> None:
+def test_captures_whose_objects_were_not_recorded_are_reported(path: Path) -> None:
     """As in memray's own report, by its metadata; only mapped memory is marked."""
     if path.stat().st_size > 400_000 and "native" in path.name:
         pytest.skip("memray takes minutes over its symbols")
     python = python_for(path)
-    profile = read_with(path, python, tmp_path)
+    profile = as_read(path)
     code = (
         "import json, memray, sys; found = memray.FileReader(sys.argv[1]).metadata; "
         "json.dump([found.python_allocator, getattr(found, 'trace_python_allocators', None)], sys.stdout)"
@@ -702,13 +710,21 @@ def unmarked(stack: tuple[SourceFrame, ...]) -> tuple[SourceFrame, ...]:
     return stack[1:] if stack[:1] == (POSSIBLE_ARENA,) else stack
 
 
-def table(path: Path, folder: Path, *options: str) -> Counter[tuple[str, str]]:
-    """The rows of ``memray table``: bytes and allocations by innermost place."""
-    out = folder / "table.html"
-    subprocess.run(
-        [PYTHON, "-m", "memray", "table", "-f", *options, "-o", out, path], check=True, capture_output=True
-    )
-    found = re.search(r"const packed_data = (\[.*?\]);\n", out.read_text("utf-8"), re.DOTALL)
+COMMANDS = """
+import json, memray.commands, sys
+for command in json.loads(sys.argv[1]):
+    assert not memray.commands.main(command), command
+"""
+
+
+def run_memray(*commands: list[str]) -> None:
+    """Run commands of memray's in one process, as starting it takes longer than they do."""
+    subprocess.run([PYTHON, "-c", COMMANDS, json.dumps(commands)], check=True, capture_output=True)
+
+
+def table(path: Path) -> Counter[tuple[str, str]]:
+    """The rows that ``memray table`` wrote: bytes and allocations by innermost place."""
+    found = re.search(r"const packed_data = (\[.*?\]);\n", path.read_text("utf-8"), re.DOTALL)
     assert found is not None
     rows: Counter[tuple[str, str]] = Counter()
     data: list[dict[str, Any]] = json.loads(found[1])
@@ -721,31 +737,27 @@ def table(path: Path, folder: Path, *options: str) -> Counter[tuple[str, str]]:
 
 @needs_memray
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-@pytest.mark.parametrize(
-    ("options", "column"), [((), 0), (("--leaks",), 2), (("--temporary-allocation-threshold=0",), 4)]
-)
-def test_figures_agree_with_memray_table(
-    path: Path, tmp_path: Path, options: tuple[str, ...], column: int
-) -> None:
-    profile = read_with(path, PYTHON, tmp_path)
-    mine: Counter[tuple[str, str]] = Counter()
-    for marked, values in samples_of(profile):
-        stack = unmarked(marked)
-        place = f"{stack[0].function} at {stack[0].file}:{stack[0].line}" if stack else "???"
-        mine[place, "bytes"] += values[column]
-        mine[place, "count"] += values[column + 1]
-    assert +mine == +table(path, tmp_path, *options)
-
-
-@needs_memray
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_figures_agree_with_memray_stats(path: Path, tmp_path: Path) -> None:
+def test_figures_agree_with_memrays_own_reports(path: Path, tmp_path: Path) -> None:
+    profile = as_read(path)
+    # its options, by the column of what it then shows
+    tables: dict[int, list[str]] = {0: [], 2: ["--leaks"], 4: ["--temporary-allocation-threshold=0"]}
     out = tmp_path / "stats.json"
-    subprocess.run(
-        [PYTHON, "-m", "memray", "stats", "--json", "-f", "-o", out, path], check=True, capture_output=True
+    run_memray(
+        *(
+            ["table", *options, "-o", str(tmp_path / f"{column}.html"), str(path)]
+            for column, options in tables.items()
+        ),
+        ["stats", "--json", "-o", str(out), str(path)],
     )
+    for column, options in tables.items():
+        mine: Counter[tuple[str, str]] = Counter()
+        for marked, values in samples_of(profile):
+            stack = unmarked(marked)
+            place = f"{stack[0].function} at {stack[0].file}:{stack[0].line}" if stack else "???"
+            mine[place, "bytes"] += values[column]
+            mine[place, "count"] += values[column + 1]
+        assert +mine == +table(tmp_path / f"{column}.html"), options
     stats = json.loads(out.read_text("utf-8"))
-    profile = read_with(path, PYTHON, tmp_path)
     assert value(profile, "peak_bytes") == stats["metadata"]["peak_memory"]
     if "total_bytes" in {kind.name for kind in profile.value_types}:
         assert value(profile, "total_bytes") == stats["total_bytes_allocated"]
@@ -799,6 +811,7 @@ Places = Counter[tuple[tuple[tuple[str, str, int], ...], str]]
 FULL = [path for path in CAPTURES if path.stat().st_size < 400_000 and "aggr" not in path.name]
 
 
+@cache
 def temporal(path: Path, python: Path) -> dict[str, Any]:
     said = subprocess.run([python, "-c", TEMPORAL, path], check=True, capture_output=True, timeout=120)
     reported: dict[str, Any] = json.loads(said.stdout)
@@ -836,8 +849,11 @@ def test_what_stacks_allocated_and_freed_over_time(
     """Against memray's records of lifetimes, added up one by one."""
     python = python_for(path)
     reported = temporal(path, python)
-    monkeypatch.setattr(memray_times, "_MOST_EDGES", most_edges)
-    profile = read_with(path, python, tmp_path)
+    if most_edges == memray_times._MOST_EDGES:
+        profile = as_read(path)
+    else:
+        monkeypatch.setattr(memray_times, "_MOST_EDGES", most_edges)
+        profile = read_with(path, python, tmp_path)
     times = profile.times
     assert times is not None
     assert times.has_flow
@@ -877,7 +893,7 @@ def test_a_large_capture_has_the_same_peak_and_end(
 ) -> None:
     """With few points of the curve, and without temporary and total allocations."""
     python = python_for(path)
-    whole = read_with(path, python, tmp_path)
+    whole = as_read(path)
     monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
     large = read_with(path, python, tmp_path)
     assert len(large.value_types) == 4

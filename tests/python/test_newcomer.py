@@ -102,8 +102,11 @@ RECORDERS = {
 }
 
 
-def compiled(program: str, folder: Path) -> None:
-    """Compile ./app with lines for its stacks, as the page says."""
+@pytest.fixture(scope="module", params=COMPILERS)
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A program, compiled with lines for its stacks as the page says."""
+    program: str = request.param
+    folder = tmp_path_factory.mktemp("compiled")
     compiler, *flags = COMPILERS[program]
     if compiler == "rustc":
         setting = PAGE.code(NATIVE, "debug = ")
@@ -114,13 +117,14 @@ def compiled(program: str, folder: Path) -> None:
     homes.setdefault("RUSTUP_HOME", str(Path.home() / ".rustup"))
     shutil.copy(PROGRAMS / program, folder)
     run([needs(compiler), *flags, program, "-o", "app"], folder, **homes)
+    return program, folder / "app"
 
 
 # test_symbols.py and test_recordings.py have small programs of these languages
 @pytest.mark.slow
 @pytest.mark.parametrize("recorder", RECORDERS)
-@pytest.mark.parametrize("program", COMPILERS)
-def test_native_programs(program: str, recorder: str, tmp_path: Path) -> None:
+def test_native_programs(compiled: tuple[str, Path], recorder: str, tmp_path: Path) -> None:
+    program, app = compiled
     beginning, output = RECORDERS[recorder]
     lines = [line for line in PAGE.block(NATIVE).splitlines() if line.startswith(beginning)]
     command = replaced(lines[0] if lines else PAGE.code(NATIVE, beginning), ("PROGRAM", "./app"))
@@ -133,7 +137,7 @@ def test_native_programs(program: str, recorder: str, tmp_path: Path) -> None:
         tool = needs(tool)
     if "HEAPPROFILE" in environment:
         environment["HEAPPROFILE"] = str(tmp_path / Path(environment["HEAPPROFILE"]).name)
-    compiled(program, tmp_path)
+    shutil.copy(app, tmp_path)
     run([tool, *words], tmp_path, **environment)
     (file,) = tmp_path.glob(output)
     assert f"Held by {leak(program)} " in first(tmp_path, file)
