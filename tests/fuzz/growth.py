@@ -25,7 +25,7 @@ from tests.fuzz.shapes import SHAPES, Shape
 from memlens import cli
 
 COMMANDS: tuple[str, ...] = (
-    "ingest", "info", "info --json", "findings", "findings --json", "lines", "lines --json", "types", "types --json",
+    "ingest", "info", "info --json", "findings", "findings --json", "lines", "lines --json", "lines --csv", "types", "types --json",
     "threads", "threads --json", "paths --by-number 1", "object --by-number 1", "object --by-number 1 --json",
     "stack 0", "stack 0 --json", "flame", "flame --folded", "flame --json", "flame --bottom-up --folded",
     "flame --tree paths --folded", "report -o OUT", "report --markdown", "picture --of flame -o OUT",
@@ -54,7 +54,7 @@ class Cost:
 
 LEAST = Cost(10.0, 500_000_000, 100_000_000, 5_000_000)
 """What a command may take whatever the size of its file."""
-PER_BYTE = Cost(2e-6, 80, 120, 2)
+PER_BYTE = Cost(2e-6, 40, 30, 1)
 """What it may take besides for each byte of the file, uncompressed."""
 
 

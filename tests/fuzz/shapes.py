@@ -7,6 +7,7 @@ gigabytes or a screen without an end.
 
 import json
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -129,10 +130,20 @@ def v8_list(size: int) -> bytes:
 
 
 def v8_deep_sampling(size: int) -> bytes:
-    """A sampling profile whose calls are nested ``size`` deep, each with bytes of its own."""
+    """A sampling profile with ``size`` functions, in chains as deep as JSON is read, each with bytes of its own."""
+    deep = 300
     call = '{"functionName":"f","scriptId":"1","url":"/a.js","lineNumber":1,"columnNumber":1}'
-    text = "".join(f'{{"callFrame":{call},"selfSize":8,"id":{each + 1},"children":[' for each in range(size))
-    return f'{{"head":{text}{"]}" * size},"samples":[]}}'.encode()
+
+    def chain(first: int) -> str:
+        nodes = (
+            f'{{"callFrame":{call},"selfSize":8,"id":{first + each},"children":[' for each in range(deep)
+        )
+        return "".join(nodes) + "]}" * deep
+
+    chains = ",".join(chain(2 + first) for first in range(0, size, deep))
+    return (
+        f'{{"head":{{"callFrame":{call},"selfSize":0,"id":1,"children":[{chains}]}},"samples":[]}}'.encode()
+    )
 
 
 def heaptrack_deep(size: int) -> bytes:
@@ -143,12 +154,16 @@ def heaptrack_deep(size: int) -> bytes:
 
 
 def massif_deep(size: int) -> bytes:
-    """A tree of calls that is ``size`` deep."""
-    tree = "".join(f"{' ' * each}n1: 100 0x1: f (a.c:1)\n" for each in range(size))
-    return (
-        "desc: --x\ncmd: ./p\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=0\nmem_heap_B=100\n"
-        f"mem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=detailed\n{tree}{' ' * size}n0: 100 0x2: g (a.c:2)\n"
-    ).encode()
+    """``size`` snapshots, each with a tree of calls as deep as massif's may be."""
+    deep = 1_000
+    tree = "".join(f"{' ' * each}n1: 100 0x1: f (a.c:1)\n" for each in range(deep))
+    tree += f"{' ' * deep}n0: 100 0x2: g (a.c:2)\n"
+    snapshots = "".join(
+        f"#-----------\nsnapshot={each}\n#-----------\ntime={each}\nmem_heap_B=100\nmem_heap_extra_B=0\n"
+        f"mem_stacks_B=0\nheap_tree=detailed\n{tree}"
+        for each in range(size)
+    )
+    return f"desc: --x\ncmd: ./p\ntime_unit: i\n{snapshots}".encode()
 
 
 def dhat_points(size: int) -> bytes:
@@ -290,11 +305,11 @@ def ruby_long_name(size: int) -> bytes:
 
 
 def heap_text_deep(size: int) -> bytes:
-    """A heap profile in text with one stack of ``size`` addresses."""
-    stack = " ".join(f"0x{4096 + each:x}" for each in range(size))
-    return (
-        f"heap profile: 1: 5 [1: 5] @ heap_v2/524288\n 1: 5 [1: 5] @ {stack}\n\nMAPPED_LIBRARIES:\n".encode()
-    )
+    """A heap profile in text with ``size`` stacks, as deep as they may be and all of the same addresses."""
+    stack = " ".join(f"0x{4096 + each:x}" for each in range(4_000))
+    stacks = "".join(f" 1: {each + 1} [1: {each + 1}] @ {stack}\n" for each in range(size))
+    total = size * (size + 1) // 2
+    return f"heap profile: {size}: {total} [{size}: {total}] @ heap_v2/524288\n{stacks}\nMAPPED_LIBRARIES:\n".encode()
 
 
 def hprof_cycle(size: int) -> bytes:
@@ -308,16 +323,15 @@ def hprof_cycle(size: int) -> bytes:
 
 
 def tracemalloc_shared(size: int) -> bytes:
-    """``size`` traces that share one traceback of as many frames."""
+    """``size`` blocks that share one stack of as many frames, which the pickle has once."""
     stack = tuple(("/a/b.py", each + 1) for each in range(size))
-    traces = tuple((0, 512, stack, size) for _ in range(size))
-    head = b"\x80\x04c" + b"tracemalloc\nSnapshot\n)\x81"
-    state = pickle.dumps({"traces": traces, "traceback_limit": size}, 4)[2:-1]
-    return head + state + b"b."
+    traces = [(0, 512 + each, stack, size) for each in range(size)]
+    return pickle.dumps(tracemalloc.Snapshot(traces, size), 4)
 
 
 SHAPES: dict[str, Shape] = {
-    "pprof-inlined": Shape("pb", pprof_inlined, 8_000),
+    "pprof-inlined": Shape("pb", pprof_inlined, 510),
+    "pprof-inlined-refused": Shape("pb", pprof_inlined, 8_000),
     "pprof-labels": Shape("pb", pprof_labels, 1_000_000),
     "pprof-one-stack": Shape("pb", pprof_one_stack, 1_000_000),
     "pprof-lines-of-a-name": Shape("pb", pprof_lines_of_a_name, 20_000),
@@ -327,7 +341,7 @@ SHAPES: dict[str, Shape] = {
     "v8-list": Shape("heapsnapshot", v8_list, 100_000),
     "v8-deep-sampling": Shape("heapprofile", v8_deep_sampling, 20_000),
     "heaptrack-deep": Shape("heaptrack", heaptrack_deep, 50_000),
-    "massif-deep": Shape("massif", massif_deep, 2_000),
+    "massif-deep": Shape("massif", massif_deep, 20),
     "dhat-points": Shape("json", dhat_points, 40_000),
     "perfetto-superclasses": Shape("pftrace", perfetto_superclasses, 10_000),
     "hprof-superclasses": Shape("hprof", hprof_superclasses, 10_000),
@@ -341,5 +355,5 @@ SHAPES: dict[str, Shape] = {
     "gcdump-long-name": Shape("gcdump", gcdump_long_name, 10_000_000),
     "gcdump-list": Shape("gcdump", gcdump_list, 100_000),
     "ruby-long-name": Shape("json", ruby_long_name, 10_000_000),
-    "heap-text-deep": Shape("heap", heap_text_deep, 200_000),
+    "heap-text-deep": Shape("heap", heap_text_deep, 50),
 }

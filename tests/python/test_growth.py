@@ -81,12 +81,16 @@ def test_a_name_with_thousands_of_lines_is_printed_and_stored_within_a_bound(tmp
     path.write_bytes(shapes.pprof_lines_of_a_name(count))
     run = run_on(path)
     lines = run("lines", "--json", "--value", "inuse_space")
-    assert "cut to 1,000 characters" in lines.stderr
+    assert "20,000 texts are cut to 154 characters" in lines.stderr
     assert f"first {MOST_LINES:,} rows" in lines.stderr
     rows = json.loads(lines.stdout)["lines"]
     assert len(rows) == MOST_LINES
-    assert {len(row["function"]) for row in rows} == {1_000}
+    assert {len(row["function"]) for row in rows} == {len(row["file"]) for row in rows} == {154}
     assert rows[0]["function"].endswith("…")
+    csv = run("lines", "--csv", "--value", "inuse_space").stdout.splitlines()
+    assert len(csv) == MOST_LINES + 1
+    for printed in (lines.stdout, "".join(csv)):
+        assert len(printed) < 6 << 20
     # in full they have 16,000 letters, each 12,000 times
     (row,) = json.loads(
         run("sql", "SELECT count(*) AS n, sum(length(function)) AS letters FROM frames", "--json").stdout

@@ -13,7 +13,7 @@ from msgspec import Struct
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, given, with_attribution
 from memlens.cli.columns import Piece, Row, say_tables, say_wrapped
-from memlens.cli.output import MOST_LINES, json_line, say
+from memlens.cli.output import MOST_LINES, json_line, say, within_bounds
 from memlens.errors import BadRequestError
 from memlens.json_text import in_english
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, device_phrase
@@ -170,7 +170,8 @@ def _print_csv(answer: _Answer) -> None:
 
     rows = _rows(answer)
     names = list(rows[0].__struct_fields__) if rows else []
-    print_rows(names, (tuple(in_english(getattr(row, name)) for name in names) for row in rows), "csv", None)
+    table = within_bounds([tuple(in_english(getattr(row, name)) for name in names) for row in rows])
+    print_rows(names, iter(table), "csv", None)
 
 
 def _print_definitions(answer: _Definitions) -> None:

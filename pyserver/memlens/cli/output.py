@@ -3,12 +3,14 @@
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from memlens.json_text import escaped, in_english
-from memlens.model.expansion import Levels, levels_notice
+from memlens.model.expansion import Levels, fitting, levels_notice
 from memlens.units import plain, shortened
 
 MOST_LINES = 10_000
@@ -17,8 +19,10 @@ MOST_INDENT = 200
 """The most blanks before a line of a tree."""
 MOST_PRINTED = 1_000
 """The most characters of a name that may be printed many times."""
-_MOST_JSON_BYTES = 1 << 20
-"""The length of an answer from which its texts are cut."""
+_MOST_UNCUT_BYTES = 1 << 20
+"""The length of all texts of an answer from which they are cut."""
+_MOST_TEXT_BYTES = 3 << 20
+"""The length to which they are cut: 10,000 rows with a file and a function of 150 characters each."""
 
 
 def say(text: object, *, error: bool = False) -> None:
@@ -36,29 +40,60 @@ def json_line(value: Any) -> None:
     """Write an answer to stdout as one line of JSON, with texts in English."""
     said = in_english(value)
     line = msgspec.json.encode(said)
-    if len(line) > _MOST_JSON_BYTES:
-        texts = _Shortened()
-        line = msgspec.json.encode(texts.of(said))
-        if texts.count:
-            say(f"note: {texts.count:,} texts are cut to {MOST_PRINTED:,} characters.", error=True)
-    _write_line(line)
+    _write_line(line if len(line) <= _MOST_UNCUT_BYTES else msgspec.json.encode(within_bounds(said)))
+
+
+def within_bounds(value: Any) -> Any:
+    """Return an answer whose texts together are of a bounded length; print to stderr how many are cut."""
+    lengths = np.fromiter((_written_bytes(text) for text in _texts_of(value)), np.int64)
+    if int(lengths.sum()) <= _MOST_UNCUT_BYTES:
+        return value
+    texts = _Shortened(min(MOST_PRINTED, fitting(lengths, _MOST_TEXT_BYTES)))
+    shown = texts.of(value)
+    if texts.count:
+        say(f"note: {texts.count:,} texts are cut to {texts.most:,} characters.", error=True)
+    return shown
+
+
+def _texts_of(value: Any) -> Iterator[str]:
+    """All texts of an answer but the keys, the longest ones without their ends."""
+    match value:
+        case str():
+            yield value[:MOST_PRINTED]
+        case dict():
+            for each in value.values():
+                yield from _texts_of(each)
+        case list() | tuple():
+            for each in value:
+                yield from _texts_of(each)
+
+
+def _written_bytes(text: str) -> int:
+    """How long a text is in JSON, which escapes some characters."""
+    return len(escaped(msgspec.json.encode(text).decode()).encode())
 
 
 class _Shortened:
     """Cuts the texts of an answer, and counts those that were longer."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.count = 0
 
     def of(self, value: Any) -> Any:
         match value:
             case str():
-                self.count += len(value) > MOST_PRINTED
-                return shortened(value, MOST_PRINTED)
+                bytes_ = _written_bytes(value[: self.most])
+                # characters that are escaped take more room
+                most = self.most * self.most // bytes_ if bytes_ > 2 * self.most else self.most
+                self.count += len(value) > most
+                return shortened(value, max(most, 1))
             case dict():
                 return {self.of(key): self.of(each) for key, each in value.items()}
             case list():
                 return [self.of(each) for each in value]
+            case tuple():
+                return tuple(self.of(each) for each in value)
             case _:
                 return value
 
