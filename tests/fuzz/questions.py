@@ -2,7 +2,7 @@
 
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -52,28 +52,38 @@ def _asked(ask: Callable[[Snapshot, Any], Any], params: msgspec.Struct, snapshot
     return ask(snapshot, params)
 
 
+_TEXTS = ("", "a", "train.py", "\0", "é")
+
+
 def make(
-    params_type: type[msgspec.Struct], info: SnapshotInfo, chance: random.Random
+    params_type: type[msgspec.Struct],
+    info: SnapshotInfo,
+    chance: random.Random,
+    texts: Sequence[str] = _TEXTS,
 ) -> msgspec.Struct | None:
-    """Parameters that the contract lets pass; None when what was made does not."""
+    """Parameters that the contract lets pass, with some of ``texts``; None when what was made does not."""
     try:
-        return msgspec.convert(_value(types.type_info(params_type), "", info, chance), params_type)
+        return msgspec.convert(_value(types.type_info(params_type), "", info, chance, texts), params_type)
     except msgspec.ValidationError:
         return None
 
 
-def _value(kind: types.Type, name: str, info: SnapshotInfo, chance: random.Random) -> Any:
+def _value(
+    kind: types.Type, name: str, info: SnapshotInfo, chance: random.Random, texts: Sequence[str]
+) -> Any:
     match kind:
         case types.StructType():
-            return {
-                field.encode_name: _value(field.type, field.encode_name, info, chance)
+            tag = {kind.tag_field: kind.tag} if kind.tag_field else {}
+            return tag | {
+                field.encode_name: _value(field.type, field.encode_name, info, chance, texts)
                 for field in kind.fields
                 if field.required or chance.random() < 0.7
             }
         case types.UnionType():
-            return _value(chance.choice(kind.types), name, info, chance)
+            return _value(chance.choice(kind.types), name, info, chance, texts)
         case types.ListType() | types.VarTupleType():
-            return [_value(kind.item_type, name, info, chance) for _ in range(chance.randrange(4))]
+            count = chance.randrange(kind.min_length or 0, 4)
+            return [_value(kind.item_type, name, info, chance, texts) for _ in range(count)]
         case types.DictType():
             return {}
         case types.LiteralType():
@@ -83,15 +93,15 @@ def _value(kind: types.Type, name: str, info: SnapshotInfo, chance: random.Rando
         case types.BoolType():
             return chance.random() < 0.5
         case types.IntType():
-            return _integer(name, info, chance)
+            # what the contract doesn't let pass asks nothing
+            least = -(2**53) if kind.ge is None else kind.ge
+            return min(max(_integer(name, info, chance), least), 2**53 if kind.le is None else kind.le)
         case types.FloatType():
             return chance.choice([0.0, -1.0, 0.25, 1.0, 1e3, 1e9, 1e300, float(_integer(name, info, chance))])
         case types.StrType():
-            return (
-                chance.choice(_FILTERS)
-                if name == "filter"
-                else chance.choice(["", "a", "train.py", "\0", "é"])
-            )
+            if name == "filter":
+                return chance.choice(_FILTERS if texts is _TEXTS else (*_FILTERS, *texts))
+            return chance.choice(texts)
     raise TypeError(f"no value can be made of {kind} for {name}")
 
 

@@ -1,13 +1,15 @@
 """Writes PyHeap's files, for tests that need to know their contents."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 MAGIC = 123_000_321
 TYPES = {"dict": 0x10, "list": 0x20, "set": 0x30, "tuple": 0x40, "str": 0x50, "int": 0x60, "object": 0x70}
 COMMON = ("int", "str", "list", "set", "dict")
 FREQUENT = ("__doc__", "name")
+SESSION = {0x80: "Session"}
+"""The types of a program, by address."""
 
 
 class Thing(NamedTuple):
@@ -77,6 +79,7 @@ def pyheap(
     with_texts: bool = True,
     count: int | None = None,
     threads: Sequence[Thread] = THREADS,
+    types: Mapping[int, str] = SESSION,
 ) -> bytes:
     """A whole file; ``count`` is the number of objects that it declares, 0 in an unfinished one."""
     out = (
@@ -92,7 +95,7 @@ def pyheap(
     )
     out += struct.pack(">I", len(things) if count is None else count)
     out += b"".join(thing(each, with_texts=with_texts) for each in things)
-    names = {**{own: name for name, own in TYPES.items()}, 0x80: "Session"}
+    names = {**{own: name for name, own in TYPES.items()}, **types}
     out += struct.pack(">I", len(names)) + b"".join(
         struct.pack(">Q", own) + text(name) for own, name in names.items()
     )

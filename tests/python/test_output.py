@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -381,6 +382,14 @@ def test_a_file_that_appears_meanwhile_stays(folder: Path, monkeypatch: pytest.M
         assert late.read_bytes() == KEPT
         Output(folder / f"new-{can_link}").write(b"new")
         assert (folder / f"new-{can_link}").read_bytes() == b"new"
+    assert not list(folder.glob("*.partial-*"))
+
+
+def test_threads_that_write_one_file_write_it_in_turn(folder: Path) -> None:
+    texts = [bytes([number]) * 100_000 for number in range(24)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(Output(folder / "shared", force=True).write, texts))
+    assert (folder / "shared").read_bytes() in texts
     assert not list(folder.glob("*.partial-*"))
 
 

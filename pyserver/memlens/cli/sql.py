@@ -163,8 +163,16 @@ def _json_value(value: Any) -> Any:
     return value
 
 
+class _Lines:
+    """Writes lines of CSV to stdout, ended by a line feed alone."""
+
+    def write(self, line: str) -> None:
+        sys.stdout.write(line.removesuffix("\r\n") + "\n")
+
+
 def _print_csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    # csv quotes what is in its line's end: a cell with a carriage return would begin another row
+    writer = csv.writer(_Lines(), lineterminator="\r\n")
     # CSV has no escapes: programs get the text unchanged, a terminal without control characters
     shown = csv_on_terminal if sys.stdout.isatty() else csv_value
     for row in itertools.chain([names], rows):

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 from pathlib import Path
 
 import msgspec
@@ -47,5 +46,5 @@ def _bytes(params: SaveParams) -> bytes:
         return params.text.encode("utf-8", "replace")
     try:
         return base64.b64decode(params.text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise BadRequestError(phrase("The picture is not in base64")) from error

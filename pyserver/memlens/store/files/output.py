@@ -10,10 +10,12 @@ import contextlib
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from weakref import WeakValueDictionary
 
 from memlens.errors import BadRequestError, MemlensError, reason
 from memlens.store.files.disk import partial_file, room_in
@@ -30,6 +32,9 @@ _IN_ARCHIVES = re.compile(
     r"(\d+\.)?[\w-]+(\.(\d+|json|db|bin|columns))?(\.partial-\d+(-journal)?)?", re.ASCII
 )
 """Names of files in archives; another name is of a file that somebody has put there."""
+_writing: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
+"""The locks of the files that are being written by this process."""
+_writing_lock = threading.Lock()
 
 
 class RefusedError(BadRequestError):
@@ -100,9 +105,9 @@ class Output:
         """A path beside the file at which the block makes it, by any means. Otherwise as :meth:`writing`."""
         target = self.check()
         partial = partial_file(target, os.getpid())
-        with room_in(
-            target.parent, target.name, advice=phrase("Free some space on it, or write the file elsewhere.")
-        ):
+        free = phrase("Free some space on it, or write the file elsewhere.")
+        # another thread of this process writes to the same partial file
+        with _lock_of(target), room_in(target.parent, target.name, advice=free):
             remove_leftovers_of(target)
             try:
                 yield partial
@@ -247,6 +252,12 @@ def snapshot_format(path: Path) -> str | None:
         return None
     is_torch = is_pickle(head) or _TORCH_JSON.search(head) or _TORCH_PAGE.search(head)
     return "torch" if is_torch else None
+
+
+def _lock_of(target: Path) -> threading.Lock:
+    """The lock that a thread holds while it writes a file."""
+    with _writing_lock:
+        return _writing.setdefault(target, threading.Lock())
 
 
 def remove_leftovers_of(target: Path) -> None:

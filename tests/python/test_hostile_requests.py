@@ -1,0 +1,163 @@
+"""Every hostile name in every field of every format, through every request of the contract and every tool."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.fuzz.questions import make
+from tests.python.hostile_names import Place
+from tests.python.lsp_client import LspClient, RpcError
+from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
+
+from memlens.formats import HEAP_DUMPS
+from memlens.model.info import SnapshotInfo
+from memlens.server.protocol import REQUESTS
+from memlens.server.protocol import fleet as fleet_protocol
+from memlens.server.protocol.exports import SaveParams
+from memlens.server.protocol.tools import ToolTouchesParams
+from memlens.server.tools.table import TOOLS
+from memlens.views.selection.filters import in_quotes
+
+pytest_plugins = ("tests.python.hostile_fixtures",)
+
+REQUESTS_ELSEWHERE = {
+    "memlens/dump": "of a process", "memlens/record": "of a process", "memlens/stopRecording": "of a process",
+    "memlens/processes": "of processes", "memlens/open": "begins each file", "memlens/close": "ends each file",
+}  # fmt: skip
+LACKING = {
+    "memlens/archivedText", "memlens/cell", "memlens/heapImage", "memlens/heapThumbnails", "memlens/heapMoments",
+}  # fmt: skip
+"""Requests that are refused here, with a sentence, for want of class archives, notebooks, images and recordings."""
+FLEET_PARAMS = {kind for kind, _ in fleet_protocol.REQUESTS.values()}
+
+
+@pytest.mark.slow
+def test_every_request_and_tool_is_answered(places: dict[str, Place], fleet: Path, folder: Path) -> None:
+    faults, answered, tools, why = [], set(), set(), {}
+    chance = random.Random(37)
+    with LspClient({"MEMLENS_MEMRAY_PYTHON": str(MEMRAY_PYTHON)}) as server:
+        server.start(folder, {"cache_directory": str(folder / "cache")})
+        for form, place in places.items():
+            opened, other = (
+                server.request("memlens/open", {"path": str(path), "view": f"{form}{number}"})
+                for number, path in enumerate((place.path, place.other))
+            )
+            info = msgspec.convert(opened["info"], SnapshotInfo)
+            sent = [
+                (method, asked(kind, place, opened, other, info, chance, fleet, likely=likely))
+                for method, (kind, _) in REQUESTS.items()
+                if method not in REQUESTS_ELSEWHERE
+                for likely in (True, True, False)
+            ]
+            sent += [
+                ("memlens/tool", {"name": name, "arguments": json.dumps(arguments)})
+                for name, arguments in calls(form, place, chance)
+            ]
+            pending = [(method, params, server.send(method, params)) for method, params in sent]
+            for method, params, one in pending:
+                try:
+                    answer = one.result()
+                except RpcError as error:
+                    code = error.data["code"] if error.data else error.code
+                    if code == "internal" or (not error.data and params):
+                        faults.append(f"{form}: {method} {json.dumps(params)[:600]}: {error.message[:300]}")
+                    why[method] = (str(params)[:300], error.message[:160])
+                    continue
+                answered.add(method)
+                if method == "memlens/tool":
+                    if "nternal error" in answer["text"]:
+                        faults.append(f"{form}: {json.dumps(params)[:600]}: {answer['text'][:300]}")
+                    if not answer["is_error"]:
+                        tools.add(params["name"])
+            for number, one in enumerate((opened, other)):
+                server.request("memlens/close", {"snapshot": one["snapshot"], "view": f"{form}{number}"})
+    assert not faults, "\n".join(faults)
+    assert "Traceback" not in server.stderr.decode()
+    assert tools == set(TOOLS)
+    refused = {method: why.get(method) for method in set(REQUESTS) - set(REQUESTS_ELSEWHERE) - answered}
+    assert set(refused) <= LACKING, refused
+
+
+def asked(
+    kind: type[msgspec.Struct],
+    place: Place,
+    opened: Any,
+    other: Any,
+    info: Any,
+    chance: random.Random,
+    fleet: Path,
+    *,
+    likely: bool,
+) -> dict[str, Any]:
+    """Parameters of a request: names for texts, the opened snapshots, files that are here; if ``likely``, such as are
+    often answered.
+    """
+    made = next(filter(None, (make(kind, info, chance, texts=place.names) for _ in range(40))), None)
+    if made is None:
+        return {}
+    params: dict[str, Any] = msgspec.to_builtins(made)
+    written = str(place.path.with_suffix(".written"))
+    if kind is SaveParams:
+        return params | {"source": str(place.path), "path": str(place.path.with_suffix(".svg"))}
+    if kind is ToolTouchesParams:
+        arguments = {"before": chance.choice(place.names), "after": chance.choice(place.names)}
+        folders = [str(place.path.parent)]
+        return params | {
+            "name": "memlens_compare",
+            "arguments": json.dumps(arguments),
+            "folders": folders,
+        }
+    if kind in FLEET_PARAMS:
+        return params | {"path": str(fleet / "memlens-fleet.db"), "folder": written}
+    devices = info.devices if info.model == "timeline" else ()
+    both = [opened["snapshot"], other["snapshot"]]
+    known = {
+        "snapshot": both[0], "other": both[1], "dumps": both, "path": str(place.path), "source": str(place.path),
+        "out": written, "folder": written, "query": "SELECT function, frame FROM frames", "key": ["function"],
+        "device": devices[0].device if devices else 0, "other_device": devices[0].device if devices else 0,
+        "event": 2 * len(place.names), "offset": 0, "x0": 0.0, "x1": 1.0, "y0": 0.0, "y1": 1e9, "narrow": "",
+        "filter": "", "bookmark": 1, "allocation": 0, "first_depth": 0,
+    }  # fmt: skip
+    return fitted(params, known) if likely else params | {"snapshot": both[0]}
+
+
+def fitted(value: Any, known: dict[str, Any]) -> Any:
+    """A value in which fields that would seldom be right by chance are."""
+    match value:
+        case dict():
+            return {
+                key: known[key]
+                if key in known and isinstance(each, type(known[key]))
+                else fitted(each, known)
+                for key, each in value.items()
+            }
+        case list():
+            return [fitted(each, known) for each in value]
+    return value
+
+
+def calls(form: str, place: Place, chance: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every tool, with a name wherever it takes a text."""
+    path, other = str(place.path), str(place.other)
+    field = "type" if form in HEAP_DUMPS else "function"
+    for name in chance.sample(place.names, 2):
+        term = f"{field}:{in_quotes('=' + name[:500])}"
+        yield "memlens_summary", {"path": path, "of": term} if form in HEAP_DUMPS else {"path": path}
+        yield (
+            "memlens_top",
+            {"path": path, "filter": term, "by": "type" if form in HEAP_DUMPS else "function"},
+        )
+        yield "memlens_summary", {"path": name}
+        yield "memlens_calls", {"path": path, "of": "callers", "function": name[:1000]}
+        yield "memlens_stack", {"path": path, "stack": 0}
+        yield "memlens_steps", {"path": path, "filter": "" if form == "torch" else term}
+        yield "memlens_object", {"path": path, "number": 3, "values": True}
+        yield "memlens_paths", {"path": path, "filter": term}
+        yield "memlens_compare", {"before": path, "after": other, "search": name[:1000]}
+        yield "memlens_series", {"paths": [path, other], "search": name[:1000]}
+        literal = name[:1000].replace("'", "''").replace("\0", "")
+        yield "memlens_sql", {"path": path, "query": f"SELECT '{literal}', count(*) FROM frames"}
