@@ -36,7 +36,7 @@ from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.files.cache import Cache
 from memlens.store.files.verify import StoppedError
-from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
+from memlens.store.manifest import CONTRADICTIONS, FILE_NAME, ArchiveError, read_manifest
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
@@ -194,9 +194,11 @@ def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
                 and node.func.id == "ArchiveError"
             ):
                 raising.add(path.relative_to(package).as_posix())
-    # the tables for SQL aren't part of the archive, and the others pass on what a child of ours found
+    # the tables for SQL aren't part of the archive, the others pass on what a child of ours found, and opened.py what
+    # an archive says that was there before
     assert {name for name in raising if not name.startswith("store/")} == {
         "views/sql/query.py",
+        "server/sessions/opened.py",
         "server/sessions/query_process.py",
         "server/sessions/registry.py",
     }
@@ -320,6 +322,30 @@ def test_a_snapshot_that_can_not_be_read_again_stays_open(cache: Cache, tmp_path
         assert archive.is_dir()
         assert views.reported.empty()
         await views.registry.close(opened.name, "v")
+
+    run(use)
+
+
+@pytest.mark.parametrize("error", CONTRADICTIONS)
+def test_an_archive_from_before_that_contradicts_itself_is_made_again_once(
+    cache: Cache, run: Run, error: type[Exception]
+) -> None:
+    async def use(views: Views) -> None:
+        ingest(MODELS["timeline"], cache, quiet)
+
+        def contradicted(_: Snapshot) -> None:
+            raise error
+
+        opened = await views.open(MODELS["timeline"])
+        with pytest.raises(DamagedError):
+            await opened.ask(contradicted)
+        assert await views.reported.get() == Damage(opened.name, ANY, again=True)
+        again = await views.open(MODELS["timeline"])
+        assert views.made == 1
+        with pytest.raises(error):
+            await again.ask(contradicted)
+        assert views.registry.snapshots() == [again]
+        await views.registry.close(again.name, "v")
 
     run(use)
 

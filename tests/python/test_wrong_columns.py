@@ -17,6 +17,8 @@ from memlens.store.files.cache import Cache
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.walks import dominators_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph import shortest
+from memlens.views.graph.shortest import SHORTEST_PATHS, ShortestPaths, shortest_paths
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="questions are asked in processes that are forked"
@@ -74,3 +76,32 @@ def test_a_command_reads_the_file_again(tmp_path: Path, filling: str) -> None:
     (own,) = tmp_path.iterdir()
     overwrite(own, "object_dominator", FILLINGS[filling])
     assert ask(options, question) == first
+
+
+@pytest.mark.parametrize("name", ShortestPaths._fields)
+def test_a_kept_tree_of_shortest_paths_that_is_no_tree_is_made_again(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    copy = copied(archive, tmp_path)
+
+    def tree() -> dict[str, list[int]]:
+        with contextlib.closing(Snapshot.open(copy)) as snapshot:
+            return {key: column.tolist() for key, column in shortest_paths(snapshot)._asdict().items()}
+
+    right, is_checked = tree(), name in ("begin", "member", "group", "first", "last")
+    for filling in FILLINGS.values():
+        with contextlib.closing(Snapshot.open(copy)) as snapshot:
+            own = shortest._make(snapshot)
+            wrong = filling(np.array(getattr(own, name))).view(getattr(own, name).dtype)
+            monkeypatch.setattr(
+                shortest, "_make", lambda _, own=own, wrong=wrong: own._replace(**{name: wrong})
+            )
+            SHORTEST_PATHS.write(snapshot)
+            monkeypatch.undo()
+        found = tree()
+        # amounts aren't evidence for anything, and cost no more than a figure
+        assert found == right or not is_checked or found[name] == wrong.tolist()
+        assert len(found["first"]) == len(right["first"])
+        with contextlib.closing(Snapshot.open(copy)) as snapshot:
+            assert shortest_paths(snapshot).is_tree_of(snapshot)
+        SHORTEST_PATHS.drop(copy)

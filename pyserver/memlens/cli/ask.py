@@ -16,7 +16,7 @@ from memlens.errors import FileError, MemlensError, reason
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
 from memlens.store.files.cache import Cache
-from memlens.store.manifest import ArchiveError, InconsistentError
+from memlens.store.manifest import CONTRADICTIONS, ArchiveError
 from memlens.store.models import LackingError, devices_of, timeline_of
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
@@ -58,8 +58,8 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: P
     if archive is not None:
         try:
             return _answer(archive, options, question)
-        except (ArchiveError, InconsistentError, IndexError):
-            # its columns contradict each other, as a kernel may find; if they do so again, that is a bug
+        except (ArchiveError, *CONTRADICTIONS):
+            # if they contradict each other again, that is a bug
             shutil.rmtree(archive, ignore_errors=True)
     return _answer(_read(file, cache), options, question)
 

@@ -44,6 +44,9 @@ class InconsistentError(Exception):
     """An archive's contents contradict each other: a bug, unless the checksums show that it was damaged."""
 
 
+CONTRADICTIONS = (InconsistentError, IndexError)
+"""What a question ends by where columns contradict each other: views find it, or kernels, which know no archives."""
+
 _SAMPLES, _SAMPLE_BYTES = 16, 4096
 
 

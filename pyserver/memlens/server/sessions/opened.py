@@ -20,11 +20,11 @@ from memlens.server.sessions.errors import DamagedError, NotOpenError
 from memlens.server.sessions.examination import Examination
 from memlens.server.sessions.sql import SqlQueries
 from memlens.store.files.verify import StoppedError
-from memlens.store.manifest import ArchiveError, SourceFile
+from memlens.store.manifest import CONTRADICTIONS, ArchiveError, SourceFile
 from memlens.store.models import heap_dump_of
 from memlens.store.objects.queried import MOST_QUERIES, UnaskedError
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import HeapLine, heap_lines
@@ -104,6 +104,8 @@ class OpenSnapshot:
         """Its names before the patterns of library code changed, which requests may still use."""
         self.patterns: tuple[str, ...] = ()
         """The patterns of ``memlens.libraries`` by which its frames are classified."""
+        self.is_made_here = True
+        """Whether this server made its archive. One from before may say anything, with right checksums."""
         self.is_kept_damaged = False
         """Whether its archive is damaged but kept, because the file that it was made from no longer exists."""
         self.sql = sql
@@ -186,7 +188,12 @@ class OpenSnapshot:
             if not self._closed:
                 raise
             raise NotOpenError(phrase("{title} has been closed", title=self.title)) from error
-        except ArchiveError as error:
+        except (ArchiveError, *CONTRADICTIONS) as error:
+            if not isinstance(error, ArchiveError):
+                if self.is_made_here:
+                    raise
+                # an archive from before may say anything; only its successor is known to have a bug
+                error = ArchiveError(Text(str(error)))
             await self._on_damaged(self, error)
             raise DamagedError(
                 phrase("The stored copy of {title} is damaged on disk", title=self.title),

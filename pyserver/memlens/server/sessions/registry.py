@@ -205,7 +205,7 @@ class Registry:
                 ) from error
             if archive is not None:
                 try:
-                    return await self._enter(entry, archive)
+                    return await self._enter(entry, archive, is_made_here=False)
                 except ArchiveError as error:
                     logger.warning("the archive of %s is damaged and is made again: %s", source, error)
                     await asyncio.to_thread(shutil.rmtree, archive, ignore_errors=True)
@@ -220,8 +220,9 @@ class Registry:
         finally:
             entry.done()
 
-    async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
+    async def _enter(self, entry: _Entry, archive: Path, *, is_made_here: bool = True) -> OpenSnapshot:
         opened = await self._opened(entry.path, archive)
+        opened.is_made_here = is_made_here
         self._open[opened.name] = opened
         opened.verify_later(self._verifiers)
         self._changed()
@@ -260,6 +261,7 @@ class Registry:
             await opened.release()
             return
         opened.views, opened.is_kept_damaged = outdated.views, outdated.is_kept_damaged
+        opened.is_made_here = outdated.is_made_here
         opened.former_names = outdated.former_names | {outdated.name}
         self._open = {each.name: each for each in self._open.values() if each is not outdated} | {
             opened.name: opened

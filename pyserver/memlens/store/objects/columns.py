@@ -4,6 +4,7 @@ NEVER in place of an object's number means "none".
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.model.graph import (
     ARRAY_DTYPE,
@@ -158,12 +159,20 @@ class CompactColumns(Columns):
             return
         first = found if column.name == "first" else self.unchecked(CompactColumns.first)
         last = found if column.name == "last" else self.unchecked(CompactColumns.last)
-        parents = np.flatnonzero(last)
-        begins, ends = first[parents], last[parents]
-        fits = bool((first[last == 0] == 0).all() and (begins > parents).all() and (begins < ends).all())
-        if len(parents):
-            fits &= (
-                bool((begins[1:] == ends[:-1]).all()) and int(begins[0]) == 1 and int(ends[-1]) == len(last)
-            )
-        if not fits or (len(last) > 1 and not len(parents)):
+        if not are_children_of_one(first, last):
             raise InconsistentError("Nodes of the compact tree are children of none or of several")
+
+
+def are_children_of_one(first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]) -> bool:
+    """Whether each node but the first is a child of exactly one with a lower number.
+
+    ``first`` has the first child of each node, ``last`` the one after its last child; both are 0 where there is none.
+    """
+    parents = np.flatnonzero(last)
+    begins, ends = first[parents], last[parents]
+    fits = bool((first[last == 0] == 0).all() and (begins > parents).all() and (begins < ends).all())
+    if not len(parents):
+        return fits and len(last) <= 1
+    return (
+        fits and bool((begins[1:] == ends[:-1]).all()) and int(begins[0]) == 1 and int(ends[-1]) == len(last)
+    )

@@ -3,6 +3,7 @@
 Its figures are the bytes of everything below: unlike what a dominator retains, that isn't what would be freed.
 """
 
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, write_columns
 from memlens.store.models import graph_of
+from memlens.store.objects.columns import are_children_of_one
 from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.room import Room
 from memlens.store.snapshot import Snapshot
@@ -26,6 +28,8 @@ from memlens.views.graph.stopped import finished, stopped
 
 KEPT_FROM = 200_000
 """Objects of a dump of which the tree is kept in the archive; that of a smaller one is there in a tenth of a second."""
+
+logger = logging.getLogger(__name__)
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -55,6 +59,32 @@ class ShortestPaths(NamedTuple):
     first: U32
     last: U32
 
+    def is_tree_of(self, snapshot: Snapshot) -> bool:
+        """Whether the columns are those of a tree of a snapshot's objects, on which all ways have an end."""
+        objects, nodes, types = len(snapshot.objects.type), len(self.type), len(snapshot.types.name)
+        lengths = {"begin": objects + 2, "member": objects, "total": objects, "group": objects}
+        for name, column in self._asdict().items():
+            kind = np.uint64 if name in ("total", "shallow", "below") else np.uint32
+            if column.dtype != kind or len(column) != lengths.get(name, nodes):
+                return False
+        if not nodes or not are_children_of_one(self.first, self.last):
+            return False
+        has_type = self.type != NEVER
+        if (self.type[has_type] >= types).any() or (self.parent[1:] >= np.arange(1, nodes)).any():
+            return False
+        if int(self.begin[0]) or int(self.begin[-1]) != objects or (self.begin[1:] < self.begin[:-1]).any():
+            return False
+        if not objects:
+            return True
+        if int(self.member.max()) >= objects or int(self.group.max()) >= nodes:
+            return False
+        seen = np.zeros(objects, np.bool_)
+        seen[self.member] = True
+        # each object is below one in a node with a lower number
+        counts = np.diff(self.begin[: objects + 1]).astype(np.int64)
+        below = self.member[: int(self.begin[objects])]
+        return bool(seen.all() and (self.group[below] > np.repeat(self.group, counts)).all())
+
 
 class _ByObject(NamedTuple):
     begin: U32
@@ -82,7 +112,7 @@ def prepare(snapshot: Snapshot) -> None:
 def take(snapshot: Snapshot) -> bool:
     """Map the tree that was prepared, without verifying it once more. Whether it is ready then."""
     if not is_ready(snapshot) and SHORTEST_PATHS.is_current(snapshot.origin):
-        found = SHORTEST_PATHS.columns(SHORTEST_PATHS.path(snapshot.archive), ShortestPaths)
+        found = _tree_in(snapshot, SHORTEST_PATHS.path(snapshot.archive))
         if found is not None:
             snapshot.keep(_KEY, lambda: found)
     return is_ready(snapshot)
@@ -155,7 +185,17 @@ def _goes_on(report: Callable[[float], bool], done: float) -> None:
 
 def _read(snapshot: Snapshot) -> ShortestPaths | None:
     path = SHORTEST_PATHS.find(snapshot.origin)
-    return None if path is None else SHORTEST_PATHS.columns(path, ShortestPaths)
+    return None if path is None else _tree_in(snapshot, path)
+
+
+def _tree_in(snapshot: Snapshot, path: Path) -> ShortestPaths | None:
+    """The tree in a file; None, and the file is removed, if it has another thing."""
+    found = SHORTEST_PATHS.columns(path, ShortestPaths)
+    if found is None or found.is_tree_of(snapshot):
+        return found
+    logger.warning("%s of %s is no tree, and is made again", SHORTEST_PATHS.name, snapshot.archive.name)
+    SHORTEST_PATHS.drop(snapshot.archive)
+    return None
 
 
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
