@@ -1,13 +1,8 @@
-"""Bundles, services and extensions of Equinox: of programs that run, against what they say, and of made dumps.
+"""Bundles, services and extensions of Equinox: of programs that ran, against what they said, and of made dumps.
 
-The jars are the newest of ``org.eclipse.platform`` (``org.eclipse.osgi``, ``org.eclipse.equinox.registry`` and
-``org.eclipse.equinox.common``) in Maven's local repository, or those that MEMLENS_TEST_EQUINOX names; without them, or
-without a JDK, what needs them is skipped.
+``make.py`` beside the dumps runs the programs.
 """
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +10,9 @@ from typing import Any
 
 import pytest
 from tests.python.command_line import memlens
-from tests.python.conftest import ROOT
 from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import BYTE, INT, LONG, OBJECT, Dump
+from tests.python.recordings import FIXTURES
 from tests.python.said import assert_words_are_templates
 
 from memlens.store.snapshot import Snapshot
@@ -28,15 +23,6 @@ from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import schema_of
 
 pytest_plugins = ("tests.python.heap_fixtures",)
-
-SOURCES = ROOT / "tests" / "fixtures" / "heap" / "src" / "equinox"
-REPOSITORY = Path.home() / ".m2" / "repository" / "org" / "eclipse" / "platform"
-JARS = [
-    str(max(found))
-    for name in ("org.eclipse.osgi", "org.eclipse.equinox.registry", "org.eclipse.equinox.common")
-    if (found := list(REPOSITORY.glob(f"{name}/*/{name}-?.*[0-9].jar")))
-]
-EQUINOX = os.environ.get("MEMLENS_TEST_EQUINOX") or os.pathsep.join(JARS)
 
 BUNDLES = "SELECT bundle_id, symbolic_name, version, state, location FROM bundles ORDER BY bundle_id"
 SERVICES = (
@@ -50,37 +36,21 @@ def asked(snapshot: Snapshot, query: str) -> list[tuple[Any, ...]]:
         return list(session.stream(query)[1])
 
 
-def compiled(folder: Path, needed: str, *sources: str) -> Path:
-    """The classes of some sources, which need a jar of this name."""
-    if not (f"{needed}-" in EQUINOX and shutil.which("javac") and shutil.which("java")):
-        pytest.skip(f"needs a JDK and the jar of {needed}")
-    classes = folder / "classes"
-    paths = [SOURCES / name for name in sources]
-    subprocess.run(
-        ["javac", "-nowarn", "-cp", EQUINOX, "-d", classes, *paths], check=True, capture_output=True
-    )
-    return classes
+def said_by(name: str) -> list[list[str]]:
+    """What a program of the fixtures printed of itself."""
+    text = (FIXTURES / "heap" / f"{name}.said.txt").read_text("utf-8")
+    return [line.split("\t") for line in text.splitlines()]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapshot, list[list[str]]]]:
-    """The dump of a framework, and what it says of itself."""
+def framework_that_ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     folder = tmp_path_factory.mktemp("equinox")
-    classes = compiled(folder, "org.eclipse.osgi", "Bundles.java", "Activator.java")
-    # the activator is in the bundles alone
-    activator = folder / "Activator.class"
-    (classes / "shop" / "Activator.class").rename(activator)
-    said = subprocess.run(
-        ["java", "-Xmx64m", "-XX:+UseSerialGC", "-cp", f"{EQUINOX}{os.pathsep}{classes}", "shop.Bundles",
-         folder / "store", folder / "dump.hprof", activator],
-        check=True, capture_output=True, encoding="utf-8",
-    )  # fmt: skip
-    with closing(archived(folder / "dump.hprof", folder)) as snapshot:
-        yield snapshot, [line.split("\t") for line in said.stdout.splitlines()]
+    with closing(archived(FIXTURES / "heap" / "equinox.hprof.zst", folder)) as snapshot:
+        yield snapshot
 
 
-def test_bundles_and_services_are_what_the_framework_says(ran: tuple[Snapshot, list[list[str]]]) -> None:
-    snapshot, said = ran
+def test_bundles_and_services_are_what_the_framework_says(framework_that_ran: Snapshot) -> None:
+    snapshot, said = framework_that_ran, said_by("equinox")
     bundles = [tuple(map(str, row)) for row in asked(snapshot, BUNDLES)]
     assert bundles == sorted(tuple(row[1:]) for row in said if row[0] == "bundle")
     services = [tuple(map(str, row)) for row in asked(snapshot, SERVICES)]
@@ -88,8 +58,8 @@ def test_bundles_and_services_are_what_the_framework_says(ran: tuple[Snapshot, l
     assert len(services) > 20
 
 
-def test_what_bundles_retain(ran: tuple[Snapshot, list[list[str]]]) -> None:
-    snapshot, _ = ran
+def test_what_bundles_retain(framework_that_ran: Snapshot) -> None:
+    snapshot = framework_that_ran
     query = "SELECT symbolic_name, loaders, stale_loaders, retained_bytes > 1000000 FROM bundles WHERE bundle_id > 0"
     assert sorted(asked(snapshot, query)) == [
         ("com.example.broken", 0, 0, 0), ("com.example.gone", 1, 1, 1), ("com.example.old", 1, 1, 1),
@@ -99,8 +69,8 @@ def test_what_bundles_retain(ran: tuple[Snapshot, list[list[str]]]) -> None:
     assert (own > 100_000, listed) == (True, "java.util.ArrayList")
 
 
-def test_former_classes_of_bundles_that_are_held(ran: tuple[Snapshot, list[list[str]]]) -> None:
-    snapshot, _ = ran
+def test_former_classes_of_bundles_that_are_held(framework_that_ran: Snapshot) -> None:
+    snapshot = framework_that_ran
     assert_words_are_templates(snapshot)
     (found,) = (
         each for each in findings(snapshot, None, 100).findings
@@ -237,11 +207,8 @@ EXTENSIONS = "SELECT extension_point, extension, label, symbolic_name, elements 
 
 
 def test_extensions_are_what_the_registry_says(tmp_path: Path) -> None:
-    classes = compiled(tmp_path, "org.eclipse.equinox.registry", "Registry.java")
-    run = ["java", "-cp", f"{EQUINOX}{os.pathsep}{classes}", "shop.Registry", str(tmp_path / "dump.hprof")]
-    said = subprocess.run(run, check=True, capture_output=True, encoding="utf-8").stdout
-    rows = [line.split("\t") for line in said.splitlines()]
-    with closing(archived(tmp_path / "dump.hprof", tmp_path)) as snapshot:
+    rows = said_by("registry")
+    with closing(archived(FIXTURES / "heap" / "registry.hprof.zst", tmp_path)) as snapshot:
         points = [list(map(str, row)) for row in asked(snapshot, POINTS)]
         extensions = [
             [str(each).replace("None", "null") for each in row] for row in asked(snapshot, EXTENSIONS)
