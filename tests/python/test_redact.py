@@ -479,10 +479,8 @@ def test_files_without_values_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     dump = FIXTURES / "sessions.gcdump"
     assert memlens("redact", dump, out, status=1).stderr.startswith(
-        f"memlens: {dump}: Heap dumps of .NET have no values, only types, sizes and references. "
+        f"memlens: {dump}: Heap dumps of .NET have no values, but the machine's name, "
     )
-    heap = Path(__file__).parents[1] / "fuzz" / "corpus" / "file" / "java.heap"
-    assert "is not a heap dump but a" in memlens("redact", heap, out, status=1).stderr
     assert not out.exists()
 
 

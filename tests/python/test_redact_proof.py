@@ -24,7 +24,7 @@ from memlens.proof.verify import verify
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
 PLANTED = [(name, place) for name, (places, _, _) in FORMATS.items() for place in places]
-MOST_BYTES = 3 << 20
+MOST_BYTES = 900_000
 
 
 def written(path: Path, data: bytes) -> Path:

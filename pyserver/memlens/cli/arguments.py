@@ -370,7 +370,10 @@ def _record(command: AddCommand) -> None:
 
 
 def _redact(command: AddCommand) -> None:
-    redact = command("redact", "Write a copy of a heap dump without its values, to share it.")
+    redact = command(
+        "redact",
+        "Write a copy of a heap dump without its values, or of a profile without names of people, to share it.",
+    )
     redact.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     redact.add_argument("out", type=Path, metavar="OUT",
                         help="the file to write; compressed if its name ends in .gz or .zst")  # fmt: skip

@@ -1,7 +1,7 @@
 """``memlens redact``: writes a heap dump anew without its values, for others' eyes."""
 
 import argparse
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,8 @@ from memlens.cli.output import json_line, message_line, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.cli.redact_proof import run_verify, summary_of, write_report
-from memlens.formats import HEAP_DUMPS
+from memlens.errors import MemlensError
+from memlens.formats import HEAP_DUMPS, recognised
 from memlens.formats.containers import open_source
 from memlens.formats.obfuscation import mapping_beside
 from memlens.formats.redacted import CONTENTS, VALUES, Wanted
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         limits.end_with(options.parent)
     if options.background:
         limits.lower_priority()
-    output = Output(options.out, (options.file,), options.force, HEAP_DUMPS, private=True)
+    output = Output(options.out, (options.file,), options.force, _kinds(options.file), private=True)
     # before the work
     output.check()
     leads_back = _mapping(options)
@@ -86,6 +87,14 @@ def run(options: argparse.Namespace) -> int:
         for line in summary:
             say(line)
     return 0
+
+
+def _kinds(file: Path) -> tuple[str, ...]:
+    """The formats of what may be overwritten: a heap dump by a heap dump, a profile by one of its own format."""
+    with suppress(MemlensError, OSError), open_source(file, file.parent, lambda *_: None) as source:
+        format_ = recognised(source)
+        return HEAP_DUMPS if format_ in HEAP_DUMPS else (format_,)
+    return HEAP_DUMPS
 
 
 def _mapping(options: argparse.Namespace) -> Output | None:

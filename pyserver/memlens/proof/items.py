@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 Reason = Literal[
     "types", "fields", "methods", "signatures", "functions", "variables", "attributes", "properties", "symbols",
-    "files", "threads", "modules", "program", "roots", "engine", "encodings", "other",
+    "files", "threads", "modules", "program", "roots", "engine", "encodings", "texts",
+    "other",
 ]  # fmt: skip
 """Why a text stays in a copy."""
 

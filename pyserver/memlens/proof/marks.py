@@ -11,8 +11,13 @@ MARKS: tuple[Mark, ...] = Mark.__args__  # type: ignore[attr-defined]
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
 _DIGITS = re.compile(r"(?<![\w.])\d(?:[ -]?\d){11,18}(?![\w.])")
-_HOME = re.compile(r"(?:/home/|/Users/|/root/|\b[A-Za-z]:[\\/]+Users[\\/]+)[^/\\\s]", re.IGNORECASE)
-_URL_HOST = re.compile(r"(?<!\w)(?!node:)[a-z][a-z0-9+.-]{1,15}://(?!localhost\b)[^\s/?#]+", re.IGNORECASE)
+# but not the names that a copy has in their place
+_HOME = re.compile(
+    r"(?:/home/|/Users/|/root/|\b[A-Za-z]:[\\/]+Users[\\/]+)(?!user\d*(?:[/\\\s]|$))[^/\\\s]", re.IGNORECASE
+)
+_URL_HOST = re.compile(
+    r"(?<!\w)(?!node:)[a-z][a-z0-9+.-]{1,15}://(?!localhost\b|host\d+(?:[/:]|$))[^\s/?#]+", re.IGNORECASE
+)
 _IPV4 = re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
 _HOST = re.compile(
     r"(?<![\w./$@-])(?!(?:com|org|net|io|java|javax|jdk|sun|kotlin|android|node)\.)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+"
@@ -25,7 +30,7 @@ _TOKEN = re.compile(
     r"|-----BEGIN [A-Z ]+-----|[Bb]earer\s+[\w.~+/-]{12,}|(?:password|passwd|secret|token|api[_-]?key)\s*[=:]\s*\S{4,}"
     r"|://[^\s/:@]+:[^\s/@]+@"
 )
-_RUN = re.compile(r"[A-Za-z0-9+_=-]{20,}")
+_RUN = re.compile(r"[A-Za-z0-9+_-]{20,}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-fA-F]{24,}(?![0-9A-Za-z])")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _LEAST_BITS = 3.4

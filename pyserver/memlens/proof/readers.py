@@ -1,11 +1,13 @@
 """Which reader a file has."""
 
+import re
 import struct
 from pathlib import Path
 
 from memlens.errors import BadRequestError
 from memlens.proof.hprof import HprofReader
 from memlens.proof.items import Keeps, Reader
+from memlens.proof.profiles import ProfileReader
 from memlens.proof.pyheap import PyHeapReader
 from memlens.proof.python import PythonReader
 from memlens.proof.ruby import RubyReader
@@ -18,25 +20,35 @@ _PYHEAP = struct.pack(">Q", 123_000_321)
 
 def reader_of(path: Path, keeps: Keeps) -> Reader:
     """The reader of a heap dump, by its first bytes. Raises :class:`BadRequestError` for another file."""
+    reader = _kind_of(path)
+    if reader is None:
+        raise BadRequestError(
+            phrase("{file} is not a heap dump that can be verified", file=path.name),
+            advice=phrase("Heap dumps of Java, Android, V8, Ruby, Python and PyHeap can be."),
+        )
+    return reader(path, keeps)
+
+
+def texts_of(path: Path) -> Reader:
+    """The reader of a heap dump or a profile, for its texts."""
+    return (_kind_of(path) or ProfileReader)(path, Keeps())
+
+
+def _kind_of(path: Path) -> type[HprofReader | PythonReader | PyHeapReader | RubyReader | V8Reader] | None:
     with Stream.of(path) as stream:
         head = stream.peek(4096)
     if head.startswith(b"JAVA PROFILE"):
-        return HprofReader(path, keeps)
+        return HprofReader
     if head.startswith(b"\x89MLHEAP\n"):
-        return PythonReader(path, keeps)
+        return PythonReader
     if head.startswith(_PYHEAP):
-        return PyHeapReader(path, keeps)
+        return PyHeapReader
     words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    first_line = words.partition(b"\n")[0]
+    line = words.partition(b"\n")[0]
     if (
         words.startswith(b"{")
-        and (b'"type":"' in first_line or b'"type": "' in first_line)
-        and b'"meta"' not in words
+        and re.search(rb'"type": ?"', line)
+        and re.search(rb'"(address|root)": ?"', line)
     ):
-        return RubyReader(path, keeps)
-    if words.startswith(b"{"):
-        return V8Reader(path, keeps)
-    raise BadRequestError(
-        phrase("{file} is not a heap dump that can be verified", file=path.name),
-        advice=phrase("Heap dumps of Java, Android, V8, Ruby, Python and PyHeap can be."),
-    )
+        return RubyReader
+    return V8Reader if words.startswith(b"{") and b'"snapshot"' in words and b'"meta"' in words else None

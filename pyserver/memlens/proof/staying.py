@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens.proof.items import REASONS, Keeps, Reason
+from memlens.proof.items import REASONS, Reason
 from memlens.proof.marks import MARKS, Mark, marks_of
-from memlens.proof.readers import reader_of
+from memlens.proof.readers import texts_of
 from memlens.texts import Text, phrase, plural
 
 _MOST_MARKED = 100
@@ -32,6 +32,7 @@ REASON_NAMES: dict[Reason, Text] = {
     "roots": phrase("kinds of roots"),
     "engine": phrase("words of the runtime"),
     "encodings": phrase("encodings"),
+    "texts": phrase("functions, files and other texts of the profile"),
     "other": phrase("other words of the format"),
 }
 
@@ -61,8 +62,8 @@ class StayingTexts:
 
     @classmethod
     def of(cls, path: Path) -> "StayingTexts":
-        """Those of a heap dump. Raises :class:`MemlensError`, and OSError."""
-        distinct = {(each.place, str(each.value)) for each in reader_of(path, Keeps()).names() if each.value}
+        """Those of a heap dump or a profile. Raises :class:`MemlensError`, and OSError."""
+        distinct = {(each.place, str(each.value)) for each in texts_of(path).names() if each.value}
         return cls(Staying(text, reason, tuple(marks_of(text))) for reason, text in distinct)  # type: ignore[arg-type]
 
     def counts(self) -> list[tuple[Reason, int]]:

@@ -3,19 +3,23 @@
 Sizes, ids, references, roots, stacks, and the names of classes, fields, functions and files stay.
 """
 
+import tempfile
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol, cast
 
 from memlens.errors import BadRequestError
-from memlens.formats import FORMATS, recognised
+from memlens.formats import read, recognised
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output
-from memlens.progress import Report
+from memlens.formats.redaction.profiles import redact_profile, refuse_unwritable
+from memlens.progress import Report, part_of
 from memlens.texts import Text, phrase
 
 _WITH_VALUES = ("hprof", "v8_heap", "ruby", "python_heap", "pyheap")
+_SURVEYED = 0.5
 
 
 class _Redaction(Protocol):
@@ -42,21 +46,9 @@ def redact(
     :class:`NotASnapshotError` or MemoryError.
     """
     format_ = recognised(source)
-    if format_ == "gcdump":
-        raise BadRequestError(
-            phrase("Heap dumps of .NET have no values, only types, sizes and references"),
-            advice=phrase("Share the file as it is."),
-        )
-    if format_ == "perfetto":
-        raise BadRequestError(
-            phrase("Heap graphs of Perfetto have no values, only types, fields, sizes and references"),
-            advice=phrase("Share the file as it is, if nothing else that the trace recorded is secret."),
-        )
     if format_ not in _WITH_VALUES:
-        raise BadRequestError(
-            phrase("The file is not a heap dump but a {format}", format=FORMATS[format_]),
-            advice=phrase("Only heap dumps have the values of a program's objects."),
-        )
+        _redact_profile(format_, source, output, wanted, report, renames=mapping is not None)
+        return None
     if mapping is not None and format_ != "hprof":
         raise BadRequestError(
             phrase("Names are only replaced in heap dumps of Java and Android"),
@@ -81,3 +73,20 @@ def redact(
         "The dump is truncated or damaged at byte {n}: it was written up to there, and nothing after it.",
         n=offset,
     )
+
+
+def _redact_profile(
+    format_: str, source: Source, output: Output, wanted: Wanted, report: Report, *, renames: bool
+) -> None:
+    """Write a profile without the names of people and machines."""
+    refuse_unwritable(format_)
+    if renames:
+        raise BadRequestError(
+            phrase("Names are only replaced in heap dumps, not in profiles"),
+            advice=phrase("Without --rename home folders, hosts and e-mail addresses are replaced."),
+        )
+    # what is copied has been understood
+    read(source, Path(tempfile.gettempdir()), part_of(report, 0.0, _SURVEYED))
+    if source.truncated:
+        raise DamagedSnapshotError(phrase("The file is truncated"), offset=source.length)
+    redact_profile(format_, source, output, wanted, part_of(report, _SURVEYED, 1.0))

@@ -1,0 +1,253 @@
+"""Writes profiles anew without the names of people and machines in their texts; figures, functions and files stay.
+
+Only formats that are simple to write: text, JSON, pickles of plain data, and pprof's messages. A file is read whole
+before, so that one with anything else in it is refused.
+"""
+
+import json
+import mmap
+import re
+from collections.abc import Iterator
+
+from memlens.errors import BadRequestError
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.redacted import Wanted
+from memlens.formats.redaction.output import Output
+from memlens.formats.redaction.people import People, without_arguments
+from memlens.progress import Report
+from memlens.texts import Text, phrase
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_CHUNK_BYTES = 1 << 20
+_MOST_STRING_BYTES = 64 << 20
+
+_UNCHANGED: dict[str, Text] = {
+    "gcdump": phrase(
+        "Heap dumps of .NET have no values, but the machine's name, the process, the time, paths of modules, a log of "
+        "the collection, and in dumps of pages their addresses, in a format that Memlens can't write"
+    ),
+    "perfetto": phrase(
+        "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: processes, "
+        "command lines, logs"
+    ),
+    "heaptrack": phrase(
+        "Recordings of heaptrack have the command line with its arguments, and paths, in a format that Memlens can't "
+        "write"
+    ),
+    "memray": phrase(
+        "memray's captures have the command line with its arguments, the process id, names of threads, and paths, in a "
+        "format that Memlens can't write"
+    ),
+    "snapviewer": phrase(
+        "SnapViewer's archives have paths of source files, in a format that Memlens can't redact"
+    ),
+    "java_heap": phrase(
+        "Heap profiles of Java programs have paths and names, in a format that Memlens can't redact"
+    ),
+}
+"""Formats that aren't written anew, and what they may have."""
+
+_ADVICE = {
+    "gcdump": phrase("Share the file as it is only with whom you trust with these."),
+    "heaptrack": phrase("Save a profile of it with: memlens export FILE --pprof OUT.pb.gz, and redact that."),
+    "memray": phrase("Save a profile of it with: memlens export FILE --pprof OUT.pb.gz, and redact that."),
+    "snapviewer": phrase("Redact the snapshot of PyTorch that it was made from."),
+}
+_OTHER_ADVICE = phrase("Share it only with whom you trust with these.")
+
+
+def refuse_unwritable(format_: str) -> None:
+    """Raise :class:`BadRequestError` for a format that isn't written anew, with what it may have."""
+    if format_ in _UNCHANGED:
+        raise BadRequestError(_UNCHANGED[format_], advice=_ADVICE.get(format_, _OTHER_ADVICE))
+
+
+def redact_profile(format_: str, source: Source, output: Output, wanted: Wanted, report: Report) -> People:
+    """Write a profile that was read without an error, and return what was replaced. Raises MemlensError."""
+    people = People()
+    source.unpack()
+    head = bytes(source.data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if format_ == "pprof":
+        parts = _pprof(source, people, keeps_time=wanted.keeps_time)
+    elif format_ in ("massif", "heap_text"):
+        parts = _lines(source, people)
+    elif head[:1] == b"\x80":
+        parts = _pickle(source, people)
+    elif head[:1] in (b"{", b"["):
+        parts = _json(source, people, keeps_time=wanted.keeps_time)
+    else:
+        raise BadRequestError(
+            phrase("Snapshots are written anew only as pickles or JSON, not as pages"),
+            advice=phrase("Redact the pickle that the page was made from."),
+        )
+    done = 0
+    for offset, part in parts:
+        output.write(part)
+        if offset - done >= _CHUNK_BYTES:
+            done = offset
+            source.release(offset)
+            report("writing", offset / max(source.length, 1))
+    return people
+
+
+_Parts = Iterator[tuple[int, bytes]]
+"""What is written, with the offset in the file up to which it was read."""
+
+
+def _lines(source: Source, people: People) -> _Parts:
+    """Text, line by line."""
+    at, data = 0, source.data
+    while at < source.length:
+        end = data.find(b"\n", at)
+        end = source.length if end < 0 else end + 1
+        line = bytes(data[at:end]).decode("utf-8", "surrogateescape")
+        if line.startswith("cmd:"):
+            line = f"cmd: {without_arguments(line[4:])}\n"
+        yield end, people.replaced(line).encode("utf-8", "surrogateescape")
+        at = end
+
+
+def _json(source: Source, people: People, *, keeps_time: bool) -> _Parts:
+    """JSON: its strings, and of DHAT's the command and the process id."""
+    at, data, before = 0, source.data, b""
+    while at < source.length:
+        found = _STRING.search(data, at)
+        if found is None:
+            yield source.length, bytes(data[at:])
+            return
+        between = bytes(data[at : found.start()])
+        if before == b'"pid"' and not keeps_time:
+            between = re.sub(rb"\d+", b"0", between, count=1)
+        yield found.start(), between
+        text = found[0]
+        changed = _changed(text, people)
+        if before == b'"cmd"' and between.strip() == b":":
+            changed = json.dumps(people.replaced(without_arguments(json.loads(text)))).encode()
+        yield found.end(), changed
+        before, at = text if len(text) < len(b'"pid"') + 1 else b"", found.end()
+
+
+def _changed(quoted: bytes, people: People) -> bytes:
+    if len(quoted) > _MOST_STRING_BYTES:
+        raise DamagedSnapshotError(phrase("A text is too long for a profile"))
+    try:
+        text = json.loads(quoted)
+    except ValueError as error:
+        raise DamagedSnapshotError(phrase("A text is not JSON")) from error
+    new = people.replaced(text)
+    return quoted if new == text else json.dumps(new, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+# ---- pickles ---------------------------------------------------------------------------------------------------
+
+_NO_ARGUMENT = b"(.012NQR]abdeslptu})\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x93\x94"
+_ARGUMENT_BYTES = {
+    **dict.fromkeys(_NO_ARGUMENT, 0), ord("K"): 1, ord("M"): 2, ord("J"): 4, ord("G"): 8, ord("h"): 1, ord("j"): 4,
+    ord("q"): 1, ord("r"): 4, 0x80: 1,
+}  # fmt: skip
+_COUNTED = {
+    ord("X"): 4, 0x8C: 1, 0x8D: 8, 0x8A: 1, 0x8B: 4, ord("C"): 1, ord("B"): 4, 0x8E: 8, ord("U"): 1, ord("T"): 4,
+}  # fmt: skip
+"""Opcodes that are followed by so many bytes of a length, and the argument."""
+
+_TEXTS = (ord("X"), 0x8C, 0x8D)
+_FRAME, _GLOBAL = 0x95, ord("c")
+_FRAME_BYTES = 8
+
+
+def _pickle(source: Source, people: People) -> _Parts:
+    """A pickle: its texts, and no frames, whose lengths would be others."""
+    data, at, kept, out = source.data, 0, 0, bytearray()
+    while at < source.length:
+        code = data[at]
+        size = _ARGUMENT_BYTES.get(code)
+        if size is not None:
+            at += 1 + size
+            if at - kept > _CHUNK_BYTES:
+                out += data[kept:at]
+                kept = at
+                yield at, bytes(out)
+                out.clear()
+            continue
+        out += data[kept:at]
+        if code == _FRAME:
+            at += 1 + _FRAME_BYTES
+        elif code == _GLOBAL:
+            end = data.find(b"\n", data.find(b"\n", at) + 1) + 1
+            out += data[at:end]
+            at = end
+        elif code in _COUNTED:
+            width = _COUNTED[code]
+            start = at + 1 + width
+            end = start + int.from_bytes(data[at + 1 : start], "little")
+            if end > source.length:
+                raise DamagedSnapshotError(
+                    phrase("A length in the pickle is larger than the whole file"), offset=at
+                )
+            out += _text_opcode(bytes(data[start:end]), people) if code in _TEXTS else data[at:end]
+            at = end
+        else:
+            raise DamagedSnapshotError(phrase("The pickle is not plain data"), offset=at)
+        kept = at
+    yield at, bytes(out) + bytes(data[kept:at])
+
+
+def _text_opcode(data: bytes, people: People) -> bytes:
+    new = people.replaced(data.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+    return b"X" + len(new).to_bytes(4, "little") + new
+
+
+# ---- pprof -----------------------------------------------------------------------------------------------------
+
+_STRINGS, _TIME, _COMMENT, _LAST = 6, 9, 13, 15
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+def _pprof(source: Source, people: People, *, keeps_time: bool) -> _Parts:
+    """A message of pprof: its texts; without comments, and without the time unless that is kept."""
+    data, at = source.data, 0
+    while at < source.length:
+        start = at
+        key, at = _varint(data, at)
+        field, kind = key >> 3, key & 7
+        if kind == _VARINT:
+            _, at = _varint(data, at)
+        elif kind == _BYTES:
+            size, at = _varint(data, at)
+            at += size
+        elif kind in (_FIXED32, _FIXED64):
+            at += 4 if kind == _FIXED32 else 8
+        else:
+            raise DamagedSnapshotError(phrase("The profile has a field of no known kind"), offset=start)
+        if at > source.length:
+            raise DamagedSnapshotError(phrase("The profile is truncated"), offset=start)
+        if field > _LAST or field == _COMMENT or (field == _TIME and not keeps_time):
+            continue
+        if field == _STRINGS and kind == _BYTES:
+            text = bytes(data[at - size : at]).decode("utf-8", "surrogateescape")
+            new = people.replaced(text).encode("utf-8", "surrogateescape")
+            yield at, bytes([_STRINGS << 3 | _BYTES]) + _as_varint(len(new)) + new
+        else:
+            yield at, bytes(data[start:at])
+
+
+def _varint(data: mmap.mmap | bytes, at: int) -> tuple[int, int]:
+    """A number and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at : at + 1]
+        if not byte or shift > 63:
+            raise DamagedSnapshotError(phrase("The profile is truncated"), offset=at)
+        value |= (byte[0] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte[0] & 0x80:
+            return value, at
+
+
+def _as_varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
