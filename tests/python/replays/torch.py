@@ -106,10 +106,29 @@ def placed(segment: Any) -> Iterator[tuple[int, Any]]:
         addr += block["size"]
 
 
+class _Stacks:
+    """Stacks as they were recorded. Events of a file share the lists of their frames, which are read once."""
+
+    def __init__(self) -> None:
+        # with the list, whose number no other may get meanwhile
+        self._known: dict[int, tuple[Any, tuple[RawFrame, ...]]] = {}
+
+    def of(self, entry: dict[str, Any]) -> tuple[RawFrame, ...]:
+        """An entry's stack, innermost first."""
+        frames = entry.get("frames")
+        if not frames:
+            return ()
+        known = self._known.get(id(frames))
+        if known is None:
+            known = self._known[id(frames)] = (frames, frames_of(entry))
+        return known[1]
+
+
 class _Matched:
     """What a trace allocates, and what it frees."""
 
     def __init__(self, trace: Iterable[dict[str, Any]]) -> None:
+        self._stacks = _Stacks()
         self.before: list[Alloc] = []
         """Freed but not allocated in the trace: with the stacks of their frees."""
         self.during: list[Alloc] = []
@@ -127,45 +146,54 @@ class _Matched:
         addr = event["addr"]
         if addr in self.live:  # its free was left out
             self.live[addr].end = self.live[addr].pending or moment
-        self.live[addr] = _alloc_of(event, moment)
+        self.live[addr] = self._alloc_of(event, moment)
         self.during.append(self.live[addr])
 
     def _freed(self, event: dict[str, Any], moment: int) -> None:
         addr = event["addr"]
         if addr not in self.live:
-            self.live[addr] = _alloc_of(event, 0)
+            self.live[addr] = self._alloc_of(event, 0)
             self.before.append(self.live[addr])
         alloc = self.live[addr]
         if alloc.start:
             self.checked_frees += 1
-            self.repeating_frees += alloc.frames == frames_of(event)
+            self.repeating_frees += alloc.frames == self._stacks.of(event)
         if not alloc.freed and not alloc.pending:
-            alloc.freed = frames_of(event)
+            alloc.freed = self._stacks.of(event)
         if event["action"] == "free_requested":
             alloc.pending = alloc.pending or moment
         else:
             self.completions += 1
             self.live.pop(addr).end = moment
 
+    def _alloc_of(self, event: dict[str, Any], start: int) -> Alloc:
+        return Alloc(
+            event["addr"], event["size"], start, None, self._stacks.of(event),
+            stream=event.get("stream", 0), category=event.get("category"),
+        )  # fmt: skip
 
-def _alloc_of(event: dict[str, Any], start: int) -> Alloc:
-    return Alloc(
-        event["addr"], event["size"], start, None, frames_of(event),
-        stream=event.get("stream", 0), category=event.get("category"),
-    )  # fmt: skip
+
+def _matched(snapshot: Any) -> dict[int, _Matched]:
+    return {device: _Matched(trace) for device, trace in traces_of(snapshot).items()}
+
+
+def _repeat_their_stacks(found: Iterable[_Matched]) -> bool:
+    """Whether frees repeat the stacks of their allocations: at least one can be checked, and all of these do."""
+    counts = [(each.checked_frees, each.repeating_frees) for each in found]
+    checked = sum(count for count, _ in counts)
+    return checked > 0 and checked == sum(repeating for _, repeating in counts)
 
 
 def frees_repeat_their_stacks(snapshot: Any) -> bool:
-    """Whether frees repeat the stacks of their allocations: at least one can be checked, and all of these do."""
-    found = [_Matched(trace) for trace in traces_of(snapshot).values()]
-    checked = sum(each.checked_frees for each in found)
-    return checked > 0 and checked == sum(each.repeating_frees for each in found)
+    """Whether frees repeat the stacks of their allocations."""
+    return _repeat_their_stacks(_matched(snapshot).values())
 
 
 def allocations(snapshot: Any, device: int) -> list[Alloc]:
     """Every allocation of a device."""
-    found = _Matched(traces_of(snapshot).get(device, ()))
-    if frees_repeat_their_stacks(snapshot):
+    matched = _matched(snapshot)
+    found = matched.get(device) or _Matched(())
+    if _repeat_their_stacks(matched.values()):
         for alloc in found.before + found.during:
             alloc.freed = ()  # the recorded stack is the allocation's, repeated
     else:
@@ -277,7 +305,7 @@ class Replay:
 
     def __init__(self, snapshot: Any) -> None:
         self.tree = Tree()
-        self._numbers: dict[tuple[RawFrame, ...], int] = {}
+        self._numbers: dict[int, tuple[tuple[RawFrame, ...], int]] = {}
         self.devices: dict[int, Device] = {}
         traces = traces_of(snapshot)
         segments = list(segments_of(snapshot))
@@ -308,10 +336,12 @@ class Replay:
 
     def stack_of(self, alloc: Alloc) -> int:
         """The number of an allocation's stack in the tree."""
-        number = self._numbers.get(alloc.frames)
-        if number is None:
-            number = self._numbers[alloc.frames] = self.tree.number([frame_of(raw) for raw in alloc.frames])
-        return number
+        # by the tuple itself, which allocations share and the replay keeps: to hash one takes as long as to read it
+        known = self._numbers.get(id(alloc.frames))
+        if known is None:
+            number = self.tree.number([frame_of(raw) for raw in alloc.frames])
+            known = self._numbers[id(alloc.frames)] = (alloc.frames, number)
+        return known[1]
 
     def largest_of_lines(self) -> dict[Line, int]:
         """Of each line the size of the largest allocation through it."""
