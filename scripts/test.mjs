@@ -37,10 +37,10 @@ class Nothing extends Error {}
 
 /**
  * name: for --only. what: the description. commands: run one after another until one fails. shown: print the output
- * even if the step passes. writes: its tests write many files, in memory where there is enough. alone: run no other step
- * at the same time, because this one measures time. slow: left out by --quick. again: the names of failures that may be
- * run once more, and the commands for it; those that pass then are shown as FLAKY. flaky: the names of such tests where
- * the runner itself ran them again.
+ * even if the step passes. long: begin with it. writes: its tests write many files, in memory where there is enough.
+ * alone: run no other step at the same time, because this one measures time. slow: left out by --quick. again: the
+ * names of failures that may be run once more, and the commands for it; those that pass then are shown as FLAKY.
+ * flaky: the names of such tests where the runner itself ran them again.
  */
 const STEPS = [
   {
@@ -127,6 +127,7 @@ const STEPS = [
     name: 'python',
     what: 'Python: tests',
     shown: true,
+    long: true,
     writes: true,
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
@@ -270,10 +271,13 @@ async function perform(step) {
   return result;
 }
 
-/** Runs two steps at a time, since most use one core, except those that must run alone. */
+/**
+ * Runs two steps at a time, since most use one core, except those that must run alone. The longest begins first, so that
+ * the others fill the cores beside it and none of them is left to the end.
+ */
 async function performAll(steps) {
   const results = [];
-  const queue = steps.filter((step) => !step.alone);
+  const queue = steps.filter((step) => !step.alone).sort((one, other) => !!other.long - !!one.long);
   const worker = async () => {
     for (let step = queue.shift(); step; step = queue.shift()) results.push(await perform(step));
   };

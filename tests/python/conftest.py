@@ -76,6 +76,19 @@ def _real(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     return sorted(found)
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests with real files as slow: the project's own recordings are of the same kinds, and small."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            given = item.callspec.params.values()
+            paths = [
+                each for value in given for each in (value if isinstance(value, tuple | list) else [value])
+            ]
+            if any(isinstance(path, Path) and path.is_relative_to(DATA) for path in paths):
+                item.add_marker(pytest.mark.slow)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Report that readers and views were tested only with samples and generated files."""
     if not REAL.is_dir():

@@ -65,6 +65,7 @@ def test_pytorch_writes_at_the_failing_allocation_and_at_the_end(
     assert [name.replace("-PID", "") for name in written] == ["oom.pickle", "snapshot.pickle"]
 
 
+@pytest.mark.slow
 def test_node_near_its_limit(tmp_path: Path) -> None:
     (tmp_path / "app.js").write_text(
         "const sessions = [];\n"
@@ -78,6 +79,7 @@ def test_node_near_its_limit(tmp_path: Path) -> None:
     assert "sessions" in memlens("findings", dumps[0]).stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_java_out_of_memory(tmp_path: Path) -> None:
     compiler = needs("javac")
     (tmp_path / "Leak.java").write_text(
@@ -120,6 +122,7 @@ def test_memray_of_a_killed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "app.py:2" in memlens("findings", tmp_path / "run.bin").stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_ruby_below_a_limit(tmp_path: Path) -> None:
     ruby = needs("ruby")
     section = PAGE.section("Next time: Ruby")
@@ -181,6 +184,7 @@ def leak_in_c(folder: Path) -> None:
     subprocess.run([needs("gcc"), "-g", "leak.c", "-o", "app"], cwd=folder, check=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("library", "interval", "smaller"), PROFILERS, ids=[row[0] for row in PROFILERS])
 def test_profiles_of_allocators_that_were_written_before_the_end(
     library: str, interval: str, smaller: str, tmp_path: Path

@@ -162,6 +162,7 @@ def pythons() -> list[str]:
     return list(found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", pythons())
 def test_no_object_raises_into_the_program(tmp_path: Path, python: str) -> None:
     program = tmp_path / "program.py"
@@ -196,6 +197,7 @@ def test_no_object_raises_into_the_program(tmp_path: Path, python: str) -> None:
     assert len(refused.objects.shallow) > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_modules_in_c_of_every_locked_wheel_can_be_dumped(tmp_path: Path) -> None:
     """Each in a process of its own, since what one imports makes the types of another ready."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import apsw
+import pytest
 from tests.fuzz import shapes
 from tests.python.command_line import Done, memlens
 from tests.python.heap_files import HeapFile
@@ -75,6 +76,7 @@ def test_stacks_that_share_their_frames_are_written_out_within_a_bound(tmp_path:
     assert frames[-1]["function"] == f"({depth - MOST_FRAMES:,} outer frames are not listed)"
 
 
+@pytest.mark.slow
 def test_a_name_with_thousands_of_lines_is_printed_and_stored_within_a_bound(tmp_path: Path) -> None:
     count = 12_000
     path = tmp_path / "names.pb"
@@ -148,6 +150,7 @@ def test_traces_that_share_a_stack_have_no_more_frames_in_snapviewers_archive_th
     assert stacks[0].endswith(":(stack cut off)")
 
 
+@pytest.mark.slow
 def test_pairing_of_runs_ends_where_everything_could_be_paired_with_everything() -> None:
     alike = {f"f{number}": [5] for number in range(1_000)}, {f"g{number}": [5] for number in range(1_000)}
     # a line that all have is no evidence

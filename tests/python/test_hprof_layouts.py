@@ -62,6 +62,7 @@ def test_two_large_arrays_are_enough(tmp_path: Path) -> None:
     assert graph.objects.shallow.tolist()[-2:] == [16 + 8 * count] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("javac") and shutil.which("java")), reason="needs a JDK")
 @pytest.mark.parametrize(
     "options",

@@ -415,6 +415,7 @@ def test_every_question_of_the_page_is_checked() -> None:
     assert set(CHECKS) == set(QUESTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_an_answer_has_the_figures_of_a_second_reading(client: Official, folder: Path, question: str) -> None:
     name, arguments = QUESTIONS[question]
@@ -456,6 +457,7 @@ def test_a_series_of_real_dumps(client: Official) -> None:
     assert checked > 5
 
 
+@pytest.mark.slow
 def test_a_series_of_real_profiles_of_one_process(client: Official) -> None:
     answer = client.call(
         "memlens_series",
@@ -487,6 +489,7 @@ def test_a_series_of_real_profiles_of_one_process(client: Official) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_moment_of_a_profile_is_a_time_and_never_a_bin(client: Official) -> None:
     path = str(HEAPTRACK[0])
     at_time = client.call("memlens_top", path=path, at="0.5 s")

@@ -247,6 +247,7 @@ def test_a_quoted_name_is_short_and_has_no_quotes_of_its_own(name: str) -> None:
     assert outside(quoted) == "“”"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if "/" not in name and len(name.encode()) < 200])
 def test_a_hostile_name_of_a_file_is_quoted(
     client: McpClient, place: Path, harmless: dict[str, Any], name: str

@@ -563,6 +563,7 @@ def labels_of(profile: Profile, sample: int) -> set[str]:
     return {profile.strings[number] for number in chosen["text"].tolist()}
 
 
+@pytest.mark.slow
 @needs_memray
 @pytest.mark.parametrize(
     "path",
@@ -735,6 +736,7 @@ def table(path: Path) -> Counter[tuple[str, str]]:
     return rows
 
 
+@pytest.mark.slow
 @needs_memray
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_figures_agree_with_memrays_own_reports(path: Path, tmp_path: Path) -> None:
@@ -840,6 +842,7 @@ def changes_of(profile: Profile, first: int, last: int) -> tuple[Places, Places]
     return +allocated, +freed
 
 
+@pytest.mark.slow
 @needs_memray
 @pytest.mark.parametrize("most_edges", [4096, 7])
 @pytest.mark.parametrize("path", FULL, ids=lambda path: path.name)
@@ -886,6 +889,7 @@ def test_what_stacks_allocated_and_freed_over_time(
         assert changes_of(profile, first, last) == (+allocated, +freed)
 
 
+@pytest.mark.slow
 @needs_memray
 @pytest.mark.parametrize("path", FULL, ids=lambda path: path.name)
 def test_a_large_capture_has_the_same_peak_and_end(

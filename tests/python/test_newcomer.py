@@ -163,6 +163,7 @@ def test_node_sampled(tmp_path: Path) -> None:
     assert re.search(r"Held by leak\.js:3 Session\(\)", first(tmp_path, file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorder", ["call", "signal"])
 def test_node_heap_snapshots(recorder: str, tmp_path: Path) -> None:
     node, signal, _ = PAGE.code(SCRIPT, "node --heapsnapshot-signal").split()
@@ -183,6 +184,7 @@ def test_node_heap_snapshots(recorder: str, tmp_path: Path) -> None:
     assert re.search(r"1,000 Session \(leak\.js:3, .*Held by global\.kept", first(tmp_path, file))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Node.js has no signals on Windows")
 def test_node_dumped_from_outside(tmp_path: Path) -> None:
     node = needs("node")
@@ -198,6 +200,7 @@ def test_node_dumped_from_outside(tmp_path: Path) -> None:
     assert re.search(r"1,000 Session \(leak\.js:3, .*Held by global\.kept", found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorder", ["memlens dump", "jcmd"])
 def test_java_dumped_from_outside(recorder: str, tmp_path: Path) -> None:
     compiler, java = needs("javac"), needs("java")
@@ -213,6 +216,7 @@ def test_java_dumped_from_outside(recorder: str, tmp_path: Path) -> None:
     assert re.search(r"1,000 Leak\$Session in Leak\.java, .*Held by Leak\.SESSIONS", found)
 
 
+@pytest.mark.slow
 def test_java_out_of_memory(tmp_path: Path) -> None:
     compiler, java = needs("javac"), needs("java")
     run([compiler, "-g", "-d", ".", str(PROGRAMS / "Leak.java")], tmp_path)

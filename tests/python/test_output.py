@@ -269,6 +269,7 @@ def _no_byte_to_a_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
+@pytest.mark.slow
 @READING
 def test_the_old_file_stays_whole_when_the_process_is_killed(name: str, folder: Path) -> None:
     words, _ = command(name, folder, folder / "kept")

@@ -155,6 +155,7 @@ RUBY_STYLES: dict[str, Callable[[list[Any]], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", RUBY_STYLES)
 @pytest.mark.parametrize("source", ["small", "sessions"])
 def test_rewritten_dumps_of_ruby_read_the_same(tmp_path: Path, source: str, style: str) -> None:

@@ -181,6 +181,7 @@ def test_the_end_of_stdin_ends_a_child_if_the_system_does_not() -> None:
         assert child.wait(20) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="the system ends it there")
 def test_a_child_whose_parent_has_already_ended_ends() -> None:
     code = "import os; from memlens import limits; limits.end_with(os.getppid() + 1); print('alive')"

@@ -28,6 +28,7 @@ def ticks(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[11])
 
 
+@pytest.mark.slow
 def test_a_query_that_can_not_be_interrupted_ends_with_its_process(tmp_path: Path) -> None:
     snapshot = archived(SEED, tmp_path)
     tables.fill(snapshot, lambda *_: None, ["base"])

@@ -83,6 +83,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
 @pytest.mark.parametrize("path", [None, f"{os.pathsep}/nowhere"], ids=["plain", "empty-entry"])
 def test_no_command_imports_from_its_folder(arguments: list[str], path: str | None, hostile: Path) -> None:

@@ -40,6 +40,7 @@ def check(archive: Path, folder: Path, name: str, filling: str) -> None:
     assert not is_wrong(said), f"{name}, {filling}: {said}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filling", ["zeros", "itself", "reversed"])
 @pytest.mark.parametrize("name", _TREES)
 def test_walks_along_a_tree_end(archive: Path, tmp_path: Path, name: str, filling: str) -> None:
