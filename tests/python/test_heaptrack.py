@@ -17,6 +17,7 @@ import pytest
 import zstandard
 from tests.python.archived import heaptrack_shown, shown_tree
 from tests.python.conftest import REAL, ROOT
+from tests.python.counted import some
 from tests.python.profile_reading import load
 from tests.python.replays.heaptrack import Recording, text_of
 from tests.python.replays.stacks import Frame
@@ -548,10 +549,18 @@ def test_raw_recordings_have_the_figures_of_interpreted_ones(tmp_path: Path) -> 
     assert "Not found here: shop, libx.so.1." in " ".join(str(notice.message) for notice in first.notices)
 
 
-@pytest.mark.parametrize("name", ["heaptrack.cpp-tree-small"] if PROFILES.is_dir() else [])
-def test_a_real_raw_recording(name: str) -> None:
-    raw, plain = (load(PROFILES / "heaptrack" / f"{name}{end}.zst") for end in (".raw", ""))
-    for kind in plain.value_types:
+RAW = [(FIXTURE.with_name("service.raw.heaptrack.zst"), FIXTURE)]
+RAW += (
+    [tuple(PROFILES / "heaptrack" / f"heaptrack.cpp-tree-small{end}.zst" for end in (".raw", ""))]
+    if PROFILES.is_dir()
+    else []
+)
+
+
+@pytest.mark.parametrize("files", RAW, ids=lambda files: files[0].name)
+def test_a_raw_recording_has_the_figures_of_its_interpretation(files: tuple[Path, Path]) -> None:
+    raw, plain = map(load, files)
+    for kind in some(plain.value_types):
         assert total(raw, kind.name) == total(plain, kind.name), kind.name
 
 

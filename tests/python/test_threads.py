@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.python.command_line import memlens
-from tests.python.conftest import DATA, ROOT, real_heaps
+from tests.python.conftest import ROOT, real_heaps
 from tests.python.counted import some
 from tests.python.graphs import STRONG, WEAK, SmallGraph
 from tests.python.heap_archives import Opened, archived
@@ -229,26 +229,21 @@ def test_sizes_in_real_dumps(path: Path, tmp_path: Path) -> None:
         assert frames >= (0 if "hprofagent" in path.name else 4)
 
 
-@pytest.mark.skipif(not (DATA / "heap" / "hprof").is_dir(), reason="needs real heap dumps")
-def test_the_stack_of_a_real_thread(tmp_path: Path) -> None:
-    with closing(
-        archived(DATA / "heap" / "hprof" / "mat_openjdk_jdk11_04_x64.hprof.gz", tmp_path)
-    ) as snapshot:
+def test_the_stack_of_a_thread_that_waited(tmp_path: Path) -> None:
+    with closing(archived(RAN_OUT, tmp_path)) as snapshot:
         found = {row.name: row for row in threads(snapshot).rows}
-        assert {row.name: row.state for row in found.values()} == {
-            "main": "runnable", "Reference Handler": "runnable", "Finalizer": "waiting",
-            "Signal Dispatcher": "runnable", "Common-Cleaner": "waiting, with a timeout", "Attach Listener": "runnable",
+        expected = {
+            "main": "waiting", "importer": "runnable", "Reference Handler": "runnable", "Finalizer": "waiting",
+            "Signal Dispatcher": "runnable", "Common-Cleaner": "waiting, with a timeout",
         }  # fmt: skip
+        assert {name: found[name].state for name in expected} == expected
         main = [row for row in whole(snapshot, found["main"].thread).rows if row.part == "frame"]
-        assert [row.frame.function.rpartition(".")[2] for row in main if row.frame] == [
-            "readBytes", "read", "fill", "read", "main",
-        ]  # fmt: skip
-        last = main[-1].frame
-        assert last is not None
-        assert (last.file, last.line) == ("org/eclipse/mat/tests/CreateCollectionDump.java", 174)
+        frames = [row.frame for row in main if row.frame]
+        assert [each.function.rpartition(".")[2] for each in frames] == ["wait", "join", "join", "main"]
+        assert (frames[-1].file, frames[-1].line) == ("shop/RanOut.java", 18)
         assert [
-            (row.kind, row.object.type) for row in variables(snapshot, found["main"].thread, "frame", 0).rows
-        ] == [("JNI local", "java.io.FileDescriptor")]
+            (row.kind, row.object.type) for row in variables(snapshot, found["main"].thread, "frame", 3).rows
+        ] == [("local variable", "java.lang.Thread"), ("local variable", "java.lang.String[]")]
 
 
 def java_that_ran_out(*, is_own: bool = True) -> bytes:
