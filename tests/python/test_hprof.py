@@ -93,10 +93,29 @@ def test_roots_of_a_real_dump(path: Path) -> None:
     } <= held
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="today's Java has no agent that records them")
-def test_stacks_that_allocated_objects() -> None:
+def by_the_old_agent() -> bytes:
+    """Two dumps in one file, of objects whose allocation was traced, as Java's agent wrote them until Java 8."""
+    dump = Dump("1.0.1")
+    for _ in range(2):
+        base = dump.klass(0x100, "java/lang/Object")
+        for line in range(1, 201):
+            names = (dump.name(each) for each in ("make", "()V", "Shop.java"))
+            dump.record(0x04, dump.pack("PPPPIi", line, *names, 1, line))
+            dump.record(0x05, dump.pack("IIIP", line, 1, 1, line))
+            dump.add(0x01, "PP", dump.instance(0x1000 + 16 * line, base, stack=line), 1)
+        data = dump.end()
+    return data
+
+
+@pytest.mark.parametrize(
+    "name", ["made", *(["mat_oracle_jdk7_21_hprofagent.hprof.zst"] if REAL.is_dir() else [])]
+)
+def test_stacks_that_allocated_objects(name: str, tmp_path: Path) -> None:
     """The old HPROF agent records them, and writes two dumps into one file."""
-    path = REAL / "mat_oracle_jdk7_21_hprofagent.hprof.zst"
+    path = REAL / name
+    if name == "made":
+        path = tmp_path / "agent.hprof"
+        path.write_bytes(by_the_old_agent())
     graph = load(path)
     assert graph.objects.stack is not None
     assert [notice.code for notice in graph.notices if notice.code == "several-dumps"]

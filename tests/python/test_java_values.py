@@ -15,7 +15,7 @@ import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT, real_heaps
 from tests.python.heap_archives import Opened, archived
-from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
+from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT, Dump
 from tests.python.test_findings_of_heaps import check_figures
 
 from memlens.errors import BadRequestError
@@ -331,8 +331,44 @@ def test_whole_contents_of_arrays_and_strings(ran: Ran, tmp_path: Path) -> None:
         assert list(session.stream(f"SELECT * FROM arrays WHERE object = {array}")[1]) == []
 
 
-@pytest.mark.parametrize("path", real_heaps("hprof/mat_sun_jdk6_32bit*"), ids=lambda path: path.name)
-def test_strings_of_java_6_that_have_a_part_of_their_array(path: Path, tmp_path: Path) -> None:
+def java_6() -> bytes:
+    """A string that has a part of another's array, and a list, as Java 6 has them."""
+    dump = Dump("1.0.1", 4)
+    base = dump.klass(0x100, "java/lang/Object")
+    dump.klass(0x110, "java/lang/Class", base)
+    string = dump.klass(
+        0x120, "java/lang/String", base, [("value", OBJECT), ("offset", INT), ("count", INT), ("hash", INT)]
+    )
+    node = dump.klass(
+        0x130,
+        "java/util/LinkedList$Entry",
+        base,
+        [("element", OBJECT), ("next", OBJECT), ("previous", OBJECT)],
+    )
+    linked = dump.klass(0x140, "java/util/LinkedList", base, [("header", OBJECT), ("size", INT)])
+    text = "a.jar" * 100
+    dump.numbers(0x1000, CHAR, text.encode("utf-16-be"))
+    whole = dump.instance(0x2000, string, "Piii", 0x1000, 0, len(text), 0)
+    part = dump.instance(0x2100, string, "Piii", 0x1000, 1, 1, 0)
+    dump.instance(0x3000, node, "PPP", 0, 0x3100, 0x3200)
+    dump.instance(0x3100, node, "PPP", whole, 0x3200, 0x3000)
+    dump.instance(0x3200, node, "PPP", part, 0x3000, 0x3100)
+    dump.add(0x01, "PP", dump.instance(0x4000, linked, "Pi", 0x3000, 2), 1)
+    return dump.end()
+
+
+JAVA_6 = [(None, (".", 1, 500)), *((path, (".", 1, 497)) for path in real_heaps("hprof/mat_sun_jdk6_32bit*"))]
+
+
+@pytest.mark.parametrize(
+    ("real", "part"), JAVA_6, ids=["made", *(path.name for path, _ in JAVA_6[1:] if path)]
+)
+def test_strings_of_java_6_that_have_a_part_of_their_array(
+    real: Path | None, part: tuple[str, int, int], tmp_path: Path
+) -> None:
+    path = real or tmp_path / "java6.hprof"
+    if real is None:
+        path.write_bytes(java_6())
     query = (
         "SELECT name, field(object, 'count') AS used, field(object, 'value.length') AS length FROM objects"
     )
@@ -340,7 +376,7 @@ def test_strings_of_java_6_that_have_a_part_of_their_array(path: Path, tmp_path:
         tables.fill(snapshot, lambda *_: None)
         with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
             rows = list(session.stream(f"{query} WHERE type = 'java.lang.String' AND length > used")[1])
-        assert max(rows, key=lambda row: row[2] - row[1]) == (".", 1, 497)
+        assert max(rows, key=lambda row: row[2] - row[1]) == part
         # Java 6 has other fields for lists
         reader = field_reader(snapshot)
         lists = [

@@ -400,14 +400,6 @@ def test_a_file_without_an_event_is_reported(
         assert capsys.readouterr().out.startswith(words)
 
 
-@pytest.mark.parametrize("path", real_programs("flexgen__oom*.pickle"), ids=lambda path: path.stem)
-def test_a_real_snapshot_taken_at_an_oom_marks_its_moment(
-    looked_at: Callable[[Path], Snapshot], path: Path
-) -> None:
-    found = marks(looked_at(path)).marks
-    assert [(mark.kind, mark.size_bytes) for mark in found] == [("snapshot", 11840159744)]
-
-
 def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any], name: str) -> list[str]:
     """Where requests with these stacks came from, in the answers and in the report."""
     ooms = [
