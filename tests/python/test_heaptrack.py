@@ -550,11 +550,9 @@ def test_raw_recordings_have_the_figures_of_interpreted_ones(tmp_path: Path) -> 
 
 
 RAW = [(FIXTURE.with_name("service.raw.heaptrack.zst"), FIXTURE)]
-RAW += (
-    [tuple(PROFILES / "heaptrack" / f"heaptrack.cpp-tree-small{end}.zst" for end in (".raw", ""))]
-    if PROFILES.is_dir()
-    else []
-)
+if PROFILES.is_dir():
+    SMALL_TREE = PROFILES / "heaptrack" / "heaptrack.cpp-tree-small.zst"
+    RAW.append((SMALL_TREE.with_name("heaptrack.cpp-tree-small.raw.zst"), SMALL_TREE))
 
 
 @pytest.mark.parametrize("files", RAW, ids=lambda files: files[0].name)
