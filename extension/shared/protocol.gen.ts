@@ -627,6 +627,17 @@ export interface CutAnswer {
 }
 
 /**
+ * A reference that has to go: whose it is, and how the holder reaches that, as `.cache.map.table`.
+ *
+ * The last name of `way` is the reference's own.
+ */
+export interface CutReference {
+  source: ObjectRow;
+  reference: ReferenceRow;
+  way: string;
+}
+
+/**
  * Server to client: the stored copy of a snapshot was found damaged on disk; `message` says so in a sentence.
  *
  * With `again` the snapshot is closed, and its views open their file again. Otherwise the file isn't there to be
@@ -1564,6 +1575,15 @@ export interface HeapImagesParams {
   limit: number;
 }
 
+/** Which references hold an object, or those of a type or group that fit a filter, and must go together. */
+export interface HeapLeastCutParams {
+  snapshot: string;
+  object: number | null;
+  kind: number | null;
+  group: number | null;
+  filter: string;
+}
+
 /**
  * Why the objects of a type or a group are alive: the children of a node of their merged paths.
  *
@@ -1946,6 +1966,23 @@ export interface KnownDocumentsParams {
 /** One answer for each document. */
 export interface KnownDocumentsResult {
   known: boolean[];
+}
+
+/**
+ * The fewest references without which objects are freed, of several such sets the one nearest to the objects.
+ *
+ * `holder` is the nearest object that is on all paths to them; None where roots hold them by paths that have no
+ * object in common. `references` is empty where a root itself is among what would have to go, where no root reaches
+ * the objects, and where that isn't worked out: `count` then says how many references they would be at least, 0
+ * where that isn't known. The bytes are what would be freed without all of them, None where that isn't worked out.
+ */
+export interface LeastCutAnswer {
+  objects: number;
+  holder: ObjectRow | null;
+  count: number;
+  references: CutReference[];
+  freed_bytes: number | null;
+  freed_native_bytes: number | null;
 }
 
 /** A build tool has downloaded sources or classes, which the next search must see. */
@@ -3598,6 +3635,7 @@ export interface Requests {
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
   'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
+  'memlens/heapLeastCut': { params: HeapLeastCutParams; result: LeastCutAnswer };
   'memlens/heapMoments': { params: HeapMomentsParams; result: MomentsAnswer };
   'memlens/heapThreads': { params: HeapThreadsParams; result: ThreadsAnswer };
   'memlens/heapStack': { params: HeapStackParams; result: ThreadStackAnswer };
@@ -3723,6 +3761,7 @@ export const VIEW_METHODS = [
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
   'memlens/heapCut',
+  'memlens/heapLeastCut',
   'memlens/heapMoments',
   'memlens/heapThreads',
   'memlens/heapStack',

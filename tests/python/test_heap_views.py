@@ -846,6 +846,7 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
         "heapMergedPaths": {**kind, "through": ["weak"], "without": [], "node": 0, **page},
         "heapRetained": kind,
         "heapCut": {"source": 0, "target": 3, "without": [{"is": "object", "object": 1}]},
+        "heapLeastCut": {**kind, "object": 3},
     }
     answers = {
         name: server.request(f"memlens/{name}", {**about, **params}) for name, params in questions.items()
@@ -859,6 +860,7 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     of_type = server.request("memlens/heapRetained", {**about, "kind": 1, "group": None, "filter": " "})
     assert of_type["chosen"] == answers["heapType"]["type"]["count"]
     assert answers["heapCut"]["freed_bytes"] >= 0
+    assert answers["heapLeastCut"]["objects"] == 1
     with pytest.raises(RpcError, match="no object number"):
         server.request("memlens/heapObject", {**about, "object": 10**6, "by": "type"})
     of_paths = {**about, "tree": "paths"}

@@ -19,6 +19,7 @@ import type {
   ImageAnswer,
   ObjectAnswer,
   ObjectRow,
+  LeastCutAnswer,
   PathsAnswer,
   ReferenceRow,
   SnapshotFinding,
@@ -111,6 +112,10 @@ async function shown(pane: Pane): Promise<HTMLElement> {
   assertTranslated(host, pane.id);
   return host;
 }
+
+const NO_CUT: LeastCutAnswer = {
+  ...{ objects: 1, holder: null, count: 1, references: [], freed_bytes: null, freed_native_bytes: null },
+};
 
 const OVERVIEW: HeapOverviewAnswer = {
   ...{ objects: 9, shallow_bytes: 4 * MIB, unreachable_objects: 1, unreachable_bytes: MIB },
@@ -362,10 +367,20 @@ test('why something is alive: the chain of an object, and the switches that its 
     ],
     ...{ complete: false, without: null },
   };
-  const answers = { 'memlens/heapPaths': paths, 'memlens/heapOverview': OVERVIEW };
+  const reference = paths.paths[0]?.steps[0];
+  assert.ok(reference);
+  const cut: LeastCutAnswer = {
+    ...{ objects: 1, holder: row(1), count: 2, freed_bytes: MIB, freed_native_bytes: null },
+    references: ['.α', '.β.γ'].map((way) => ({ way, source: row(1), reference })),
+  };
+  const answers = {
+    ...{ 'memlens/heapPaths': paths, 'memlens/heapOverview': OVERVIEW, 'memlens/heapLeastCut': cut },
+  };
   const host = await shown(whyPane(contextWith(answers, { is: 'object', object: 2 })));
   assert.equal(host.querySelectorAll('.heap-chain li').length, 2);
   assert.equal(host.querySelectorAll('.heap-switch').length, 2);
+  const together = host.querySelector('.heap-least-cut')?.textContent ?? '';
+  assert.match(together, /2 .*1 MiB.*\.α .*\.β\.γ /s);
   assert.match(host.querySelector('.heap-cut')?.textContent ?? '', /1 MiB .*3 MiB/);
   const nothing = await shown(whyPane(contextWith(answers)));
   assert.equal(nothing.querySelectorAll('.heap-switch').length, 0, 'nothing is explained');
@@ -417,7 +432,10 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
   Object.assign(context.api, {
     request: (method: string, { without }: { without: readonly unknown[] }) => {
       if (method === 'memlens/heapPaths') asked.push(without);
-      const found = method === 'memlens/heapOverview' ? OVERVIEW : without.length > 0 ? nothing : paths;
+      const others: Record<string, object> = {
+        ...{ 'memlens/heapOverview': OVERVIEW, 'memlens/heapLeastCut': NO_CUT },
+      };
+      const found = others[method] ?? (without.length > 0 ? nothing : paths);
       return { answer: Promise.resolve(found), cancel: () => undefined };
     },
   });

@@ -7,12 +7,15 @@ from typing import NamedTuple
 from msgspec.structs import asdict
 
 from memlens.cli.ask import ask
+from memlens.cli.least_cut import least_cut_lines
 from memlens.cli.object import words
 from memlens.cli.output import json_line, say
 from memlens.export.markdown import code
 from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
+from memlens.views.graph.least_cut import LeastCutAnswer, least_cut
+from memlens.views.graph.listing import fitting
 from memlens.views.graph.merged_paths import PathBranch, PathBranchesAnswer, largest_branches
 from memlens.views.graph.without import WithoutAnswer, parsed
 
@@ -23,6 +26,7 @@ class _Answer(NamedTuple):
     kind: str
     branches: PathBranchesAnswer
     without: WithoutAnswer | None
+    cut: LeastCutAnswer | None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,14 +35,17 @@ def run(options: argparse.Namespace) -> int:
     def question(snapshot: Snapshot) -> _Answer:
         left_out = tuple(parsed(snapshot, text) for text in options.without or ())
         most = options.top or _MOST_STEPS
+        through = options.through or RETAINING
+        is_plain = not left_out and through == RETAINING
         return _Answer(
             snapshot.info.kind,
-            *largest_branches(snapshot, options.of, None, most, options.through or RETAINING, left_out),
+            *largest_branches(snapshot, options.of, None, most, through, left_out),
+            least_cut(snapshot, fitting(snapshot, options.of, None, None)) if is_plain else None,
         )
 
     answer = ask(options, question)
     if options.json:
-        json_line(asdict(answer.branches) | {"without": answer.without})
+        json_line(asdict(answer.branches) | {"without": answer.without, "least_cut": answer.cut})
         return 0
     for line in _markdown(answer) if options.markdown else _text(answer):
         say(line)
@@ -55,6 +62,8 @@ def _text(answer: _Answer) -> Iterator[str]:
             f"{format_bytes(row.bytes):>11} {row.objects:>11,} {freed:>11} {' ' * depth}"
             f"{f'{row.name}: ' if row.name else ''}{_target(row, answer.kind)}"
         )
+    if answer.cut is not None:
+        yield from least_cut_lines(answer.cut, answer.kind)
 
 
 def _markdown(answer: _Answer) -> Iterator[str]:

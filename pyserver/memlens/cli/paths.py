@@ -2,8 +2,12 @@
 
 import argparse
 
+import numpy as np
+from msgspec.structs import asdict
+
 from memlens.cli import merged_paths
 from memlens.cli.ask import ask
+from memlens.cli.least_cut import least_cut_lines
 from memlens.cli.object import chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
@@ -11,6 +15,7 @@ from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
+from memlens.views.graph.least_cut import LeastCutAnswer, least_cut
 from memlens.views.graph.paths import Path, PathsAnswer, paths
 from memlens.views.graph.without import parsed
 
@@ -27,17 +32,22 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(phrase("--markdown is for --of"))
     without = options.without or []
 
-    def question(snapshot: Snapshot) -> tuple[str, PathsAnswer]:
+    def question(snapshot: Snapshot) -> tuple[str, PathsAnswer, LeastCutAnswer | None]:
         left_out = tuple(parsed(snapshot, text) for text in without)
         number = chosen_number(snapshot, options)
         through = options.through or RETAINING
-        return snapshot.info.kind, paths(snapshot, number, options.top or _MOST_PATHS, through, left_out)
+        found = paths(snapshot, number, options.top or _MOST_PATHS, through, left_out)
+        # what has to go besides what is left out is another question, as it is by other references
+        is_plain = not left_out and through == RETAINING
+        return snapshot.info.kind, found, least_cut(snapshot, np.array([number])) if is_plain else None
 
-    kind, answer = ask(options, question)
+    kind, answer, cut = ask(options, question)
     if options.json:
-        json_line(answer)
-    else:
-        _print(answer, without, kind)
+        json_line(asdict(answer) | {"least_cut": cut})
+        return 0
+    _print(answer, without, kind)
+    for line in () if cut is None else least_cut_lines(cut, kind):
+        say(line)
     return 0
 
 

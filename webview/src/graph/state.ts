@@ -19,7 +19,7 @@ const STRENGTHS: readonly GraphState['through'][number][] = [
 ];
 
 /** What counts besides strong references in all figures. */
-const FOLLOWED: GraphState['through'] = ['soft'];
+export const FOLLOWED: GraphState['through'] = ['soft'];
 
 /** What of a saved state is valid for this dump. */
 export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphState {

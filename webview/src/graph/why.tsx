@@ -3,16 +3,18 @@
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
-import type { PathNodesAnswer, PathsAnswer } from '../../../extension/shared/protocol.gen';
+import type { LeastCutAnswer, PathNodesAnswer, PathsAnswer } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { GraphContext } from './context';
+import { LeastCut } from './least-cut';
 import { LeftOut, type LeaveOut } from './left-out';
 import { canExplain } from './menu';
 import { mergedTree, mergedWords, showMerged } from './merged-paths';
 import { Paths } from './paths';
+import { FOLLOWED } from './state';
 import { GivenUp, Waiting } from './waiting';
 
 const PATHS = 5;
@@ -37,7 +39,9 @@ export function whyPane(context: GraphContext): Pane {
   const through = signal(context.state.through);
   const without = signal(context.state.without);
   const offered = signal<readonly Strength[]>([]);
+  const leastCut = signal<LeastCutAnswer | null>(null);
   const asking = new Latest();
+  const askingForCut = new Latest();
   const isGivenUp = signal(false);
   /** The object of which further paths are wanted, however long looking for them takes. */
   let further: number | null = null;
@@ -47,6 +51,22 @@ export function whyPane(context: GraphContext): Pane {
     show();
   };
   const tree = mergedTree(context, merged, leaveOut);
+  /** By the references that are followed at first, where nothing is left out: else another question is asked. */
+  const askForCut = (of: HeapSelection, filter: string): void => {
+    if (without.value.length > 0 || String(through.value) !== String(FOLLOWED)) return;
+    askingForCut.ask(
+      context.api.request('memlens/heapLeastCut', {
+        object: of.is === 'object' ? of.object : null,
+        kind: of.is === 'type' ? of.kind : null,
+        group: of.is === 'group' ? of.group : null,
+        filter,
+      }),
+      (found) => {
+        leastCut.value = found;
+      },
+      (error) => context.failed(error),
+    );
+  };
   const show = (): void => {
     const { selection: chosen } = context.state;
     const selection = chosen && canExplain(chosen) ? chosen : null;
@@ -61,8 +81,11 @@ export function whyPane(context: GraphContext): Pane {
     isGivenUp.value = false;
     answer.value = null;
     merged.value = null;
+    leastCut.value = null;
+    askingForCut.cancel();
     explained.value = selection;
     if (selection === null) return;
+    askForCut(selection, filter);
     if (selection.is !== 'object') {
       showMerged(tree, context);
       return;
@@ -97,6 +120,7 @@ export function whyPane(context: GraphContext): Pane {
         <p class="heap-note muted" role="status" hidden={words === null}>
           {words}
         </p>
+        <LeastCut found={leastCut} context={context} />
         <div class="heap-paths" hidden={is !== 'object'}>
           {answer.value && (
             <Paths
@@ -167,6 +191,7 @@ export function whyPane(context: GraphContext): Pane {
     update: show,
     dispose: () => {
       asking.cancel();
+      askingForCut.cancel();
       tree.dispose();
     },
   };

@@ -14,6 +14,7 @@ from memlens.server.protocol.heap import (
     HeapGroupParams,
     HeapImageParams,
     HeapImagesParams,
+    HeapLeastCutParams,
     HeapMergedPathsParams,
     HeapMomentsParams,
     HeapObjectParams,
@@ -61,6 +62,7 @@ from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer
 from memlens.views.graph.groupings import FIRST_OF_PATHS, Form
+from memlens.views.graph.least_cut import LeastCutAnswer, least_cut
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.moments import MomentsAnswer
@@ -179,6 +181,13 @@ def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
     return cuts.cut(snapshot, p.source, p.target, tuple(p.without))
 
 
+def _least_cut(snapshot: Snapshot, p: HeapLeastCutParams) -> LeastCutAnswer:
+    if p.object is not None:
+        check_object(snapshot, p.object)
+        return least_cut(snapshot, np.array([p.object], np.int64))
+    return least_cut(snapshot, listing.fitting(snapshot, p.filter, p.kind, p.group))
+
+
 def _moments(snapshot: Snapshot, p: HeapMomentsParams) -> MomentsAnswer:
     return moments.moments(snapshot, p.filter)
 
@@ -214,6 +223,7 @@ QUESTIONS: Questions = {
     "memlens/heapMergedPaths": _merged_paths,
     "memlens/heapRetained": _retained,
     "memlens/heapCut": _cut,
+    "memlens/heapLeastCut": _least_cut,
     "memlens/heapMoments": _moments,
     "memlens/heapThreads": _threads,
     "memlens/heapStack": _stack,
@@ -223,7 +233,17 @@ QUESTIONS: Questions = {
 
 _LONG = frozenset(
     f"memlens/heap{name}"
-    for name in ("Retained", "Findings", "Cut", "Moments", "Threads", "Stack", "Image", "Thumbnails")
+    for name in (
+        "Retained",
+        "Findings",
+        "Cut",
+        "LeastCut",
+        "Moments",
+        "Threads",
+        "Stack",
+        "Image",
+        "Thumbnails",
+    )
 )
 
 

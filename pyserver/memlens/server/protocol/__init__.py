@@ -118,6 +118,7 @@ QUESTION_NAMES = {
     "memlens/heapMergedPaths": phrase("the paths to objects"),
     "memlens/heapRetained": phrase("what objects retain"),
     "memlens/heapCut": phrase("what a reference keeps alive"),
+    "memlens/heapLeastCut": phrase("what holds objects"),
     "memlens/heapThreads": phrase("the table of threads"),
     "memlens/heapStack": phrase("the table of threads"),
     "memlens/heapVariables": phrase("the table of threads"),

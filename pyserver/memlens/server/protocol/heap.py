@@ -12,6 +12,7 @@ from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer, GalleryOrder
 from memlens.views.graph.groupings import Grouping, HeapTree
+from memlens.views.graph.least_cut import LeastCutAnswer
 from memlens.views.graph.listing import (
     GroupedBy,
     HeapOrder,
@@ -254,6 +255,16 @@ class HeapCutParams(Struct, frozen=True, kw_only=True):
     without: Without
 
 
+class HeapLeastCutParams(Struct, frozen=True, kw_only=True):
+    """Which references hold an object, or those of a type or group that fit a filter, and must go together."""
+
+    snapshot: str
+    object: Count | None
+    kind: Count | None
+    group: Count | None
+    filter: Filter
+
+
 class HeapMomentsParams(Struct, frozen=True):
     """When a recording's objects were allocated; a filter says which of them are told apart."""
 
@@ -311,6 +322,7 @@ REQUESTS: Requests = {
     "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
     "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
     "memlens/heapCut": (HeapCutParams, CutAnswer),
+    "memlens/heapLeastCut": (HeapLeastCutParams, LeastCutAnswer),
     "memlens/heapMoments": (HeapMomentsParams, MomentsAnswer),
     "memlens/heapThreads": (HeapThreadsParams, ThreadsAnswer),
     "memlens/heapStack": (HeapStackParams, ThreadStackAnswer),

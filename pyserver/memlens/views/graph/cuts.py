@@ -76,14 +76,13 @@ def freed_by_cuts(
     about ``most`` objects would have to be looked at.
     """
     stored, objects = snapshot.references, snapshot.objects
-    held = _held(snapshot, distinct(targets))
+    held = held_of(snapshot, distinct(targets))
     if not len(held):
         return NOTHING, 0
     if len(held) == 1:
         return _freed_of(snapshot, distinct(sources), int(held[0]), MOST_LOOKED_AT), 1
     alone = reached(snapshot)
-    above = sorted({alone.dominator(number) for number in held.tolist()})
-    holder = _common_dominator(snapshot, above, most)
+    holder = common_holder(snapshot, held, most)
     if holder is None:
         return None, most
     freed, looked_at = freed_without(
@@ -94,7 +93,16 @@ def freed_by_cuts(
     return None if freed is None else Freed(*freed), looked_at
 
 
-def _held(snapshot: Snapshot, numbers: Numbers) -> Numbers:
+def common_holder(snapshot: Snapshot, held: Numbers, most: int = MOST_LOOKED_AT) -> int | None:
+    """The nearest object that dominates some others and is none of them; the number of objects where only roots do.
+
+    None where chains of dominators are longer than ``most`` together.
+    """
+    alone = reached(snapshot)
+    return _common_dominator(snapshot, sorted({alone.dominator(number) for number in held.tolist()}), most)
+
+
+def held_of(snapshot: Snapshot, numbers: Numbers) -> Numbers:
     """Those of some objects that references hold: neither what no root reaches nor what holds all others."""
     not_held = np.concatenate((reached(snapshot).unheld, holders(snapshot)))
     held: Numbers = numbers[(snapshot.objects.distance[numbers] != NEVER) & ~np.isin(numbers, not_held)]
