@@ -25,7 +25,8 @@ from tests.fuzz.shapes import SHAPES, Shape
 from memlens import cli
 
 COMMANDS: tuple[str, ...] = (
-    "ingest", "info", "info --json", "findings", "findings --json", "lines", "lines --json", "lines --csv", "types", "types --json",
+    "ingest", "info", "info --json", "findings", "findings --json", "lines", "lines --json", "lines --csv", "types",
+    "types --json",
     "threads", "threads --json", "paths --by-number 1", "object --by-number 1", "object --by-number 1 --json",
     "stack 0", "stack 0 --json", "flame", "flame --folded", "flame --json", "flame --bottom-up --folded",
     "flame --tree paths --folded", "report -o OUT", "report --markdown", "picture --of flame -o OUT",
