@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -151,31 +151,31 @@ def check_filters(snapshot: Snapshot) -> int:
     [*LEAK[1:], *real_heaps("v8/leak_after*", "hprof/javac_60files*")],
     ids=lambda path: path.name[:20],
 )
-def test_a_filter_by_a_finding_matches_its_objects(tmp_path: Path, path: Path) -> None:
-    with closing(archived(path, tmp_path)) as snapshot:
-        assert check_filters(snapshot)
-        with pytest.raises(BadRequestError, match="the heap dump has no such finding") as raised:
-            filters.chosen(snapshot, "finding:xyz")
-        assert "arge " in raised.value.advice.text
-        # a rule that doesn't apply to this dump has no objects
-        none = filters.chosen(snapshot, "finding:thread_locals,hash_collisions")
-        assert none is not None
-        assert not none.mask(snapshot).any()
+def test_a_filter_by_a_finding_matches_its_objects(looked_at: Callable[[Path], Snapshot], path: Path) -> None:
+    snapshot = looked_at(path)
+    assert check_filters(snapshot)
+    with pytest.raises(BadRequestError, match="the heap dump has no such finding") as raised:
+        filters.chosen(snapshot, "finding:xyz")
+    assert "arge " in raised.value.advice.text
+    # a rule that doesn't apply to this dump has no objects
+    none = filters.chosen(snapshot, "finding:thread_locals,hash_collisions")
+    assert none is not None
+    assert not none.mask(snapshot).any()
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[:40])
-def test_figures_agree_with_sql(tmp_path: Path, path: Path) -> None:
-    with closing(archived(path, tmp_path)) as snapshot:
-        assert check_figures(snapshot)
-        first = headline(snapshot, None)
-        assert first.rule == "heap"
-        assert first.text == " ".join(sentence.text for sentence in first.sentences)
-        for text in (first.text, *(finding.text for finding in findings(snapshot, None, 100).findings)):
-            assert text.endswith(".")
-            assert "  " not in text
-            assert " ," not in text
-            assert ".." not in text
-            assert not OF_ENGINES.search(text)
+def test_figures_agree_with_sql(looked_at: Callable[[Path], Snapshot], path: Path) -> None:
+    snapshot = looked_at(path)
+    assert check_figures(snapshot)
+    first = headline(snapshot, None)
+    assert first.rule == "heap"
+    assert first.text == " ".join(sentence.text for sentence in first.sentences)
+    for text in (first.text, *(finding.text for finding in findings(snapshot, None, 100).findings)):
+        assert text.endswith(".")
+        assert "  " not in text
+        assert " ," not in text
+        assert ".." not in text
+        assert not OF_ENGINES.search(text)
 
 
 OWN_LEAK = {"retains_most": (r"3,999 Session|4,000 Session", 8)}

@@ -28,6 +28,7 @@ from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referre
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.graph.paths import PathSearch, WaySearch
+from memlens.store.objects import room as room_module
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.objects.room import Room
@@ -791,9 +792,10 @@ def test_a_compact_tree_below_an_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
+def test_a_chain_of_a_million_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In mapped files, as when memory is insufficient."""
-    count = 10_000_000
+    monkeypatch.setattr(room_module, "_LEAST_MAPPED_BYTES", 1 << 20)
+    count = 1_000_000
     room = Room(tmp_path, 1 << 20)
     start = np.minimum(np.arange(count + 1, dtype=np.uint64), np.uint64(count - 1))
     target, kind = np.arange(1, count, dtype=np.uint32), np.zeros(count - 1, np.uint8)
