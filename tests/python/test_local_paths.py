@@ -1,5 +1,6 @@
 """Names from files become paths only below folders of the user, and on disks of this machine."""
 
+import ast
 import asyncio
 import re
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
@@ -49,6 +50,30 @@ ELSEWHERE = [
     "a/b\0c.py",
     "a/b\nc.py",
     "a/b*.py",
+    "\\\\?\\GLOBALROOT\\Device\\Mup\\host.example\\share",
+    r"\??\C:\a.py",
+    r"\\.\C:\a.py",
+    "//?/UNC/host.example/share/a.py",
+    "//./pipe/x",
+    "file://host.example/share/a.py",
+    "file:////host.example/share/a.py",
+    r"file:\\host.example\share\a.py",
+    r"file://\\host.example\share\a.py",
+    "file:///%5c%5chost.example%5cshare%5ca.py",
+    "file:///x/%2e%2e/%2e%2e/a.py",
+    "smb://host.example/share/a.py",
+    r"a/\\host.example@SSL@8080\DavWWWRoot\a.py",
+    "a/COM\u00b9.py",
+    "a/CON .txt",
+    "a/aux:",
+    "a/b.py::$DATA",
+    "a/...",
+    "a/ ",
+    "C:",
+    "C:\\",
+    "c|/a.py",
+    "a//host.example/share",
+    "/net/host.example/a.py",
     "a/b|c.py",
     "",
     "/",
@@ -192,3 +217,97 @@ def test_names_are_joined_to_folders_in_one_place() -> None:
     assert found == [
         ("local_paths.py", "joined = folder.joinpath(*names)"),
     ], found
+
+
+LOOKS = {
+    "open", "stat", "lstat", "exists", "is_file", "is_dir", "is_symlink", "read_bytes", "read_text", "iterdir", "glob",
+    "rglob", "resolve", "readlink", "samefile", "scandir", "listdir", "isfile", "isdir", "realpath", "getsize",
+    "getmtime", "memmap", "fromfile", "mmap",
+}  # fmt: skip
+NAMED_BY_FILES = "names from a file, by local_paths"
+LOOKING = {
+    "export/snapviewer.py": "a temporary folder",
+    "fleet/database.py": "summaries that the user named",
+    "fleet/listing.py": "a place that the user named",
+    "fleet/place.py": "a place that the user named",
+    "fleet/run.py": "a place that the user named",
+    "formats/containers.py": "the file itself",
+    "formats/memray.py": "the file itself, and a program of Memlens",
+    "formats/obfuscation.py": "mappings beside the file, and those of a setting",
+    "formats/packing.py": "the file itself",
+    "formats/searched.py": "what was searched before",
+    "formats/snapviewer.py": "a temporary folder",
+    "formats/source_maps.py": NAMED_BY_FILES,
+    "formats/symbols/lookup.py": "folders of the user",
+    "formats/symbols/places.py": NAMED_BY_FILES,
+    "formats/v8_parts.py": "the file itself, and what has its name beside it",
+    "formats/zip_files.py": "members of the file itself",
+    "ingest.py": "an archive",
+    "model/libraries.py": "files of Memlens",
+    "server/contract.py": "the build",
+    "server/fleet_lines.py": "summaries that the user opened",
+    "server/handlers/fleet.py": NAMED_BY_FILES,
+    "server/handlers/named.py": "files that a setting names",
+    "server/handlers/snapshots.py": "files that the user opens",
+    "server/handlers/tools.py": "views' own files, and what folders.py lets pass",
+    "server/requirements.py": "files of Memlens",
+    "server/sessions/opened.py": "files that the user opens",
+    "server/sessions/registry.py": "an archive",
+    "server/sessions/sql.py": "an archive",
+    "server/sources.py": "asks binding.py",
+    "server/tools/folders.py": "paths of a model, only in the folders that it may read",
+    "server/tools/manifest.py": "the build",
+    "server/tools/session.py": "paths of a model, only in the folders that it may read",
+    "sources/archives.py": "archives of classes that the user or the build named",
+    "sources/binding.py": NAMED_BY_FILES,
+    "sources/cells.py": "notebooks that binding.py found",
+    "sources/class_archives.py": NAMED_BY_FILES,
+    "sources/declarations.py": "files of the workspace",
+    "sources/decompilers.py": NAMED_BY_FILES,
+    "sources/edits.py": "files that binding.py found",
+    "sources/index.py": "folders of the workspace",
+    "sources/jimage.py": "the user's Java",
+    "sources/notebooks.py": "notebooks of the workspace",
+    "sources/places.py": "the user's Java",
+    "sources/source_archives.py": "members of archives of classes",
+    "sources/zips.py": "archives of classes",
+    "stores.py": "a store that the user named, and a temporary folder",
+    "views/graph/same_objects.py": "an archive of a file that a filter names, for which the user is asked",
+    "views/sql/query.py": "an archive",
+    "views/sql/schema.py": "files of Memlens",
+}
+"""Modules above the store that look at a disk, and whose names they look for."""
+
+
+def test_only_these_modules_look_at_a_disk() -> None:
+    """A module that is added says here whose names it looks for; names from a file pass through the one function."""
+    package = ROOT / "pyserver" / "memlens"
+    found = set()
+    for layer in (
+        "formats",
+        "sources",
+        "fleet",
+        "views",
+        "export",
+        "model",
+        "server",
+        "stores.py",
+        "ingest.py",
+    ):
+        for file in [package / layer] if layer.endswith(".py") else (package / layer).rglob("*.py"):
+            tree = ast.parse(file.read_text("utf-8"))
+            if any(map(_looks, ast.walk(tree))):
+                found.add(file.relative_to(package).as_posix())
+    assert found == set(LOOKING)
+    for name, reason in LOOKING.items():
+        imports = re.search(
+            r"^from memlens.* import .*(below|local_paths)", (package / name).read_text("utf-8"), re.MULTILINE
+        )
+        assert (imports is not None) is (reason == NAMED_BY_FILES), name
+
+
+def _looks(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+            return name in LOOKS
+    return False
