@@ -20,6 +20,10 @@ _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*\\/]')
 """What no name of a file on Windows has."""
 AUTOMOUNTED = ("net", "Network")
 """Folders of the root whose entries are other machines, mounted when they are looked at."""
+_OF_THE_KERNEL = ("dev", "proc", "sys")
+"""Folders with files that are none, a read of which may wait for ever or have an effect; ``/dev/shm`` has real ones."""
+_NOT_DISKS = (("run", "user"),)
+"""Where desktops mount shares."""
 
 
 def is_name(part: str, *, windows: bool) -> bool:
@@ -57,7 +61,9 @@ def is_local(path: PurePath, folders: Iterable[PurePath] = ()) -> bool:
 
 def _is_on_disk(path: PurePath) -> bool:
     # POSIX leaves the meaning of two slashes at the beginning open; Cygwin's is a share
-    return path.anchor == "/" and path.parts[1] not in AUTOMOUNTED
+    if path.anchor != "/" or path.parts[1:3] in _NOT_DISKS:
+        return False
+    return path.parts[1] not in (*AUTOMOUNTED, *_OF_THE_KERNEL) or path.parts[1:3] == ("dev", "shm")
 
 
 def file_below(folder: Path, name: str) -> Path | None:

@@ -17,6 +17,8 @@ import pytest
 from tests.python.conftest import ROOT
 from tests.python.mcp_client import McpClient
 
+from memlens import programs
+
 SOURCES = ROOT / "pyserver" / "memlens"
 MARK = "import os\nopen(os.environ['MEMLENS_TEST_MARK'], 'a').write(__file__ + '\\n')\nraise ImportError('hostile')\n"
 OTHERS = (
@@ -126,3 +128,43 @@ def test_children_are_started_in_one_place() -> None:
             if isinstance(node, ast.Attribute) and node.attr == "executable":
                 found.add(file.relative_to(SOURCES).as_posix())
     assert found == {"child.py", "formats/memray.py", "cli/diagnostics.py", "server/requirements.py"}
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_programs_are_never_those_of_the_working_directory(
+    windows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows, and a ``PATH`` with a relative or an empty entry, would begin with them."""
+    elsewhere = tmp_path / "bin"
+    for folder in (tmp_path / "project", elsewhere):
+        folder.mkdir()
+        for name in ("jcmd", "jcmd.exe", "powershell", "powershell.exe", "ps"):
+            (folder / name).write_text("#!/bin/sh\n")
+            (folder / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setattr(programs, "_is_windows", lambda: windows)
+    monkeypatch.setenv("PATHEXT", ".COM;.EXE")
+    monkeypatch.setenv("PATH", os.pathsep.join(("", ".", "../project", str(elsewhere))))
+    name = "jcmd.exe" if windows else "jcmd"
+    assert programs.program("jcmd") == elsewhere / name
+    assert programs.program("java") is None
+    assert programs.program("jcmd", ".") is None
+    monkeypatch.setenv("PATH", "")
+    assert programs.program("jcmd") is None
+
+
+def test_every_program_is_started_by_its_path() -> None:
+    """A bare name as the first word of a command would be looked up by the system."""
+    package = ROOT / "pyserver" / "memlens"
+    bare = []
+    for file in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(
+                        attr="run" | "Popen" | "call" | "check_output" | "create_subprocess_exec"
+                    ),
+                    args=[ast.List(elts=[ast.Constant(value=str()), *_]) | ast.Constant(value=str()), *_],
+                ):
+                    bare.append(f"{file.name}:{node.lineno}")
+    assert not bare

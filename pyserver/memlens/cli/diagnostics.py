@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memlens.cli.cache import cache_of
 from memlens.cli.output import say
+from memlens.programs import program
 from memlens.project import ISSUES
 from memlens.units import counted, format_bytes
 
@@ -130,9 +131,7 @@ def _versions(names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _programs() -> Iterator[str]:
-    yield ", ".join(
-        f"{name} at {place}" if (place := shutil.which(name)) else f"no {name}" for name in PROGRAMS
-    )
+    yield ", ".join(f"{name} at {place}" if (place := program(name)) else f"no {name}" for name in PROGRAMS)
 
 
 def _kernels() -> Iterator[str]:

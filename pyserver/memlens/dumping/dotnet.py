@@ -1,11 +1,11 @@
 """Heap dumps of .NET, by Microsoft's dotnet-gcdump."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from memlens.dumping.errors import DumpError
 from memlens.dumping.tools import run
+from memlens.programs import program
 from memlens.texts import phrase
 
 _TOOL = "dotnet-gcdump"
@@ -13,7 +13,7 @@ _TOOL = "dotnet-gcdump"
 
 def write(pid: int, file: Path, *, timeout_s: float, report: Callable[[int], None]) -> None:
     """Write a ``.gcdump`` into ``file``. Raises :class:`DumpError`."""
-    tool = shutil.which(_TOOL) or shutil.which(_TOOL, path=str(Path.home() / ".dotnet" / "tools"))
+    tool = program(_TOOL) or program(_TOOL, str(Path.home() / ".dotnet" / "tools"))
     if tool is None:
         raise DumpError(
             phrase(".NET heap dumps are taken by dotnet-gcdump, which isn't installed here"),

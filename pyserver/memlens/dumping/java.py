@@ -7,7 +7,6 @@ JDK, works into containers, and with a virtual machine of any version. Elsewhere
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import struct
@@ -19,6 +18,7 @@ from pathlib import Path
 from memlens.dumping import linux, place
 from memlens.dumping.errors import DumpError, ended, no_answer, out_of_reach, process_of
 from memlens.dumping.tools import POLL_S, run, size_of
+from memlens.programs import program
 from memlens.texts import phrase
 
 _NO_ATTACH = "-XX:+DisableAttachMechanism"
@@ -178,13 +178,15 @@ def _asked(
 
 
 def _by_jcmd(pid: int, file: Path, *, live: bool, report: Callable[[int], None]) -> str:
-    jcmd = shutil.which("jcmd")
+    jcmd = program("jcmd")
     home = os.environ.get("JAVA_HOME")
     if jcmd is None and home:
-        jcmd = shutil.which("jcmd", path=str(Path(home, "bin")))
+        jcmd = program("jcmd", str(Path(home, "bin")))
     if jcmd is None:
         raise DumpError(
             phrase("jcmd, which takes heap dumps of Java on this system, was not found"),
             advice=phrase("Put a JDK's bin folder on the PATH, or set JAVA_HOME."),
         )
-    return run([jcmd, str(pid), "GC.heap_dump", *([] if live else ["-all"]), str(file)], file, report).text
+    return run(
+        [str(jcmd), str(pid), "GC.heap_dump", *([] if live else ["-all"]), str(file)], file, report
+    ).text

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError, ended, no_answer, process_of
 from memlens.dumping.heap_profiler import POLL_S, Inspected, busy, explained
 from memlens.dumping.inspector import Address, Inspector, InspectorError, session, targets
+from memlens.programs import program
 from memlens.texts import phrase
 
 _LATE_S = 5.0
@@ -129,7 +131,10 @@ def _open(pid: int, arguments: tuple[str, ...]) -> None:
     """Make Node.js open its inspector."""
     if sys.platform == "win32":
         # the equivalent of the signal is a function of Node.js itself
-        command = [arguments[0], "-e", f"process._debugProcess({pid})"]
+        node = arguments[0] if Path(arguments[0]).is_absolute() else program(arguments[0])
+        if node is None:
+            return
+        command = [str(node), "-e", f"process._debugProcess({pid})"]
         subprocess.run(command, check=False, capture_output=True)  # noqa: S603
         return
     if sys.platform == "linux":

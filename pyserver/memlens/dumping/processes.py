@@ -1,5 +1,6 @@
 """The processes of this machine: their runtimes, as far as Memlens dumps heaps of these, and what they are called."""
 
+import errno
 import json
 import os
 import shlex
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError
 from memlens.dumping.runtimes import Runtime, by_program, title
+from memlens.programs import program
 from memlens.texts import phrase
 
 _LONGEST_COMMAND = 1_000
@@ -104,8 +106,12 @@ def from_windows(text: str) -> Iterator[Process]:
 
 def _said(command: list[str]) -> str:
     try:
+        # by its path: by a bare name Windows would start a program of the working directory
+        found = program(command[0])
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         return subprocess.run(  # noqa: S603
-            command, capture_output=True, check=True, encoding="utf-8", errors="replace"
+            [str(found), *command[1:]], capture_output=True, check=True, encoding="utf-8", errors="replace"
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise DumpError(

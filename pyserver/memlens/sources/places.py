@@ -1,9 +1,10 @@
 """Where source and classes of Java libraries lie on this machine."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
+
+from memlens.programs import program
 
 FIRST = 100
 """A likeness above all others."""
@@ -27,7 +28,7 @@ def caches(environment: Mapping[str, str]) -> list[Path]:
 
 def java_homes(environment: Mapping[str, str]) -> list[Path]:
     """The Java installations that ``JAVA_HOME`` and ``PATH`` name."""
-    java = shutil.which("java", path=environment.get("PATH"))
+    java = program("java", environment.get("PATH"))
     named = [Path(environment["JAVA_HOME"])] if environment.get("JAVA_HOME") else []
     return named + ([Path(os.path.realpath(java)).parent.parent] if java else [])
 
