@@ -405,6 +405,21 @@ def test_bytes_of_the_engine_are_those_of_the_object_that_holds_them(open_dump: 
     assert "ArrayBuffer retains 1.00 MiB, 98% of the reachable heap. Held by Window.memory.buffer." in said
 
 
+def test_a_collection_is_named_and_not_its_internal_table(open_dump: Opened) -> None:
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    sessions, table = heap.node("object", "Map", 32), heap.node("array", "", 5_000)
+    heap.edge(window, "property", "sessions", sessions)
+    heap.edge(sessions, "internal", "table", table)
+    for number in range(SMALL):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 1_000))
+        heap.edge(table, "internal", str(number), heap.node("object", "Session", 2_000))
+    said = re.sub(r" @\d+", "", texts(open_dump(heap.data(), "page.heapsnapshot"))["retains_most"])
+    assert said.startswith("Map retains 396 KiB, ")
+    assert said.endswith("most of it in 200 Session. Held by Window.sessions. " + REMOVE)
+
+
 def test_a_group_may_be_held_by_variables(open_dump: Opened) -> None:
     """Sessions in two tables that two functions fill, both variables of the function around them."""
     heap = HeapFile()
@@ -477,7 +492,7 @@ def test_the_name_of_a_variable_leads_to_what_it_holds(open_dump: Opened) -> Non
     """And not to V8's context, which has no name of its own."""
     heap = HeapFile()
     root, context = heap.node("synthetic", ""), heap.node("object", "system / Context", 50)
-    queue, done = heap.node("object", "Queue", 100), heap.node("array", "", 1_000)
+    queue, done = heap.node("object", "Queue", 100), heap.node("object", "Array", 1_000)
     heap.edge(root, "element", 1, context)
     heap.edge(context, "context", "queue", queue)
     heap.edge(queue, "property", "done", done)

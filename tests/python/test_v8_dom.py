@@ -40,6 +40,17 @@ def test_nodes_held_by_a_detached_node_are_detached(tmp_path: Path) -> None:
     assert flagged(heap, tmp_path) == [kept, child, image]
 
 
+def test_objects_of_nodes_own_are_in_no_dom(tmp_path: Path) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    groups = heap.node("synthetic", "(Detached)", detachedness=DETACHED)
+    handle = heap.node("native", "Node / BindingData", 80, detachedness=DETACHED)
+    node = heap.node("native", "HTMLDivElement", 80, detachedness=DETACHED)
+    for target in (groups, handle, node):
+        heap.edge(root, "element", target, target)
+    assert flagged(heap, tmp_path) == [node]
+
+
 def test_by_brute_force(tmp_path: Path) -> None:
     rng = random.Random(7)
     for _ in range(60):

@@ -47,6 +47,9 @@ _NO_STATE = ("hidden", "invisible", "weak")
 _DETACHED_NAME = b"Detached "
 """How names of detached nodes begin in files that don't have it."""
 
+_OF_NODE = b"Node / "
+"""How names of Node.js's own objects begin, which have a state as well but are in no DOM."""
+
 _PARTS = ("hidden", "array")
 _PART_NAME = "system / ExternalStringData"
 _DOCUMENTS = "(Document DOM trees)"
@@ -350,11 +353,7 @@ def _flags(snapshot: Snapshot) -> U8:
     """An item per object: 1 for nodes of the DOM that DevTools calls detached."""
     state, is_native = snapshot.detachedness, snapshot.is_of_type("native")
     if state is None:
-        names = snapshot.objects.name
-        own = distinct(names[is_native != 0]).tolist()
-        is_name = np.zeros(len(snapshot.texts), np.uint8)
-        is_name[[name for name in own if snapshot.texts.bytes_of(name).startswith(_DETACHED_NAME)]] = 1
-        return snapshot.is_named(is_native, is_name)
+        return _natives_called(snapshot, is_native, _DETACHED_NAME)
     if state.any():
         references, kinds = snapshot.references, snapshot.edge_types
         follows = np.zeros(256, np.uint8)
@@ -371,7 +370,17 @@ def _flags(snapshot: Snapshot) -> U8:
             state,
         )
     flags: U8 = (state == _DETACHED).astype(np.uint8)
+    if flags.any():
+        flags &= is_native & ~_natives_called(snapshot, is_native, _OF_NODE)
     return flags
+
+
+def _natives_called(snapshot: Snapshot, is_native: U8, begin: bytes) -> U8:
+    """An item per object: 1 for native ones whose names begin so."""
+    own = distinct(snapshot.objects.name[is_native != 0]).tolist()
+    is_name = np.zeros(len(snapshot.texts), np.uint8)
+    is_name[[name for name in own if snapshot.texts.bytes_of(name).startswith(begin)]] = 1
+    return snapshot.is_named(is_native, is_name)
 
 
 def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:

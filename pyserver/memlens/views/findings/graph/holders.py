@@ -17,6 +17,7 @@ from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
     figure,
+    is_internal,
     measured,
     mostly_through,
     object_part,
@@ -139,19 +140,25 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
 
 
 def _program_object(case: GraphCase, holder: int) -> int | None:
-    """Return an object, or the program's nearest above one whose bytes are the engine's own; None if there is none."""
+    """Return an object, or the program's nearest above one that is the engine's own; None if there is none.
+
+    Above that are the collection that an internal array is the table of, and what holds the bytes of a buffer.
+    """
     objects = case.snapshot.objects
-    if not _is_made_up(case, np.array([holder]))[0]:
+    is_made_up = bool(_is_made_up(case, np.array([holder]))[0])
+    is_a_part = case.info.kind == "v8" and is_internal(_type_of(case, holder))
+    if not is_made_up and not is_a_part:
         return holder
     least = int(objects.retained[holder])
-    if int(objects.shallow[holder]) < _OWN_SHARE * least:
+    # an internal array is a part of a collection, whatever it consists of
+    if is_made_up and int(objects.shallow[holder]) < _OWN_SHARE * least:
         return None
     above = int(objects.dominator[holder])
     while above != NEVER and int(objects.retained[above]) * _POINT_SHARE <= least:
-        if not _is_made_up(case, np.array([above]))[0]:
+        if not is_internal(_type_of(case, above)) and not _is_made_up(case, np.array([above]))[0]:
             return above
         above = int(objects.dominator[above])
-    return None
+    return None if is_made_up else holder
 
 
 def _is_global(case: GraphCase, number: int) -> bool:
