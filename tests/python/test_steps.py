@@ -24,7 +24,7 @@ from memlens.views.selection.columns import device_of
 from memlens.views.trace.steps.annotations import AnnotationsAnswer, annotations, match_stack
 from memlens.views.trace.steps.finding import find_steps, steps
 from memlens.views.trace.steps.growth import growth
-from memlens.views.trace.steps.layers import Forwards
+from memlens.views.trace.steps.layers import Calls
 
 Opened = Callable[[Path], Snapshot]
 
@@ -313,6 +313,30 @@ def test_layers_are_not_steps(opened: Opened, tmp_path: Path) -> None:
     assert (leak.frame.line, leak.slope_bytes, leak.steps_grown) == (8, 2048.0, 4)
 
 
+def building(layers: int, *, keeps: bool = True) -> list[Any]:
+    """A model whose layers are built in a loop of a constructor, and then runs once; or which is freed while it is."""
+    main = frame("/p/train.py", 5, "main")
+    trace, address = [event("alloc", 64, 2048, frame("/p/m.py", 2, "__init__"), main)], 4096
+    for _ in range(layers):
+        for line in range(5):
+            address += 4096
+            stack = [frame("/p/m.py", 40 + line, "__init__"), frame("/p/m.py", 7, "__init__"), main]
+            trace.append(event("alloc", address, 2048, *stack))
+            if not keeps and line:
+                trace.append(event("free_completed", address, 2048, *stack))
+    return trace
+
+
+def test_layers_that_are_built_are_not_steps(opened: Opened, tmp_path: Path) -> None:
+    """A loop of a constructor comes again for each layer, and keeps what it makes: neither a step nor a leak."""
+    snapshot = made(opened, tmp_path, building(24), [])
+    reported = steps(snapshot, 0, 0, 10)
+    assert (reported.source, reported.count) == ("none", 0)
+    assert "built once and kept" in reported.how.text
+    # an application may run its loop in its constructor: what frees its temporaries has steps
+    assert steps(made(opened, tmp_path, building(24, keeps=False), []), 0, 0, 10).source == "period"
+
+
 def test_layers_agree_with_a_slow_computation(opened: Opened, tmp_path: Path) -> None:
     """For sets of stacks: all below one line of a forward that does other things, and on none of its lines."""
     rng = np.random.default_rng(3)
@@ -328,7 +352,7 @@ def test_layers_agree_with_a_slow_computation(opened: Opened, tmp_path: Path) ->
         for n, chain in enumerate(chains)
     ]
     snapshot = made(opened, tmp_path, trace, [])
-    forwards = Forwards.of(snapshot)
+    forwards = Calls.of(snapshot)
     assert forwards is not None
     stacks = snapshot.device(0).stack
 
@@ -356,7 +380,7 @@ def test_layers_agree_with_a_slow_computation(opened: Opened, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "path",
-    real_files("wedson*_inference_*", "nothanmin*forward_*", "magma27*"),
+    real_files("wedson*_inference_*", "nothanmin*forward_*", "magma27*", "qr-0w*"),
     ids=lambda path: path.stem[:40],
 )
 def test_layers_of_real_models_are_not_steps(opened: Opened, path: Path) -> None:

@@ -16,7 +16,9 @@ mean). Stacks that allocate equally often vote for that number, weighted by how 
 with a fifth of all votes wins, since what repeats within a step repeats more often. Among its stacks the one at which
 the least is live marks the beginning of steps. The certainty is measured: the share of a step, by number of allocations
 and their stacks, that recurs in the next one; below 60% they aren't steps. Nor are they if everything between two
-anchors is below one line of a ``forward``: those are a model's layers, and the next number is tried.
+anchors is below one line of a ``forward``: those are a model's layers, and the next number is tried. Nor are layers
+that are built: what stays to the end nearly whole, and is below one line of an ``__init__`` or over before half of the
+trace is.
 """
 
 import re
@@ -32,7 +34,7 @@ from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.views.selection.columns import device_of, time_of_moment
 from memlens.views.trace.steps.annotations import NO_END, NO_START, Intervals, noise_of, stretches
-from memlens.views.trace.steps.layers import Forwards, are_layers
+from memlens.views.trace.steps.layers import Calls, are_built, are_layers
 
 StepSource = Literal["annotations", "period", "none"]
 
@@ -256,8 +258,9 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     many = votes >= votes.sum() * _VOTES
     # what repeats within a step repeats more often, so try the lowest first, then those with fewer votes
     candidates = [*numbers[many].tolist(), *numbers[~many][np.argsort(-votes[~many], kind="stable")].tolist()]
-    forwards = Forwards.of(snapshot)
-    layers, unlike = 0, 0.0
+    forwards = Calls.of(snapshot)
+    stays = device.end[early:].astype(np.int64) > device.info.events
+    layers, built, unlike = 0, 0, 0.0
     for number in candidates[:_MOST_CANDIDATES]:
         chosen = np.flatnonzero(even & (counts == number))
         # the moments before each of their allocations, and what was live then
@@ -266,6 +269,9 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
         last = np.append(first[1:], _last_end(first, device.info.events))
         if are_layers(snapshot, forwards, stacks, start, first, last):
             layers = max(layers, number)
+            continue
+        if are_built(snapshot, stacks, start, device.size[early:], stays, first, last):
+            built = max(built, number)
             continue
         sure = _likeness(stacks, start, first, last)
         if sure >= _LEAST_SURE:
@@ -283,6 +289,14 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
                 "No steps: the trace has no annotations of steps, and what repeats in it ({n} times) is within one "
                 "forward pass: layers, not steps.",
                 n=layers,
+            )
+        )
+    if built:
+        return _none(
+            phrase(
+                "No steps: the trace has no annotations of steps, and what repeats in it ({n} times) is built once and "
+                "kept, as layers and their parameters are.",
+                n=built,
             )
         )
     return _none(

@@ -1,4 +1,8 @@
-"""Whether what repeats in a trace are a model's layers, which are as regular as steps but within one pass."""
+"""Whether what repeats in a trace are a model's layers, which are as regular as steps but within one pass.
+
+Layers repeat twice: when they run, below one line of a ``forward``, and before that when they are built, one after the
+other in a loop of a constructor, or moved to a device. What is built isn't freed, and isn't built again.
+"""
 
 from typing import NamedTuple, Self
 
@@ -8,13 +12,15 @@ import numpy.typing as npt
 from memlens.store.snapshot import Snapshot
 
 _WINDOWS = 7
+_LEAST_KEPT = 0.95
+_CONSTRUCTOR = "__init__"
 
 
-class Forwards(NamedTuple):
-    """The calls of a ``forward`` in stacks, as places: a file, a line and a function."""
+class Calls(NamedTuple):
+    """The calls of one function, such as ``forward``, in stacks, as places: a file, a line and a function."""
 
     place: npt.NDArray[np.int64]
-    """A node's place, -1 if it isn't a call of a ``forward``."""
+    """A node's place, -1 if it isn't such a call."""
     nearest: npt.NDArray[np.int64]
     """The nearest node at or above a node that has a place, 0 for none."""
     above: npt.NDArray[np.int64]
@@ -23,9 +29,9 @@ class Forwards(NamedTuple):
     """For each place the places of the same function on other lines."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Self | None:
-        """The calls in all stacks, None if there are none."""
-        found = snapshot.frames.in_function(lambda name: name.rpartition(".")[2] == "forward")
+    def of(cls, snapshot: Snapshot, called: str = "forward") -> Self | None:
+        """The calls in all stacks of functions of that name, None if there are none."""
+        found = snapshot.frames.in_function(lambda name: name.rpartition(".")[2] == called)
         rows = snapshot.frames.rows(np.flatnonzero(found).tolist())
         if not rows:
             return None
@@ -52,13 +58,13 @@ class Forwards(NamedTuple):
         return cls(place, nearest, nearest[parent], others)
 
     def are_layers(self, nodes: npt.NDArray[np.integer]) -> bool:
-        """Whether all stacks that end in these nodes are below one line of a ``forward`` that has other lines as well.
+        """Whether all stacks that end in these nodes are below one line of a function that has other lines as well.
 
         None of the other lines is in any of these stacks. (A module that only wraps another one has no other lines.)
         """
         at = np.unique(self.nearest[nodes])
         if not len(at) or not at[0]:
-            # a stack without a forward
+            # a stack without such a call
             return False
         # a row of places for each path to the root, with columns counted from the outermost call
         ways = []
@@ -80,7 +86,7 @@ class Forwards(NamedTuple):
 
 def are_layers(
     snapshot: Snapshot,
-    forwards: Forwards | None,
+    forwards: Calls | None,
     stacks: npt.NDArray[np.int64],
     start: npt.NDArray[np.int64],
     first: npt.NDArray[np.int64],
@@ -98,3 +104,25 @@ def are_layers(
         begin, end = np.searchsorted(start, [first[window], last[window]], "right")
         layers += forwards.are_layers(snapshot.stacks.node[stacks[begin:end]])
     return 2 * layers > len(windows)
+
+
+def are_built(
+    snapshot: Snapshot,
+    stacks: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    size: npt.NDArray[np.integer],
+    stays: npt.NDArray[np.bool_],
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+) -> bool:
+    """Whether what repeats builds something: hardly a byte of it is freed before the trace ends, and it is below one
+    line of a constructor, or over before half of the trace is.
+
+    ``stays`` is which of the allocations are never freed.
+    """
+    begin, end = np.searchsorted(start, [first[0], last[-1]], "right")
+    kept = int(size[begin:end][stays[begin:end]].sum())
+    if kept < _LEAST_KEPT * int(size[begin:end].sum()):
+        return False
+    over = 2 * int(end) <= len(start)
+    return over or are_layers(snapshot, Calls.of(snapshot, _CONSTRUCTOR), stacks, start, first, last)
