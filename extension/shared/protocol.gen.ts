@@ -3042,7 +3042,8 @@ export interface SizesParams {
  * look at, where there is one. The evidence of a heap dump's findings is their `objects`, and that of other models'
  * an `evidence`; the other of the two is None. `evidence_from` names the findings about the same bytes, whose
  * sentences follow its own. `subject` says, of a rule that finds several things in a heap dump, which of them this
- * is, in words that are the same in another dump of the program; it is empty for other rules.
+ * is, in words that are the same in another dump of the program; it is empty for other rules. `is_note` marks what
+ * is so in most files and rarely a fault, as a cache that is empty after a run: it stands after all others.
  */
 export interface SnapshotFinding {
   rule: string;
@@ -3056,6 +3057,7 @@ export interface SnapshotFinding {
   objects: ObjectsLink | null;
   evidence_from: FindingName[];
   subject: string;
+  is_note: boolean;
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */

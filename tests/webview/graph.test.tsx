@@ -717,6 +717,7 @@ test('what is wasted in what something retains is looked for at a press, and by 
           figure: { amount: 4096, unit: 'bytes', kind: 'shallow', sql: '' },
           inferred: false,
           evidence_from: [],
+          is_note: false,
           subject: '',
         },
       },
@@ -953,7 +954,7 @@ test('findings compared: those of the own dump lead to its objects, the other’
     const size = { ...part, text: `${amount} B`, template: `${amount} B`, objects };
     return {
       ...{ rule: name, title: name, text: `${name} <i> ${amount} B`, subject: '', inferred: false },
-      ...{ evidence: null, line: null, objects, evidence_from: [] },
+      ...{ evidence: null, line: null, objects, evidence_from: [], is_note: false },
       sentence: {
         ...part,
         ...{ text: `${name} <i> ${amount} B`, template: `${name} <i> {size}`, values: { size } },

@@ -92,6 +92,7 @@ def _marked(findings: list[SnapshotFinding]) -> Iterator[str]:
 def _listed(findings: list[SnapshotFinding]) -> Iterator[str]:
     for number, finding in enumerate(findings, 1):
         title = f"{finding.title} {inferred_mark(finding)}".rstrip()
-        yield f"{number}. {title}: {finding.text}"
+        # notes stand after all findings
+        yield f"{'note' if finding.is_note else number}{':' if finding.is_note else '.'} {title}: {finding.text}"
         if finding.line is not None:
             yield f"   {place_of(finding.line)}"

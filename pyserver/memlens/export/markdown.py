@@ -34,7 +34,8 @@ def findings_markdown(headline: HeadlineAnswer, findings: list[SnapshotFinding])
     yield " ".join((f"**{_marked(first)}**", *map(_marked, rest)))
     yield ""
     for number, finding in enumerate(findings, 1):
-        yield from finding_markdown(finding, f"{number}. ")
+        # notes stand after all findings
+        yield from finding_markdown(finding, "- Note: " if finding.is_note else f"{number}. ")
     if headline.warnings:
         yield ""
         yield from (f"> {_escaped(notice.message)}" for notice in headline.warnings)

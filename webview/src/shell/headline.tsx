@@ -58,12 +58,17 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
   const sentences = headline?.sentences ?? [];
   const last = sentences.length > 1 ? sentences.at(-1)?.text : undefined;
   const ending = headline?.rule === 'heap' ? undefined : findings.find(({ text }) => text === last);
-  const next = ending ?? findings.find((each) => headline === null || !isSaid(each, headline));
+  const notes = findings.filter(({ is_note: isNote }) => isNote);
+  const next =
+    ending ?? findings.find((each) => !each.is_note && (headline === null || !isSaid(each, headline)));
   // the only one is listed where the headline has its first sentence alone
   const listed =
-    findings.length > 1 || findings.some((each) => each.evidence_from.length > 0) ? findings : [];
+    findings.length > 1 || findings.some((each) => each.evidence_from.length > 0 || each.is_note)
+      ? findings.filter((each) => !each.is_note)
+      : [];
   const counts = [
     ...(listed.length > 0 ? [plural(listed.length, '{0} finding', '{0} findings')] : []),
+    ...(notes.length > 0 ? [plural(notes.length, '{0} note', '{0} notes')] : []),
     ...(warnings.length > 0 ? [plural(warnings.length, '{0} warning', '{0} warnings')] : []),
   ];
   const all = counts.length > 0 && (
@@ -79,7 +84,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
     >
       <span class="sr-only">{counts.join(', ')}</span>
       <span class="headline-counts" aria-hidden="true">
-        {listed.length > 0 && counts[0]}
+        {listed.length + notes.length > 0 && counts[0]}
         {warnings.length > 0 && (
           <span class="headline-warnings">
             <Icon name="warning" />
@@ -148,6 +153,14 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
             </li>
           ))}
         </ol>
+        {notes.length > 0 && <h2>{t('Notes')}</h2>}
+        <ul class="headline-notes">
+          {notes.map((finding, index) => (
+            <li key={index}>
+              <Finding finding={finding} actions={actions} copy={() => copyFinding(finding)} />
+            </li>
+          ))}
+        </ul>
         {warnings.length > 0 && <h2>{t('Warnings')}</h2>}
         <Warnings warnings={warnings} />
       </div>

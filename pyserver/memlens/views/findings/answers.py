@@ -159,7 +159,8 @@ class SnapshotFinding(Struct, frozen=True):
     look at, where there is one. The evidence of a heap dump's findings is their ``objects``, and that of other models'
     an ``evidence``; the other of the two is None. ``evidence_from`` names the findings about the same bytes, whose
     sentences follow its own. ``subject`` says, of a rule that finds several things in a heap dump, which of them this
-    is, in words that are the same in another dump of the program; it is empty for other rules.
+    is, in words that are the same in another dump of the program; it is empty for other rules. ``is_note`` marks what
+    is so in most files and rarely a fault, as a cache that is empty after a run: it stands after all others.
     """
 
     rule: str
@@ -173,6 +174,7 @@ class SnapshotFinding(Struct, frozen=True):
     objects: ObjectsLink | None = None
     evidence_from: list[FindingName] = []
     subject: str = ""
+    is_note: bool = False
 
     @property
     def name(self) -> FindingName:

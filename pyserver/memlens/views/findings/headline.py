@@ -43,6 +43,7 @@ GENERIC = frozenset(("Object", "Function"))
 LEAST_SHARE = 0.03
 SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
+LEAST_WEIGHT_OF_NOTE = 0.25
 NO_STACKS_SHARE = 0.95
 LEAST_GRAPH_WEIGHT = 0.05
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
@@ -325,8 +326,9 @@ def _share(group: TopGroup, found: TopGroups, profile: Snapshot | None) -> Text:
 
 
 def _most_important(snapshot: Snapshot, device: int | None) -> Text | None:
-    """The finding that matters most of those that the headline doesn't say already."""
+    """The finding that matters most of those that the headline doesn't say already; a note if there is none."""
     for each in ranked(snapshot, device):
-        if each.finding.rule not in _SAID and each.weight >= LEAST_WEIGHT:
+        least = LEAST_WEIGHT_OF_NOTE if each.finding.is_note else LEAST_WEIGHT
+        if each.finding.rule not in _SAID and each.weight >= least:
             return each.finding.sentence
     return None

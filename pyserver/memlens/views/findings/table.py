@@ -167,13 +167,13 @@ def _of_graph(rule: Callable[[GraphCase], Iterator[Ranked]]) -> Rule:
 
 
 def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
-    """What all rules found, the most important first; of a heap dump's those as one that are of the same bytes."""
+    """What all rules found, the most important first, notes last; those of a heap dump about the same bytes are one."""
     found = [each for rule in rules_of(snapshot, device) for each in rule(snapshot)]
     dump = heap_dump_of(snapshot.info)
     if dump is not None:
         found = snapshot.keep("findings.joined", lambda: joined(GraphCase(snapshot, dump), found))
     # of equals, the order of the rules
-    return sorted(found, key=lambda each: -each.weight)
+    return sorted(found, key=lambda each: (each.finding.is_note, -each.weight))
 
 
 def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnswer:

@@ -78,6 +78,7 @@ def made(
     inferred: bool = False,
     objects: ObjectsLink | None = None,
     subject: tuple[str, ...] = (),
+    is_note: bool = False,
 ) -> SnapshotFinding:
     """A finding with its text; the title is a phrase without values.
 
@@ -88,6 +89,7 @@ def made(
     return SnapshotFinding(
         rule, title.text, as_part(sentence), sentence.text, figure, evidence, line, known, objects,
         subject=", ".join(plain_name(stable_name(_CHANGING.sub("", part))) for part in subject if part),
+        is_note=is_note,
     )  # fmt: skip
 
 

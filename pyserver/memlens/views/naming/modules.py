@@ -1,11 +1,28 @@
 """The ``torch.nn`` module in which an allocation was made, if frames show it (see :mod:`memlens.model.modules`)."""
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+
+_OF_COMPILER = re.compile(r"\((?P<name>[\w.]+)\)$")
+"""The class of a module that the compiler names by its attribute: ``fc1 (nn.Linear)``."""
+_NUMBER = re.compile(r"_\d+$")
+"""What the profiler numbers the modules of one class by: ``Linear_3``."""
+_CLASS = re.compile(r"(?:nn\.)?[A-Z]\w*")
+
+
+def class_of_module(path: str) -> str:
+    """The class of a module, empty where its path has only a place in a file, or where the module is inferred."""
+    name = path.rpartition(" / ")[2]
+    if found := _OF_COMPILER.search(name):
+        name = found["name"]
+    name = _NUMBER.sub("", name)
+    return name if _CLASS.fullmatch(name) else ""
 
 
 def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:

@@ -14,7 +14,7 @@ NO_STACK_SHARE = 0.5
 
 
 def before_recording(case: TraceCase) -> Iterator[Ranked]:
-    """At least a tenth of the peak was allocated before recording, in a file that has a trace."""
+    """At least a tenth of the peak was allocated before recording, in a file that has a trace: a note."""
     info = case.info
     if info.events < LEAST_EVENTS or not info.peak_bytes:
         return
@@ -35,7 +35,9 @@ def before_recording(case: TraceCase) -> Iterator[Ranked]:
         size=amount(figure, evidence), share=percent(early, info.peak_bytes),
         without=phrase(", without stacks") if bare == early else some, advice=_advice(case),
     )  # fmt: skip
-    finding = made("before_recording", phrase("From before recording"), sentence, figure, evidence)
+    finding = made(
+        "before_recording", phrase("From before recording"), sentence, figure, evidence, is_note=True
+    )
     yield Ranked(0.5 * early / info.peak_bytes, finding)
 
 

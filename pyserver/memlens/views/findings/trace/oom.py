@@ -79,7 +79,7 @@ def tries(case: TraceCase, answer: OomAnswer) -> Text | None:
     advice = {finding.code for finding in answer.findings if finding.advice}
     if "expandable-segments" in advice:
         return phrase(
-            "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
+            "Try PYTORCH_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
             "request could use it.",
             free=format_bytes(answer.shared_free_bytes),
         )

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterator
 
-from memlens.texts import Text, phrase
+from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes
+from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.writing import Ranked, linked, made, percent
+from memlens.views.findings.writing import Ranked, amount, linked, made, percent, text_in_sql
+from memlens.views.naming.modules import class_of_module
+from memlens.views.selection.filters import Term
 from memlens.views.tables.groupings import INFERRED
+from memlens.views.tables.groups import Branch, Group, groups
 
 LINE_SHARE, MOST_LINES = 0.15, 3
 MODULE_SHARE = 0.25
+MOST_MODULES, MOST_IN_QUERY, LEAST_GROUPS = 1000, 200, 3
 CATEGORY_SHARE = 0.25
 
 
@@ -46,19 +51,38 @@ def in_pieces(group: TopGroup) -> Text | str:
 
 
 def dominant_module(case: TraceCase) -> Iterator[Ranked]:
-    """The ``torch.nn`` module that holds the most, with at least a quarter of the peak and another one beside it."""
-    found = top_groups(case.snapshot, case.peak, "module", 2)
-    modules = [group for group in found.groups if "module:none" not in group.evidence.of.filter]
-    if len(modules) == 0 or found.count < 3 or modules[0].amount < MODULE_SHARE * found.total:
+    """The class of modules that hold the most, with at least a quarter of the peak and something beside them.
+
+    Only where the file names the class: PyTorch's own modules by their file, others where the profiler, the compiler or
+    the function's name has it. A ``forward`` in a file of the user's doesn't say of which class it is.
+    """
+    rows = groups(case.snapshot, Branch(case.peak, ["module"]), "bytes", 0, MOST_MODULES, descending=True)
+    classes: dict[str, list[Group]] = {}
+    for row in rows.rows:
+        if name := class_of_module(row.name.text):
+            classes.setdefault(name, []).append(row)
+    sums = {name: sum(row.bytes for row in each) for name, each in classes.items()}
+    name = max(sums, key=lambda each: sums[each], default="")
+    if not name or rows.groups < LEAST_GROUPS or sums[name] < MODULE_SHARE * rows.set_bytes:
         return
-    group = modules[0]
+    terms = str(Term("module", ":", tuple(f"={row.name.text}" for row in classes[name])))
+    evidence = Evidence("liveSet", case.at(case.info.peak_moment, terms), "module")
+    query = (
+        f"SELECT sum(size_bytes) FROM live_at({case.number}, {case.info.peak_moment}, {text_in_sql(terms)})"
+    )
+    figure = Figure(sums[name], "bytes", "live", query if len(classes[name]) <= MOST_IN_QUERY else "")
+    count = len(classes[name])
     sentence = phrase(
-        "Module {name} holds {size}, {share} of {whole}.",
-        name=group.named(), size=group.measured(), share=percent(group.amount, found.total), whole=case.whole,
+        plural(
+            count,
+            "Modules of class {name} hold {size}, {share} of {whole}.",
+            "Modules of class {name} hold {size}, {share} of {whole}, in {n} places of the model.",
+        ),
+        name=linked(name, evidence=evidence), size=amount(figure, evidence),
+        share=percent(sums[name], rows.set_bytes), whole=case.whole, n=count,
     )  # fmt: skip
-    title = phrase("Most memory by module")
-    finding = made("dominant_module", title, sentence, group.figure, group.evidence, inferred=group.inferred)
-    yield Ranked(0.7 * group.amount / found.total, finding)
+    finding = made("dominant_module", phrase("Most memory by module"), sentence, figure, evidence)
+    yield Ranked(0.7 * sums[name] / rows.set_bytes, finding)
 
 
 def dominant_categories(case: TraceCase) -> Iterator[Ranked]:

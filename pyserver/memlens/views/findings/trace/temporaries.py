@@ -9,7 +9,8 @@ from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.peak import in_pieces
 from memlens.views.findings.writing import Ranked, made, percent
 
-LIFE_SHARE, MOST_EVENTS = 0.002, 100
+LIFE_SHARE, LEAST_EVENTS, MOST_EVENTS = 0.002, 16, 100
+LEAST_TRACE = 2000
 LEAST_SHARE = 0.05
 MOST_LINES = 2
 
@@ -17,12 +18,12 @@ MOST_LINES = 2
 def short_lived(case: TraceCase) -> Iterator[Ranked]:
     """Lines whose short-lived allocations hold at least 5% of the peak, and 1 MiB.
 
-    Short-lived is what is freed within a five-hundredth of the trace, at most 100 events; traces of fewer than 2,000
-    events are too short to say so.
+    Short-lived is what is freed within a five-hundredth of the trace, at least 16 events and at most 100; traces of
+    fewer than 2,000 events are too short to say so.
     """
-    life = min(MOST_EVENTS, int(LIFE_SHARE * case.info.events))
-    if life < 4:
+    if case.info.events < LEAST_TRACE:
         return
+    life = min(MOST_EVENTS, max(LEAST_EVENTS, int(LIFE_SHARE * case.info.events)))
     narrow = f"life<={life}ev is:freed"
     found = top_groups(case.snapshot, case.peak, "line", MOST_LINES, "live", narrow)
     for group in found.groups:

@@ -400,7 +400,7 @@ def _expandable(case: Case) -> Finding | None:
         else phrase("expandable_segments is not recorded in the file.")
     )  # fmt: skip
     helps = phrase(
-        "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True free memory is given back and taken by pages ({page} "
+        "With PYTORCH_ALLOC_CONF=expandable_segments:True free memory is given back and taken by pages ({page} "
         "for such a request) instead of whole segments, so free pieces can serve one request together: here {free} in "
         "segments and {on_device} on the device for {size}, less what is lost to pages that are partly used.",
         page="2 MiB" if case.size_bytes <= MIB else "20 MiB", free=format_bytes(free),
