@@ -6,6 +6,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.model.graph import VALUE_KINDS
 from memlens.model.spans import spans
+from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -160,6 +161,8 @@ def referrers(
     for place, (source, count) in enumerate(zip(chosen.tolist(), counts.tolist(), strict=True)):
         skipped = 0 if place else before
         found += references_between(snapshot, source, number)[skipped : skipped + count].tolist()
+    if len(found) != len(sources):
+        raise InconsistentError("Objects that refer to another have other references")
     return reference_rows(snapshot, np.array(found, np.int64), sources), len(every)
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from memlens.errors import MemlensError
 from memlens.kernels.base.work import Work
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import ArchiveError, InconsistentError
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.database_file import add_computed
@@ -283,6 +283,8 @@ class SqlSession:
             yield
         except apsw.Error as error:
             raise self._problem(query, error) from error
+        except OverflowError as error:
+            raise InconsistentError("A column has a larger number than SQLite") from error
         except UnicodeEncodeError as error:
             raise SqlError(
                 phrase("The query contains half of a surrogate pair, which isn't valid text")
