@@ -435,12 +435,9 @@ def test_where_real_requests_came_from(
     """The user's innermost line, else a library's, else a sentence that there is none."""
     data = oracle.load(path)
     traces = [] if isinstance(data, list) else data["device_traces"]
-    stacks = {
-        json.dumps(entry["frames"]): entry["frames"]
-        for trace in traces
-        for entry in trace
-        if entry.get("frames")
-    }
+    # events share the lists of their frames, but not all
+    lists = {id(entry["frames"]): entry for trace in traces for entry in trace if entry.get("frames")}
+    stacks = {oracle.frames_of(entry): entry["frames"] for entry in lists.values()}
     chosen = random.Random(1).sample(list(stacks.values()), min(40, len(stacks)))
     for frames, reported in zip(chosen, asked(opened, tmp_path, chosen, "real"), strict=True):
         python = [

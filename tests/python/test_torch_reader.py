@@ -7,6 +7,7 @@ import pickle
 import pickletools
 import random
 import resource
+import shutil
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -653,6 +654,8 @@ def attempt(path: Path, cache: Cache) -> str:
             stack(snapshot, row.allocation)
     top_lines(snapshot, 5)
     snapshot.close()
+    # nobody opens it again, and the next one would be read with a look at the sizes of all
+    shutil.rmtree(snapshot.archive)
     return "opened"
 
 
