@@ -327,7 +327,8 @@ LARGE = {"heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst", "ast-pymall
 """Hundreds of megabytes of text and more, whose totals ``test_heaptrack.py`` holds to those of heaptrack_print; and
 captures that take memray long, whose figures ``test_memray.py`` holds to memray's own reports."""
 OTHERS = {
-    "heaptrack.cpp-tree-small.raw.zst", "heaptrack.test_sysroot.raw", "heaptrack.truncated.zst",
+    "service.raw.heaptrack.zst", "heaptrack.cpp-tree-small.raw.zst", "heaptrack.test_sysroot.raw",
+    "heaptrack.truncated.zst",
     "heaptrack.rust-svc-20k.gz", "fuzz-7e3c", "perf-vertx-stacks-01-collapsed-all.txt", "flameshow-pyspy-dump.txt",
     "cppbench.contention", "cppbench.cpu", "cppbench.small.contention", "go.crc32.cpu", "gobench.cpu",
     "java.contention", "java.cpu", "java.heap",
