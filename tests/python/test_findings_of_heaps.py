@@ -557,6 +557,30 @@ class Program:
         return self.dump.end()
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_a_collection_of_java_is_named_and_that_of_the_platform_gets_no_advice(
+    open_dump: Opened, own: bool
+) -> None:
+    program = Program()
+    package = "com/example" if own else "java/util/zip"
+    entry = program.klass(f"{package}/Entry", ("data", OBJECT))
+    table = program.dump.klass(program.next(), "[Ljava/util/HashMap$Node;", program.object)
+    node = program.klass("java/util/HashMap$Node", ("value", OBJECT))
+    map_class = program.klass("java/util/HashMap", ("table", OBJECT))
+    nodes = [program.add(node, "P", program.add(entry, "P", program.blob(500))) for _ in range(SMALL)]
+    found = program.add(map_class, "P", program.dump.objects(program.next(), table, nodes))
+    if own:
+        program.keep("open", found)
+    else:
+        program.dump.add(0x01, "PP", found, 1)
+    for number in range(SMALL):
+        program.keep(f"other{number}", program.blob(200))
+    said = re.sub(r" @0x[0-9a-f]+", "", texts(open_dump(program.data(), "app.hprof"))["retains_most"])
+    assert said.startswith("HashMap retains ")
+    assert "most of it in 200 HashMap$Node (with 200 Entry" in said
+    assert said.endswith(REMOVE) == own
+
+
 def java_heap(*, has: bool) -> bytes:
     """A program with everything that the rules for Java detect, or with nothing of it."""
     program = Program()

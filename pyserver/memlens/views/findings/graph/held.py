@@ -75,6 +75,9 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             if not kinds or case.info.kind == "v8" or has_name:
                 return path_part
             return in_a_row([path_part, f"({_root(case, kinds, detail)})"], " ")
+        if not path.steps and detail and case.info.kind == "gcdump":
+            # a static field is a root itself, with its name
+            return linked(_root(case, kinds, detail), objects=ObjectsLink("object", path.root.object))
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
     return nearest
 

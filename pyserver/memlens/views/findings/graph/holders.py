@@ -14,15 +14,21 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
     JAVASCRIPT_GLOBAL,
-    RUNTIME_KINDS,
     GraphCase,
     figure,
-    is_internal,
     measured,
     mostly_through,
     object_part,
 )  # fmt: skip
 from memlens.views.findings.graph.held import and_held, held_by, keeper_of
+from memlens.views.findings.graph.owners import (
+    OWN_SHARE,
+    POINT_SHARE,
+    is_made_up,
+    is_of_the_platform,
+    program_object,
+    type_of,
+)  # fmt: skip
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.groupings import DOMINATORS, group_of, grouped_tree, located
 from memlens.views.graph.rows import Numbers
@@ -30,13 +36,10 @@ from memlens.views.graph.rows import Numbers
 BIG_SHARE = 0.1
 """Of what roots reach: what an object or a group retains at least to be named."""
 
-_POINT_SHARE = 0.7
-"""Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""
 
 _ALONE_SHARE = 0.9
 """One object of a group that retains as much of what the group does is named in its place."""
 
-_OWN_SHARE = 0.5
 _WITHIN_SHARE = 0.7
 _PROGRAM_SHARE = 0.8
 """What has more of everything and no group that has most of it is the program itself, as JavaScript's global object is
@@ -79,29 +82,30 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     """
     least = max(1, int(BIG_SHARE * case.shared))
     objects = case.snapshot.objects
-    found: list[tuple[int, int | None, list[_Group], _Group | None]] = []
+    # what is retained, the object that is named or a group's, what immediately dominates the groups, and these
+    found: list[tuple[int, int | None, int | None, list[_Group], _Group | None]] = []
     for holder in [None, *_points(case, least)]:
         small = _small_children(case, holder, least)
         groups = _by_type(case, small)
         own = int(objects.retained[small].sum())
-        named = None if holder is None else _program_object(case, holder)
+        named = None if holder is None else program_object(case, holder)
         if holder is not None and named is not None and _is_named(case, holder, own, groups, least):
-            found.append((int(objects.retained[named]), named, groups, None))
+            found.append((int(objects.retained[named]), named, holder, groups, None))
             continue
         for each in groups:
             if each.retained < least or len(each.members) < 2 or not _is_a_group(case, each):
                 continue
             one = _nearly_all(case, each)
             if one is None:
-                found.append((each.retained, holder, groups, each))
+                found.append((each.retained, None, holder, groups, each))
             else:
                 own_groups = _by_type(case, _small_children(case, one, least))
-                found.append((int(objects.retained[one]), one, own_groups, None))
-    for _, holder, groups, group in sorted(found, key=lambda each: -each[0])[: case.most(MOST_FOUND)]:
+                found.append((int(objects.retained[one]), one, one, own_groups, None))
+    for _, named, holder, groups, group in sorted(found, key=lambda each: -each[0])[: case.most(MOST_FOUND)]:
         if group is not None:
             yield _of_group(case, holder, group)
-        elif holder is not None:
-            yield _of_object(case, holder, groups)
+        elif named is not None and holder is not None:
+            yield _of_object(case, named, holder, groups)
 
 
 def has_large_object(case: GraphCase) -> bool:
@@ -110,7 +114,7 @@ def has_large_object(case: GraphCase) -> bool:
     large = np.flatnonzero(
         (objects.retained >= max(1, int(BIG_SHARE * case.shared))) & (objects.distance != NEVER)
     )
-    return not bool(_is_made_up(case, large).all())
+    return not bool(is_made_up(case, large).all())
 
 
 def _nearly_all(case: GraphCase, group: _Group) -> int | None:
@@ -121,7 +125,7 @@ def _nearly_all(case: GraphCase, group: _Group) -> int | None:
         return None
     while True:
         first = dominated_by(objects, np.array([one]))[:1]
-        if not len(first) or int(objects.retained[first[0]]) < _POINT_SHARE * int(objects.retained[one]):
+        if not len(first) or int(objects.retained[first[0]]) < POINT_SHARE * int(objects.retained[one]):
             return one
         one = int(first[0])
 
@@ -131,60 +135,26 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
         return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
-    if case.info.kind == "ruby" and shallow >= _OWN_SHARE * total and _type_of(case, holder) in _OF_RUBY:
+    if case.info.kind == "ruby" and shallow >= OWN_SHARE * total and type_of(case, holder) in _OF_RUBY:
         return False
     is_program = total >= _PROGRAM_SHARE * case.whole or _is_global(case, holder)
-    if is_program and not _is_mostly(groups, total) and shallow < _OWN_SHARE * total:
+    if is_program and not _is_mostly(groups, total) and shallow < OWN_SHARE * total:
         return False
-    return own + shallow >= least and own + shallow >= _OWN_SHARE * total
-
-
-def _program_object(case: GraphCase, holder: int) -> int | None:
-    """Return an object, or the program's nearest above one that is the engine's own; None if there is none.
-
-    Above that are the collection that an internal array is the table of, and what holds the bytes of a buffer.
-    """
-    objects = case.snapshot.objects
-    is_made_up = bool(_is_made_up(case, np.array([holder]))[0])
-    is_a_part = case.info.kind == "v8" and is_internal(_type_of(case, holder))
-    if not is_made_up and not is_a_part:
-        return holder
-    least = int(objects.retained[holder])
-    # an internal array is a part of a collection, whatever it consists of
-    if is_made_up and int(objects.shallow[holder]) < _OWN_SHARE * least:
-        return None
-    above = int(objects.dominator[holder])
-    while above != NEVER and int(objects.retained[above]) * _POINT_SHARE <= least:
-        if not is_internal(_type_of(case, above)) and not _is_made_up(case, np.array([above]))[0]:
-            return above
-        above = int(objects.dominator[above])
-    return None if is_made_up else holder
+    return own + shallow >= least and own + shallow >= OWN_SHARE * total
 
 
 def _is_global(case: GraphCase, number: int) -> bool:
     """Whether an object is JavaScript's global object, which holds what the engine and Node.js have for themselves."""
-    return case.info.kind == "v8" and JAVASCRIPT_GLOBAL.fullmatch(_type_of(case, number)) is not None
-
-
-def _type_of(case: GraphCase, number: int) -> str:
-    return case.type_names()[int(case.snapshot.objects.type[number])]
+    return case.info.kind == "v8" and JAVASCRIPT_GLOBAL.fullmatch(type_of(case, number)) is not None
 
 
 def _is_mostly(groups: list[_Group], total: int) -> bool:
     """Whether half of what an object retains is in a group of its children."""
-    return bool(groups) and groups[0].retained >= _OWN_SHARE * total and len(groups[0].members) > 1
-
-
-def _is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
-    """Which objects are not the program's: the engine's own, and those by which the dump groups its roots."""
-    own = case.types_where(lambda name: name.startswith(("system / ", "[")))
-    chosen = np.zeros(len(case.type_names()), np.bool_)
-    chosen[[*own, *case.types_of_kind(*RUNTIME_KINDS)]] = True
-    return chosen[case.snapshot.objects.type[numbers]]
+    return bool(groups) and groups[0].retained >= OWN_SHARE * total and len(groups[0].members) > 1
 
 
 def _is_a_group(case: GraphCase, group: _Group) -> bool:
-    return not (_is_code(case, group) or _is_made_up(case, group.members[:1])[0])
+    return not (_is_code(case, group) or is_made_up(case, group.members[:1])[0])
 
 
 def _is_code(case: GraphCase, group: _Group) -> bool:
@@ -218,7 +188,7 @@ def _points(case: GraphCase, least: int) -> list[int]:
     largest = np.zeros(len(big), np.int64)
     has = starts < ends
     largest[has] = objects.retained[objects.dominated[starts[has]]].astype(np.int64)
-    spreads = largest < _POINT_SHARE * objects.retained[big]
+    spreads = largest < POINT_SHARE * objects.retained[big]
     points = big[spreads]
     # a chain of equals, such as a linked list, spreads nowhere: its first object stands for it
     lasts = big[~spreads & (largest < least)]
@@ -266,7 +236,8 @@ def _by_type(case: GraphCase, members: Numbers) -> list[_Group]:
     return found
 
 
-def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
+def _of_object(case: GraphCase, holder: int, above: int, groups: list[_Group]) -> Ranked:
+    """The finding about an object; ``above`` immediately dominates the groups: itself, or the table of a collection."""
     objects = case.snapshot.objects
     total = int(objects.retained[holder])
     shown = figure(total, f"SELECT retained_bytes FROM objects WHERE object = {holder}")
@@ -276,7 +247,7 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
     if _begins_a_chain(case, holder):
         contents = phrase(", a chain of {type}", type=case.type_name(int(objects.type[holder])))
     elif _is_mostly(groups, total):
-        contents = phrase(", most of it in {objects}", objects=_contents(case, holder, groups[0]))
+        contents = phrase(", most of it in {objects}", objects=_contents(case, above, groups[0]))
         groups_within = (groups[0], *_within(case, groups[0]))
         line = line or next(filter(None, (_own_line(case, each) for each in groups_within)), None)
     line = line or case.allocated_at(np.array([holder]))
@@ -289,7 +260,7 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         advice=_advice(case, holder, groups) if _is_mostly(groups, total) else "",
     )  # fmt: skip
     title = phrase("Large retained size")
-    subject = (_type_of(case, holder), held.text if held else "")
+    subject = (type_of(case, holder), held.text if held else "")
     finding = made("retains_most", title, sentence, shown, None, line, objects=link, subject=subject)
     return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
 
@@ -298,10 +269,12 @@ def _advice(case: GraphCase, holder: int, groups: list[_Group]) -> Text | str:
     """What would help where the program collects objects of one type in one place: a hundred of them or more."""
     if _is_of_the_engine(case, groups[0]):
         return phrase(" It is Node.js's own.")
-    if len(groups[0].members) < LEAST_COLLECTED:
+    if len(groups[0].members) < LEAST_COLLECTED or is_of_the_platform(
+        case, holder, [each.type for each in (groups[0], *_within(case, groups[0]))]
+    ):
         return ""
     above = int(case.snapshot.objects.dominator[holder])
-    if above != NEVER and _type_of(case, above) == _CACHE:
+    if above != NEVER and type_of(case, above) == _CACHE:
         return phrase(" Give lru_cache a maxsize, or call cache_clear.")
     return phrase(" Remove what is no longer needed from it, or limit its size.")
 
@@ -317,7 +290,7 @@ def _begins_a_chain(case: GraphCase, holder: int) -> bool:
     objects = case.snapshot.objects
     children = slice(int(objects.dominated_start[holder]), int(objects.dominated_start[holder + 1]))
     first = objects.dominated[children][:1]
-    if not len(first) or int(objects.retained[first[0]]) < _POINT_SHARE * int(objects.retained[holder]):
+    if not len(first) or int(objects.retained[first[0]]) < POINT_SHARE * int(objects.retained[holder]):
         return False
     return int(objects.type[first[0]]) == int(objects.type[holder])
 
@@ -409,7 +382,7 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     total = case.retained(group.members)
     shown = figure(total, query if len(names) == 1 else "")
     link = _link(case, holder, group)
-    held = None if holder is None or _is_made_up(case, np.array([holder]))[0] else holder
+    held = None if holder is None or is_made_up(case, np.array([holder]))[0] else holder
     how = held_by(case, held) if held is not None else None
     keeper = None if held is not None or holder is None else keeper_of(case, holder)
     if held is not None:
@@ -438,7 +411,7 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
         objects=link,
         subject=(
             case.type_names()[group.type],
-            "" if held is None else _type_of(case, held),
+            "" if held is None else type_of(case, held),
             how.text if how else "",
         ),
     )

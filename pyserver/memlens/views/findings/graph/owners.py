@@ -1,0 +1,76 @@
+"""Whose an object is: the program's, the engine's, or a library's collection that an array is a part of."""
+
+import re
+
+import numpy as np
+
+from memlens.model.graph import JAVA_KINDS
+from memlens.model.packages import package_of
+from memlens.model.timeline import NEVER
+from memlens.views.findings.graph.case import RUNTIME_KINDS, GraphCase, is_class, is_internal
+from memlens.views.graph.packages import is_platform, packages_of
+from memlens.views.graph.rows import Numbers
+
+POINT_SHARE = 0.7
+"""Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""
+OWN_SHARE = 0.5
+_MOST_ABOVE = 50
+_COLLECTION = re.compile(
+    r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection)|System\.Collections)\."
+    r"[\w.`]+(?![\w.`$+])(?!.*\[\])"
+)
+"""Collections of Java's and .NET's libraries, and nothing that they consist of."""
+
+
+def type_of(case: GraphCase, number: int) -> str:
+    """The whole name of an object's type."""
+    return case.type_names()[int(case.snapshot.objects.type[number])]
+
+
+def is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
+    """Which objects are not the program's: the engine's own, and those by which the dump groups its roots."""
+    own = case.types_where(lambda name: name.startswith(("system / ", "[")))
+    chosen = np.zeros(len(case.type_names()), np.bool_)
+    chosen[[*own, *case.types_of_kind(*RUNTIME_KINDS)]] = True
+    return chosen[case.snapshot.objects.type[numbers]]
+
+
+def program_object(case: GraphCase, holder: int) -> int | None:
+    """Return an object, or the program's nearest above one that is the engine's own; None if there is none.
+
+    Above that are the collection that an array is the table of, and what holds the bytes of a buffer.
+    """
+    objects, name = case.snapshot.objects, type_of(case, holder)
+    of_dump = bool(is_made_up(case, np.array([holder]))[0])
+    least = int(objects.retained[holder])
+    if of_dump and int(objects.shallow[holder]) < OWN_SHARE * least:
+        return None
+    of_engine = of_dump or (case.info.kind == "v8" and is_internal(name))
+    if not of_engine and not name.split(" (", 1)[0].endswith("[]"):
+        return holder
+    above = int(objects.dominator[holder])
+    while above != NEVER and int(objects.retained[above]) * POINT_SHARE <= least:
+        owner = type_of(case, above)
+        if not of_engine and _COLLECTION.match(owner):
+            return above
+        if of_engine and not is_internal(owner) and not is_made_up(case, np.array([above]))[0]:
+            return above
+        above = int(objects.dominator[above])
+    return None if of_dump else holder
+
+
+def is_of_the_platform(case: GraphCase, holder: int, types: list[int]) -> bool:
+    """Whether the types of what an object of Java or .NET collects, and all that dominates it, are the platform's."""
+    if case.info.kind not in JAVA_KINDS and case.info.kind != "gcdump":
+        return False
+    packages, objects = packages_of(case.snapshot), case.snapshot.objects
+    if not packages.is_platform[types].all():
+        return False
+    at, passed = holder, 0
+    while at != NEVER and passed < _MOST_ABOVE:
+        row = case.row(at)
+        name = row.name if is_class(row) else row.type
+        if not is_platform(name, package_of(name, case.info.kind), case.info.kind, ""):
+            return False
+        at, passed = int(objects.dominator[at]), passed + 1
+    return True
