@@ -177,7 +177,7 @@ def test_damaged_dumps_have_no_names_either(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     path, out = tmp_path / "named.hprof", tmp_path / "shared.hprof.gz"
     path.write_bytes(named())
-    said = memlens("redact", path, out, "--rename").stdout
+    said = memlens("redact", path, out, "--rename", "--keep-shared").stdout
     mapping = tmp_path / "shared.mapping.txt"
     assert f"{mapping}: " in said
     assert stat.S_IMODE(mapping.stat().st_mode) == 0o600

@@ -383,8 +383,8 @@ def _redact(command: AddCommand) -> None:
                         help="Java and Android: also replace names of your classes, their fields, methods and files, "
                              "and of threads; a mapping.txt beside OUT, which you keep, maps back")  # fmt: skip
     redact.add_argument("--keep-shared", action="store_true",
-                        help="V8: keep what leads to true, false and strings of one character, and the indexes of "
-                             "elements, from which values can be read")  # fmt: skip
+                        help="V8, Java and Android: keep what leads to shared objects such as true, small numbers and "
+                             "enum constants, addresses, and order: values can be read from these")  # fmt: skip
     redact.add_argument("--keep-time", action="store_true",
                         help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     redact.add_argument("--allow-damaged", action="store_true",

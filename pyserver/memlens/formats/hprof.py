@@ -10,6 +10,7 @@ decide which references don't keep their target alive; and if no class is a root
 """
 
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,8 +77,14 @@ _MAGIC = b"JAVA PROFILE 1.0"
 _VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
 _HEAD_BYTES = 256
 _TEXT, _CPU_SAMPLES = 0x01, 0x0D
+_MARK, _LAYOUT, _REDIRECTED = 1, 3, 4
+"""What memlens redact has written into a dump: texts with the largest ids."""
+_LAYOUT_NUMBERS = 7
+_MOST_NOTED = 100
+_MOST_NUMBER = (1 << 31) - 1
+_WIDE = 8
 _RECORD = phrase("Record the heap with: jmap -dump:format=b,file=FILE PID")
-_ANDROID = "1.0.3"
+ANDROID = "1.0.3"
 _PASSES = (0.05, 0.35, 1.0)
 """The share of the work that is done after each pass."""
 
@@ -111,7 +118,13 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     if not records.dump_count:
         raise _no_heap(source, records, header.start)
     dump = several.chosen(source.dump, records.dump_count)
-    objects = hprof_objects.Objects(records, dump, header.version == _ANDROID)
+    objects = hprof_objects.Objects(records, dump, header.version == ANDROID)
+    redirected = None
+    if removed is not None:
+        layout = _numbers_noted(records, _LAYOUT)
+        if header.id_bytes == _WIDE and len(layout) == _LAYOUT_NUMBERS:
+            objects.lay_out(*(min(each, _MOST_NUMBER) for each in layout))
+        redirected = next(iter(_numbers_noted(records, _REDIRECTED)), None)
     passes.run(objects, objects.offset)
     if not objects.count:
         raise DamagedSnapshotError(phrase("The dump has no objects before it ends"), offset=objects.offset)
@@ -124,7 +137,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     passes.run(references, references.offset)
     graph = _graph(header, source, references, stacks, roots)
     graph.notices += mapping.notices()
-    mark_graph(graph, removed)
+    mark_graph(graph, removed, redirected=redirected)
     return graph
 
 
@@ -154,9 +167,35 @@ class _Passes:
 
 
 def mark_record(removed: Removed, id_bytes: int) -> bytes:
-    """Return the first record of a dump from which something was removed: a text with an id that no object has."""
-    text = mark_of(removed).encode()
-    return struct.pack(">BII", _TEXT, 0, id_bytes + len(text)) + b"\xff" * id_bytes + text
+    """Return the first record of a dump from which something was removed: a text with an id that nothing refers to."""
+    return _note_record(_MARK, mark_of(removed), id_bytes)
+
+
+def layout_record(layout: Sequence[int]) -> bytes:
+    """Return a record with the numbers for :meth:`Objects.lay_out`, for a dump with ids of 8 bytes."""
+    return _note_record(_LAYOUT, " ".join(str(int(each)) for each in layout), _WIDE)
+
+
+def redirected_record(count: int, id_bytes: int) -> bytes:
+    """Return a record that says how many references lead to another object than in the program."""
+    return _note_record(_REDIRECTED, str(count), id_bytes)
+
+
+def _note_record(note: int, text: str, id_bytes: int) -> bytes:
+    said = text.encode()
+    return struct.pack(">BII", _TEXT, 0, id_bytes + len(said)) + _note_id(note, id_bytes) + said
+
+
+def _note_id(note: int, id_bytes: int) -> bytes:
+    return ((1 << 8 * id_bytes) - note).to_bytes(id_bytes, "big")
+
+
+def _numbers_noted(records: kernel.Records, note: int) -> list[int]:
+    """The numbers that ``memlens redact`` has written into a dump."""
+    said = records.text(int.from_bytes(_note_id(note, records.id_bytes), "big"))
+    if len(said) > _MOST_NOTED:
+        return []
+    return [int(each) for each in said.split() if each.isascii() and each.isdigit()]
 
 
 def _removed(head: bytes, header: Header) -> Removed | None:
@@ -220,7 +259,7 @@ def _graph(
     arrays = np.asarray(references.take_arrays()).view(ARRAY_DTYPE)
     ids = np.asarray(references.take_ids())
     truncated = source.truncated or objects.ended != kernel.ENDED_WHOLE or records.ended != kernel.ENDED_WHOLE
-    declared = header.version == _ANDROID
+    declared = header.version == ANDROID
     numbers, types = types_of(references, numbers)
     spaces, space = roots.spaces(len(ids))
     allocated = stacks.of_objects(serials)

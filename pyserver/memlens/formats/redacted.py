@@ -110,10 +110,10 @@ def _redirected(count: int) -> Notice:
     said = phrase(
         plural(
             count,
-            "{n} reference to a value that the runtime shares, such as true or a string of one character, leads to the "
-            "first of its kind; elements aren't where they were.",
-            "{n} references to values that the runtime shares, such as true or strings of one character, lead to the "
-            "first of their kind; elements aren't where they were.",
+            "{n} reference to a value that the runtime shares, such as true, a small number or an enum's constant, "
+            "leads to another one of its kind; elements aren't where they were.",
+            "{n} references to values that the runtime shares, such as true, small numbers or an enum's constants, "
+            "lead to another one of their kind; elements aren't where they were.",
         ),
         n=count,
     )

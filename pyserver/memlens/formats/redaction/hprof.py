@@ -2,7 +2,8 @@
 
 A record whose length isn't that of its kind is damage, and so is an object of a class that the file doesn't have.
 
-The mark is a text that nothing refers to, the first record of the file.
+Ids are drawn anew, and objects written in another order (see the kernel ``hprof_order``). The mark is a text that
+nothing refers to, the first record of the file; others say how objects are laid out, and how many references changed.
 """
 
 import struct
@@ -11,18 +12,21 @@ import numpy as np
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.hprof import header_of, mark_record
+from memlens.formats.hprof import ANDROID, Header, header_of, layout_record, mark_record, redirected_record
 from memlens.formats.redacted import CONTENTS, Wanted
 from memlens.formats.redaction.hprof_names import rename
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import hprof as kernel
-from memlens.kernels.readers import hprof_redaction, hprof_survey
+from memlens.kernels.readers import hprof_objects, hprof_redaction, hprof_survey
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
 
 _HEAD_BYTES = 64
 _TEXT = 0x01
+_WIDE = 8
+_SAMPLE_BYTES = 64 << 20
+"""Of a heap, enough to show how objects are laid out."""
 _SURVEYED = 0.4
 """The share of the work that is done when the file has been looked through."""
 
@@ -38,7 +42,7 @@ def redact(
     source.unpack()
     records = kernel.Records(source.data, header.start, header.id_bytes, header.time_ms)
     _checked(run_through(records, source, part_of(report, 0.0, _SURVEYED / 2), header.start))
-    dump = hprof_redaction.Redaction(records, header.start, wanted.removed == CONTENTS)
+    dump = hprof_redaction.Redaction(records, header.start, wanted.removed == CONTENTS, wanted.keeps_shared)
     survey = part_of(report, _SURVEYED / 2, _SURVEYED)
     while dump.stage != hprof_survey.WRITE:
         _checked(run_through(dump, source, survey, header.start))
@@ -56,16 +60,30 @@ def redact(
     version = f"JAVA PROFILE {header.version}\0".encode()
     output.write(version + struct.pack(">IQ", header.id_bytes, header.time_ms if wanted.keeps_time else 0))
     output.write(mark_record(wanted.removed, header.id_bytes))
+    if not wanted.keeps_shared:
+        output.write(_layout(source, records, header))
     write = part_of(report, _SURVEYED, 1.0)
     for _ in pour(dump, output):
-        source.release(dump.offset)
-        write("writing", dump.offset / max(source.length, 1))
+        source.release(source.length)
+        write("writing", dump.written / max(source.length, 1))
+    if not wanted.keeps_shared:
+        output.write(redirected_record(dump.redirected, header.id_bytes))
     if dump.damaged_at < 0 and records.ended == kernel.ENDED_WHOLE:
         return None
-    if dump.damaged_at < 0 and records.offset < source.length:
-        # the beginning of a record, so that readers see that the dump breaks off here
-        output.write(bytes([_TEXT]))
+    # the beginning of a record, so that readers see that the dump breaks off here
+    output.write(bytes([_TEXT]))
     return records.offset if dump.damaged_at < 0 else dump.damaged_at
+
+
+def _layout(source: Source, records: kernel.Records, header: Header) -> bytes:
+    """The record that says how objects are laid out, which new ids don't show."""
+    if header.id_bytes != _WIDE or header.version == ANDROID:
+        return b""
+    objects = hprof_objects.Objects(records, 0, False)
+    status = objects.run(objects.offset + _SAMPLE_BYTES)
+    _checked(objects.finish() if status == kernel.MORE else status)
+    source.release(objects.offset)
+    return layout_record(objects.layout)
 
 
 def _checked(status: int) -> None:

@@ -30,6 +30,7 @@ cdef struct AddressMap:
     uint64_t seed               # random for each map, so that no file can cause collisions
     int shift                   # how many low bits are 0 in all addresses
     uint64_t odd                # a mask of these bits
+    size_t last                 # the page to which an address was added
 
 
 cdef inline void address_map_init(AddressMap *map) noexcept nogil:
@@ -95,5 +96,10 @@ cdef inline int64_t address_ordinal(AddressMap *map, uint64_t address) noexcept 
     cdef int64_t rank = address_rank(map, address)
     return -1 if rank < 0 else <int64_t> map.ordinals[rank]
 
+
+# A set of addresses, which only have ranks: it is begun, filled, and ended before the first look-up.
+cdef int address_set_begin(AddressMap *map, uint64_t used, uint64_t seed) noexcept nogil
+cdef int address_set_add(AddressMap *map, uint64_t address) noexcept nogil
+cdef void address_set_end(AddressMap *map) noexcept nogil
 
 cdef int address_map_build(AddressMap *map, const uint64_t *addresses, size_t count, uint64_t seed) noexcept nogil

@@ -52,30 +52,33 @@ cdef AddressPage *page_for(AddressMap *map, uint64_t number) noexcept nogil:
     return <AddressPage *> map.pages.data + (map.pages.count - 1)
 
 
-cdef int address_map_build(AddressMap *map, const uint64_t *addresses, size_t count, uint64_t seed) noexcept nogil:
-    """Number ``addresses`` in their order; of equal ones the first counts. -1 if out of memory."""
-    cdef uint64_t used = 0, number, address
-    cdef size_t each, place, total = 0
-    cdef AddressPage *page = NULL
-    cdef AddressPage *pages
-    cdef int64_t rank
+cdef int address_set_begin(AddressMap *map, uint64_t used, uint64_t seed) noexcept nogil:
+    """Begin a set of addresses that have no bits but those in ``used``. -1 if out of memory."""
     map.seed = seed
-    for each in range(count):
-        used |= addresses[each]
     while map.shift < 12 and used and not (used >> map.shift) & 1:
         map.shift += 1
     map.odd = (<uint64_t> 1 << map.shift) - 1
-    if grow(map) < 0:
-        return -1
-    for each in range(count):
-        address = addresses[each] >> map.shift
-        number = address >> 9
-        if page == NULL or page.number != number:
-            page = page_for(map, number)
-            if page == NULL:
-                return -1
-        page.bits[(address >> 6) & 7] |= <uint64_t> 1 << (address & 63)
-    pages = <AddressPage *> map.pages.data
+    return grow(map)
+
+
+cdef int address_set_add(AddressMap *map, uint64_t address) noexcept nogil:
+    """Add an address. -1 if out of memory."""
+    cdef AddressPage *page = <AddressPage *> map.pages.data + map.last
+    address >>= map.shift
+    if map.pages.count == 0 or page.number != address >> 9:
+        page = page_for(map, address >> 9)
+        if page == NULL:
+            return -1
+        map.last = page - <AddressPage *> map.pages.data
+    page.bits[(address >> 6) & 7] |= <uint64_t> 1 << (address & 63)
+    return 0
+
+
+cdef void address_set_end(AddressMap *map) noexcept nogil:
+    """Count the addresses before each page and each word."""
+    cdef AddressPage *pages = <AddressPage *> map.pages.data
+    cdef size_t each, place, total = 0
+    cdef uint64_t number
     for each in range(map.pages.count):
         pages[each].rank = <uint32_t> total
         number = 0
@@ -84,10 +87,25 @@ cdef int address_map_build(AddressMap *map, const uint64_t *addresses, size_t co
             number += bits_in(pages[each].bits[place])
         total += number
     map.count = total
-    map.ordinals = <uint32_t *> malloc(max(total, 1) * sizeof(uint32_t))
+
+
+cdef int address_map_build(AddressMap *map, const uint64_t *addresses, size_t count, uint64_t seed) noexcept nogil:
+    """Number ``addresses`` in their order; of equal ones the first counts. -1 if out of memory."""
+    cdef uint64_t used = 0
+    cdef size_t each
+    cdef int64_t rank
+    for each in range(count):
+        used |= addresses[each]
+    if address_set_begin(map, used, seed) < 0:
+        return -1
+    for each in range(count):
+        if address_set_add(map, addresses[each]) < 0:
+            return -1
+    address_set_end(map)
+    map.ordinals = <uint32_t *> malloc(max(map.count, 1) * sizeof(uint32_t))
     if map.ordinals == NULL:
         return -1
-    memset(map.ordinals, 0xFF, total * sizeof(uint32_t))
+    memset(map.ordinals, 0xFF, map.count * sizeof(uint32_t))
     for each in range(count):
         rank = address_rank(map, addresses[each])
         if map.ordinals[rank] == NO_NUMBER:

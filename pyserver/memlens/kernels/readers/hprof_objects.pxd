@@ -93,6 +93,8 @@ cdef class Objects(Owner):
     cdef readonly uint64_t arrays_compared, arrays_fitting
     cdef readonly bint declares_sizes
     cdef readonly uint64_t circular_classes     # circles of classes that inherit from each other
+    cdef bint is_laid_out       # whether it is known how, without evidence
+    cdef bint packs_fields
     cdef uint32_t string_class, class_class
     cdef uint32_t primitive_arrays[12]  # the class of arrays for each type of elements
     cdef StringFields string_fields
@@ -103,6 +105,7 @@ cdef class Objects(Owner):
     cdef int _layout(self) noexcept nogil
     cdef void _infer_layout(self) noexcept nogil
     cdef void _infer_packing(self) noexcept nogil
+    cdef void _pack_fields(self) noexcept nogil
     cdef int _class(self, Record *record) noexcept nogil
     cdef int _scan(self, uint64_t limit) noexcept nogil
     cdef int _name_classes(self) noexcept nogil

@@ -21,6 +21,19 @@ class Objects:
     @property
     def offset(self) -> int: ...
     def run(self, limit: int) -> int: ...
+    def finish(self) -> int: ...
+    @property
+    def layout(self) -> tuple[int, int, int, int, bool, int, int]: ...
+    def lay_out(
+        self,
+        oop_bytes: int,
+        header_bytes: int,
+        array_header_bytes: int,
+        alignment: int,
+        packs_fields: int,
+        arrays_fitting: int,
+        arrays_compared: int,
+    ) -> None: ...
     @property
     def count(self) -> int: ...
     @property

@@ -132,6 +132,36 @@ cdef class Objects(Owner):
             self.code = RUN_OK
         return code
 
+    def finish(self) -> int:
+        """End before the end of the file, as if it had only the objects that were read. Returns a status."""
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        with nogil:
+            self.code = self._finish(seed)
+        return self.code
+
+    @property
+    def layout(self) -> tuple:
+        """What was inferred: see :meth:`lay_out`."""
+        return (self.oop_bytes, self.header_bytes, self.array_header_bytes, self.alignment, self.packs_fields,
+                self.arrays_fitting, self.arrays_compared)
+
+    def lay_out(
+        self, int oop_bytes, int header_bytes, int array_header_bytes, int alignment, int packs_fields,
+        uint64_t arrays_fitting, uint64_t arrays_compared,
+    ) -> None:
+        """Set, before the first run, how objects are laid out, instead of inferring it from addresses.
+
+        Bytes of a reference, of the headers of objects and of arrays, multiples at which objects begin; whether fields
+        fill gaps of super classes; how many arrays showed it, of how many.
+        """
+        if oop_bytes not in (4, 8) or not 0 < header_bytes <= 64 or not 0 < array_header_bytes <= 64 or (
+                alignment not in (1, 2, 4, 8, 16, 32, 64, 128, 256)):
+            return
+        self.is_laid_out = True
+        self.oop_bytes, self.header_bytes, self.array_header_bytes = oop_bytes, header_bytes, array_header_bytes
+        self.alignment, self.packs_fields = alignment, packs_fields != 0
+        self.arrays_fitting, self.arrays_compared = arrays_fitting, arrays_compared
+
     cdef int _scan(self, uint64_t limit) noexcept nogil:
         cdef Segment *segments = <Segment *> self.records.segments.data
         cdef size_t count = self.records.segments.count
@@ -180,7 +210,7 @@ cdef class Objects(Owner):
         if record.tag == CLASS_DUMP:
             return self._class(record)
         self.bits |= record.id
-        if self.array_bytes[0] and record.id > self.array_start:
+        if self.array_bytes[0] and record.id > self.array_start and not self.is_laid_out:
             self._compare(record.id - self.array_start)
         self.array_start = record.id
         self.array_bytes[0] = 0
@@ -291,12 +321,17 @@ cdef class Objects(Owner):
         vector_free(&ids)
         if status < 0 or self._name_classes() < 0:
             return RUN_NO_MEMORY
-        self.alignment = USUAL_ALIGNMENT
-        if self.by_address.count >= MANY_OBJECTS and self.by_address.shift > 3:
-            self.alignment = min(1 << self.by_address.shift, <int> LARGEST_ALIGNMENT)
-        self._infer_layout()
+        if not self.is_laid_out:
+            self.alignment = USUAL_ALIGNMENT
+            if self.by_address.count >= MANY_OBJECTS and self.by_address.shift > 3:
+                self.alignment = min(1 << self.by_address.shift, <int> LARGEST_ALIGNMENT)
+            self._infer_layout()
+        self.compressed = self.oop_bytes < self.records.id_bytes
         self._link_classes()
-        self._infer_packing()
+        if not self.is_laid_out:
+            self._infer_packing()
+        if self.packs_fields:
+            self._pack_fields()
         self._find_string_fields()
         return RUN_OK
 
@@ -313,7 +348,6 @@ cdef class Objects(Owner):
             self.oop_bytes = id_bytes
             self.header_bytes = 2 * id_bytes
             self.array_header_bytes = (2 * id_bytes + 4 + id_bytes - 1) // id_bytes * id_bytes
-        self.compressed = self.oop_bytes < id_bytes
 
     cdef uint32_t class_of(self, uint64_t id) noexcept nogil:
         """Return the index of the class with this id, or NO_CLASS if there is none."""
@@ -464,9 +498,13 @@ cdef class Objects(Owner):
                 break
         # without evidence: compact headers and compressed classes alone came after JDK 15
         newer = self.header_bytes < 12 or (self.oop_bytes == 8 and self.array_header_bytes < 24)
-        if fit_packed > fit_rounded or (fit_packed == fit_rounded and newer):
-            for each in range(self.classes.count):
-                classes[each].size = classes[each].packed
+        self.packs_fields = fit_packed > fit_rounded or (fit_packed == fit_rounded and newer)
+
+    cdef void _pack_fields(self) noexcept nogil:
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef size_t each
+        for each in range(self.classes.count):
+            classes[each].size = classes[each].packed
 
     cdef uint8_t _reference_strength(self, ClassRow *row) noexcept nogil:
         """Return the kind of reference that a class is by its own name, and mark its field ``referent``."""

@@ -4,13 +4,15 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
-from memlens.kernels.readers.hprof_survey import Survey
+from memlens.kernels.readers.hprof_order import Order
 
 U64: TypeAlias = npt.NDArray[np.uint64]
 
-class Redaction(Survey):
+class Redaction(Order):
     needed: int
     keeps_time: bool
+    @property
+    def written(self) -> int: ...
     def keep(self, offsets: U64) -> None: ...
     def replace(self, offsets: U64, ends: U64, data: Buffer) -> None: ...
     def rename(self, ids: U64, ends: U64, data: Buffer) -> None: ...

@@ -14,7 +14,7 @@ from libc.string cimport memchr, memcpy, memset
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
-from memlens.kernels.base.known_ids cimport is_known_id
+from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, CLASS_FIXED_IDS, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_JNI_GLOBAL,
@@ -22,8 +22,9 @@ from memlens.kernels.readers.hprof cimport (
     type_bytes,
 )
 from memlens.kernels.readers.hprof_forms cimport (
-    FRAME, HEAP_DUMP_END, LOAD_CLASS, TEXT, TRACE, has_its_length, is_known_record,
+    FRAME, HEAP_DUMP_END, HEAP_DUMP_SEGMENT, LOAD_CLASS, TEXT, TRACE, has_its_length, is_known_record,
 )
+from memlens.kernels.readers.hprof_order cimport Order, Piece, Sieve, sieve_add, sieve_has
 from memlens.kernels.readers.hprof_survey cimport (
     A_CLASS, A_FILE, A_MEMBER, A_SIGNATURE, HEAD, NO_CLASS, S_WRITE, Layout, Range, Survey,
 )
@@ -33,20 +34,22 @@ cdef enum:
     FILLER = 0x78
     MOST_NAME_BYTES = 0xFFFF    # as class files have them
     MOST_WITH_STATUS = 128      # classes of the runtime's, two for each dump in the file
-
-
-cdef extern from *:
-    """
-    #define MEMLENS_NOWHERE 0xFFFFFFFFFFFFFFFEull
-    """
-    const uint64_t NOWHERE "MEMLENS_NOWHERE"
+    SHUFFLED_BYTES = 1 << 20    # of an array that is shuffled in the buffer
+    AHEAD = 8                   # records that are fetched from memory meanwhile
+    BLOCK = 256                 # elements of a larger one
+    MOST_CONSTANTS = 1 << 10    # of an enum, in its static fields
 
 
 cdef struct NewText:
     uint64_t start, bytes       # in the new texts
 
 
-cdef class Redaction(Survey):
+cdef struct Constant:
+    uint64_t id
+    uint8_t *out                # where it is written
+
+
+cdef class Redaction(Order):
     """A dump that can be written once it has been looked through.
 
     It is written up to ``damaged_at``, if that isn't -1. Times of records are zeros, unless ``keeps_time`` is set.
@@ -57,20 +60,29 @@ cdef class Redaction(Survey):
     cdef const uint64_t[::1] kept_offsets, kept_ends
     cdef const uint8_t[::1] kept_bytes, new_bytes
     cdef bint is_ready, replaces    # whether it is known what stays, and whether arrays get other elements
-    cdef Py_ssize_t next_kept
+    cdef Py_ssize_t next_kept   # of the record that is written, if it stays
+    cdef Sieve kept_sieve
+    cdef uint64_t done          # bytes that were written
+    cdef bint in_heap           # whether records of a heap are next
+    cdef int64_t written_dump
+    cdef size_t first_segment   # of that dump
+    cdef bint is_begun          # whether it has a segment
     cdef Vector new_texts       # of texts, where they get others
+    cdef Vector constants       # of the class that is written
     cdef uint64_t text_number
     cdef const uint8_t *copied
     cdef uint64_t copy_bytes, fill_bytes
     cdef uint8_t filler
     cdef const uint8_t *elements
-    cdef uint64_t elements_left
+    cdef uint64_t elements_left, elements_count, blocks_done
+    cdef uint64_t[4] element_keys
+    cdef bint elements_stay     # whether they lead where they did, although what they lead to is shared
     cdef AddressMap stacks, frames
     cdef uint32_t last_stack
     cdef uint64_t[MOST_WITH_STATUS] with_status     # classes
     cdef int classes_with_status
 
-    def __cinit__(self, Records records, uint64_t start, bint keeps_numbers):
+    def __cinit__(self, Records records, uint64_t start, bint keeps_numbers, bint keeps_order):
         cdef Load *loads = <Load *> records.loads.data
         cdef Trace *traces = <Trace *> records.traces.data
         cdef uint64_t serial, seed = int.from_bytes(os.urandom(8), "little") | 1
@@ -78,6 +90,8 @@ cdef class Redaction(Survey):
         address_map_init(&self.stacks)
         address_map_init(&self.frames)
         self.own(&self.new_texts, sizeof(NewText))
+        self.own(&self.constants, sizeof(Constant))
+        self.written_dump = -1
         self.ids.count = 0
         for each in range(records.traces.count):
             serial = traces[each].serial
@@ -88,15 +102,19 @@ cdef class Redaction(Survey):
             raise MemoryError
         for each in range(records.loads.count):
             if self.classes_with_status < MOST_WITH_STATUS and (
-                    self.is_text(loads[each].name, b"java/lang/Thread", 16)
-                    or self.is_text(loads[each].name, b"java.lang.Thread", 16)
-                    or self.is_text(loads[each].name, b"java/lang/Thread$FieldHolder", 28)):
+                    self.is_class_name(loads[each].name, b"java/lang/Thread", 16)
+                    or self.is_class_name(loads[each].name, b"java/lang/Thread$FieldHolder", 28)):
                 self.with_status[self.classes_with_status] = loads[each].id
                 self.classes_with_status += 1
 
     def __dealloc__(self):
         address_map_free(&self.stacks)
         address_map_free(&self.frames)
+
+    @property
+    def written(self):
+        """How many bytes of the file have been written anew, so to say: the order isn't that of the file."""
+        return self.done
 
     cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil:
         cdef int each
@@ -109,14 +127,34 @@ cdef class Redaction(Survey):
 
     def keep(self, const uint64_t[::1] offsets):
         """Write the records at these ascending offsets unchanged."""
-        self.kept_offsets, self.is_ready = offsets, True
+        self.know_kept(offsets)
 
     def replace(self, const uint64_t[::1] offsets, const uint64_t[::1] ends, const uint8_t[::1] data):
         """Write other elements into the arrays at these ascending offsets: in ``data``, up to an end for each."""
         if ends.shape[0] != offsets.shape[0] or (ends.shape[0] and ends[ends.shape[0] - 1] != <uint64_t> data.shape[0]):
             raise ValueError("an end for each array")
-        self.kept_offsets, self.kept_ends, self.kept_bytes = offsets, ends, data
-        self.is_ready = self.replaces = True
+        self.kept_ends, self.kept_bytes, self.replaces = ends, data, True
+        self.know_kept(offsets)
+
+    cdef void know_kept(self, const uint64_t[::1] offsets):
+        cdef Py_ssize_t each
+        for each in range(offsets.shape[0]):
+            sieve_add(&self.kept_sieve, offsets[each])
+        self.kept_offsets, self.is_ready = offsets, True
+
+    cdef bint is_kept(self, uint64_t offset) noexcept nogil:
+        """Return whether a record is one that stays, and set ``next_kept`` to its number."""
+        cdef Py_ssize_t low = 0, high = self.kept_offsets.shape[0], middle
+        if not sieve_has(&self.kept_sieve, offset):
+            return False
+        while low < high:
+            middle = (low + high) // 2
+            if self.kept_offsets[middle] < offset:
+                low = middle + 1
+            else:
+                high = middle
+        self.next_kept = low
+        return low < self.kept_offsets.shape[0] and self.kept_offsets[low] == offset
 
     def rename(self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data):
         """Keep only the texts of these ids: by new ones in ``data``, up to an end for each, or as they are without one.
@@ -167,10 +205,9 @@ cdef class Redaction(Survey):
 
     cdef int write(self, uint8_t *out, size_t room, size_t *count, uint64_t seed) noexcept nogil:
         cdef Segment *segments = <Segment *> self.records.segments.data
-        cdef const uint8_t *bytes = self.records.bytes
         cdef size_t done = 0, part
         cdef uint64_t needed
-        cdef Record record
+        cdef int status
         while True:
             part = <size_t> min(self.copy_bytes, <uint64_t> (room - done))
             if part:
@@ -184,37 +221,85 @@ cdef class Redaction(Survey):
             done += part
             done += self.put_elements(out + done, room - done)
             count[0] = done
-            if self.copy_bytes or self.fill_bytes or self.elements_left or (
-                    self.position >= self.heap_end and self.position >= self.stop):
+            if self.copy_bytes or self.fill_bytes or self.elements_left:
                 return 0
-            if self.position < self.heap_end:
-                if read_record(bytes + self.position, bytes + self.heap_end, self.records.id_bytes, &record) != WHOLE:
-                    # the file has changed since it was looked through
-                    self.end_here()
-                    continue
-                needed = self.put(&record, out + done, room - done)
-                if needed == 0:
-                    done += <size_t> (record.bytes - self.copy_bytes - self.fill_bytes
-                                      - self.elements_left * <uint64_t> self.records.id_bytes)
-                    self.position += record.bytes
-            elif self.is_heap_next():
+            part = 0
+            if self.next_piece < self.pieces.count:
+                needed = self.put_piece(out + done, room - done, &part)
+            elif self.in_heap:
                 needed = 0 if room - done >= HEAD else HEAD
                 if needed == 0:
-                    self.put_head(out + done, bytes + self.position)
-                    done += HEAD
-                    if self.enter(segments[self.segment].dump, seed) < 0:
+                    status = self.take_window()
+                    if status < 0:
                         return -1
-                    self.position = segments[self.segment].start
-                    self.heap_end = min(segments[self.segment].end, self.stop)
-                    self.segment += 1
+                    self.in_heap = status > 0
+                    if status > 0:
+                        self.put_segment(out + done)
+                        part = HEAD
+            elif self.position >= self.stop:
+                return 0
+            elif self.is_heap_next():
+                needed = 0
+                if self.enter(segments[self.segment].dump, seed) < 0:
+                    return -1
+                if self.written_dump != segments[self.segment].dump:
+                    # all that its segments have is written at the first of them
+                    self.first_segment, self.written_dump = self.segment, segments[self.segment].dump
+                    self.in_heap, self.is_begun = True, False
+                    if self.order_chunks() < 0:
+                        return -1
+                self.position = segments[self.segment].end
+                self.segment += 1
             else:
                 needed = self.put_record(out + done, room - done, &part)
-                if needed == 0:
-                    done += part
             if needed:
                 count[0] = done
                 self.needed = needed if done == 0 else 0
                 return 0
+            done += part
+
+    cdef void put_segment(self, uint8_t *out) noexcept nogil:
+        """Write what stands before a window: the head of a segment, of a kind as the dump's first one."""
+        cdef Segment *first = <Segment *> self.records.segments.data + self.first_segment
+        cdef const uint8_t *at = self.records.bytes + first.start - HEAD
+        self.put_head(out, at)
+        if self.is_begun:
+            out[0] = HEAP_DUMP_SEGMENT
+        self.is_begun = True
+        put_u32(out + 5, <uint32_t> self.window_bytes)
+
+    cdef uint64_t put_piece(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        """Write the next record of a window, and that of its heap if it is another. Returns 0, or the room it takes."""
+        cdef Piece *piece = <Piece *> self.pieces.data + self.next_piece
+        cdef const uint8_t *bytes = self.records.bytes
+        cdef int id = self.records.id_bytes
+        cdef uint64_t needed, head = <uint64_t> (5 + id)
+        cdef Record record
+        if self.next_piece + AHEAD < self.pieces.count:
+            prefetch(bytes + piece[AHEAD].offset)
+        if piece.heap and piece.heap != self.window_heap:
+            if room < head:
+                return head
+            out[0] = ANDROID_HEAP
+            put_u32(out + 1, u32_at(bytes + piece.heap + 1))
+            self.put_text_id(out + 5, bytes + piece.heap + 5)
+            self.window_heap = piece.heap
+            count[0] = head
+            return 0
+        if read_record(bytes + piece.offset, bytes + self.records.length, id, &record) != WHOLE:
+            # the file has changed since it was looked through
+            self.pieces.count = 0
+            return 0
+        needed = self.put(&record, piece.offset, out, room)
+        if needed:
+            return needed
+        if record.tag == ANDROID_HEAP:
+            self.window_heap = piece.offset
+        count[0] = <size_t> (record.bytes - self.copy_bytes - self.fill_bytes
+                             - self.elements_left * <uint64_t> id)
+        self.done += record.bytes
+        self.next_piece += 1
+        return 0
 
     cdef void copy(self, const uint8_t *at, uint64_t count) noexcept nogil:
         self.copied, self.copy_bytes = at, count
@@ -232,8 +317,7 @@ cdef class Redaction(Survey):
 
     cdef inline void put_reference(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         """Write the id of an object, or one that no object has if that isn't in the file."""
-        cdef uint64_t id = id_at(at, self.records.id_bytes)
-        self.put_id(out, id if not id or is_known_id(&self.known, id) else NOWHERE)
+        self.put_id(out, self.new_id(self.instead_of(id_at(at, self.records.id_bytes))))
 
     cdef void put_text_id(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         cdef uint64_t id = id_at(at, self.records.id_bytes)
@@ -248,14 +332,72 @@ cdef class Redaction(Survey):
 
     cdef size_t put_elements(self, uint8_t *out, size_t room) noexcept nogil:
         """Write the elements of an array that come next, and return how many bytes that is."""
-        cdef size_t width = self.records.id_bytes, each, count = room // width
-        if count > self.elements_left:
-            count = <size_t> self.elements_left
+        cdef size_t width = self.records.id_bytes, count = room // width
+        cdef uint64_t first, some, done = 0
+        if self.element_keys[0] == 0:
+            count = <size_t> min(<uint64_t> count, self.elements_left)
+            self.put_run(out, self.elements_count - self.elements_left, count)
+            self.elements_left -= count
+            return count * width
+        # blocks from anywhere in a large array, which are shuffled together
+        while self.elements_left:
+            first = self.place_of(self.blocks_done) * BLOCK
+            some = min(<uint64_t> BLOCK, self.elements_count - first)
+            if done + some > count:
+                break
+            self.put_run(out + done * width, first, some)
+            done += some
+            self.elements_left -= some
+            self.blocks_done += 1
+        self.shuffle(out, done)
+        return <size_t> done * width
+
+    cdef void put_run(self, uint8_t *out, uint64_t first, uint64_t count) noexcept nogil:
+        """Write elements of an array that follow one another."""
+        cdef size_t width = self.records.id_bytes, each
+        cdef const uint8_t *at = self.elements + first * width
         for each in range(count):
-            self.put_reference(out + each * width, self.elements + each * width)
-        self.elements += count * width
-        self.elements_left -= count
-        return count * width
+            if self.elements_stay:
+                self.put_id(out + each * width, self.new_id(id_at(at + each * width, <int> width)))
+            else:
+                self.put_reference(out + each * width, at + each * width)
+
+    cdef inline uint64_t place_of(self, uint64_t number) noexcept nogil:
+        """Return which block of a large array is written as the one with this number."""
+        cdef uint64_t mask = 1, blocks = (self.elements_count + BLOCK - 1) // BLOCK
+        cdef int bits = 1, each
+        while mask < blocks - 1:
+            mask = mask << 1 | 1
+            bits += 1
+        while True:
+            # each step can be undone, so that no two numbers come to the same place
+            for each in range(4):
+                number = (number * (self.element_keys[each] | 1) + (self.element_keys[each] >> 32)) & mask
+                number ^= number >> (bits // 2 + 1)
+            if number < blocks:
+                return number
+
+    cdef void begin_elements(self, Record *record) noexcept nogil:
+        """Write the elements of an array next."""
+        cdef int each
+        self.elements, self.elements_left = record.body, record.number
+        self.elements_count, self.blocks_done = record.number, 0
+        self.elements_stay = self.is_holder(record.id)
+        self.element_keys[0] = 0
+        if not self.keeps_order and record.body_bytes > SHUFFLED_BYTES:
+            for each in range(4):
+                self.element_keys[each] = self.draw(0xFFFFFFFF) << 32 | self.draw(0xFFFFFFFF) | 1
+
+    cdef void shuffle(self, uint8_t *ids, uint64_t count) noexcept nogil:
+        """Shuffle ids that have been written."""
+        cdef uint64_t each, other
+        cdef size_t width = self.records.id_bytes
+        cdef uint8_t[8] swapped
+        for each in range(1, count):
+            other = self.draw(each + 1)
+            memcpy(swapped, ids + each * width, width)
+            memcpy(ids + each * width, ids + other * width, width)
+            memcpy(ids + other * width, swapped, width)
 
     # records around heaps
 
@@ -291,7 +433,7 @@ cdef class Redaction(Survey):
             count[0] = <size_t> (HEAD + bytes)
         if tag == LOAD_CLASS:
             put_u32(out, u32_at(body))
-            self.put_id(out + 4, id_at(body + 4, id))
+            self.put_id(out + 4, self.new_id(id_at(body + 4, id)))
             self.put_stack(out + 4 + id, body + 4 + id)
             self.put_text_id(out + 8 + id, body + 8 + id)
         elif tag == FRAME:
@@ -310,6 +452,7 @@ cdef class Redaction(Survey):
                 self.put_id(out + 12 + <uint64_t> each * id,
                             id_at(at, id) if address_ordinal(&self.frames, id_at(at, id)) >= 0 else 0)
         self.position += HEAD + bytes
+        self.done += HEAD + bytes
         return 0
 
     cdef uint64_t put_text(
@@ -326,6 +469,7 @@ cdef class Redaction(Survey):
         self.put_id(out + HEAD, id_at(at + HEAD, self.records.id_bytes))
         count[0] = head
         self.position += HEAD + bytes
+        self.done += HEAD + bytes
         bytes -= head - HEAD
         if self.new_texts.count and new_texts[self.text_number].bytes:
             bytes = new_texts[self.text_number].bytes
@@ -340,37 +484,41 @@ cdef class Redaction(Survey):
 
     # records of a heap
 
-    cdef uint64_t put(self, Record *record, uint8_t *out, size_t room) noexcept nogil:
-        """Write a record of a heap, an array only up to its elements. Returns 0, or the room that it takes."""
-        cdef const uint8_t *at = self.records.bytes + self.position
-        cdef uint64_t head = record.bytes - record.body_bytes
-        cdef bint is_array = record.tag == PRIMITIVE_ARRAY_DUMP or record.tag == OBJECT_ARRAY_DUMP
-        cdef uint64_t whole = head if is_array else record.bytes
+    cdef uint64_t put(self, Record *record, uint64_t offset, uint8_t *out, size_t room) noexcept nogil:
+        """Write a record of a heap, of an array at least what stands before its elements.
+
+        Returns 0, or the room that it takes.
+        """
+        cdef const uint8_t *at = self.records.bytes + offset
+        cdef uint64_t whole = record.bytes
         cdef int id = self.records.id_bytes
-        cdef bint stays = False
+        cdef bint stays
+        if record.tag == PRIMITIVE_ARRAY_DUMP or (record.tag == OBJECT_ARRAY_DUMP
+                                                  and (self.keeps_order or record.body_bytes > SHUFFLED_BYTES)):
+            whole = record.bytes - record.body_bytes
         if room < whole:
             return whole
         out[0] = record.tag
         if not is_object(record.tag):
             self.put_root(record, at + 1, out + 1)
             return 0
-        while self.next_kept < self.kept_offsets.shape[0] and self.kept_offsets[self.next_kept] < self.position:
-            self.next_kept += 1
-        if self.next_kept < self.kept_offsets.shape[0]:
-            stays = self.kept_offsets[self.next_kept] == self.position
-        self.put_id(out + 1, record.id)
+        stays = self.is_kept(offset)
+        self.put_id(out + 1, self.new_id(record.id))
         self.put_stack(out + 1 + id, at + 1 + id)
         out += 5 + id
         if record.tag == CLASS_DUMP:
             self.put_class(record, at + 5 + id, out)
         elif record.tag == INSTANCE_DUMP:
-            self.put_id(out, record.other)
+            self.put_id(out, self.new_id(record.other))
             put_u32(out + id, <uint32_t> record.body_bytes)
             self.put_fields(record, out + id + 4, stays)
         elif record.tag == OBJECT_ARRAY_DUMP:
             put_u32(out, record.number)
-            self.put_id(out + 4, record.other)
-            self.elements, self.elements_left = record.body, record.number
+            self.put_id(out + 4, self.new_id(record.other))
+            self.begin_elements(record)
+            if whole == record.bytes:
+                self.put_elements(out + 4 + id, <size_t> record.body_bytes)
+                self.shuffle(out + 4 + id, record.number)
         else:
             put_u32(out, record.number)
             out[4] = record.element
@@ -402,6 +550,7 @@ cdef class Redaction(Survey):
         cdef int id = self.records.id_bytes, each, bytes
         cdef const uint8_t *end = record.body + record.body_bytes
         cdef uint32_t _row, count
+        self.constants.count = 0
         for each in range(CLASS_FIXED_IDS - 1):
             self.put_reference(out + each * id, at + each * id)
         at += (CLASS_FIXED_IDS - 1) * id
@@ -434,13 +583,46 @@ cdef class Redaction(Survey):
                     continue
                 bytes = type_bytes((at - 1)[0], id)
                 if (at - 1)[0] == TYPE_OBJECT or (at - 1)[0] == TYPE_ARRAY:
-                    self.put_reference(out, at)
+                    if each != 1 or not self.put_constant(record.id, out, at):
+                        self.put_reference(out, at)
                 elif self.type_stays((at - 1)[0]):
                     memcpy(out, at, bytes)
                 else:
                     memset(out, 0, bytes)
                 at += bytes
                 out += bytes
+            if each == 1:
+                self.mix_constants()
+
+    cdef bint put_constant(self, uint64_t owner, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write a static field by which a class holds one of the shared values, each of them once."""
+        cdef Constant constant
+        cdef uint64_t id = id_at(at, self.records.id_bytes)
+        cdef size_t each
+        if not sieve_has(&self.shared_sieve, id) or self.shared_owner(id) != owner:
+            return False
+        if self.constants.count >= MOST_CONSTANTS:
+            return False
+        for each in range(self.constants.count):
+            if (<Constant *> self.constants.data)[each].id == id:
+                return False
+        constant.id, constant.out = id, out
+        if vector_push(&self.constants, &constant) < 0:
+            return False
+        return True
+
+    cdef void mix_constants(self) noexcept nogil:
+        """Write these fields, in a random order."""
+        cdef Constant *constants = <Constant *> self.constants.data
+        cdef size_t each, other
+        cdef uint64_t swapped
+        for each in range(1, self.constants.count):
+            other = self.draw(each + 1)
+            swapped = constants[each].id
+            constants[each].id = constants[other].id
+            constants[other].id = swapped
+        for each in range(self.constants.count):
+            self.put_id(constants[each].out, self.new_id(constants[each].id))
 
     cdef void put_kept(self, uint64_t bytes) noexcept nogil:
         """Write the other elements of an array, or zeros where they are not as many."""

@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from memlens.kernels.base.addresses cimport AddressMap
-from memlens.kernels.base.known_ids cimport KnownIds
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.hprof cimport Record, Records
@@ -41,6 +40,7 @@ cdef struct Layout:
     uint32_t first_range, ranges
     uint32_t field_bytes
     uint32_t above              # the next class above that has fields
+    uint64_t enumeration        # the class of an enum, whose constant an instance is; 0 for other classes
 
 cdef struct Range:
     uint32_t offset, bytes
@@ -49,6 +49,7 @@ cdef struct Range:
 cdef struct Wanted:
     uint64_t id
     uint64_t dump
+    uint64_t owner              # of values that the runtime shares: the class which holds this object; else 0
 
 cdef struct Member:
     uint64_t class_id, name, type
@@ -63,15 +64,20 @@ cdef class Survey(Owner):
     cdef size_t segment
     cdef uint32_t dump
     cdef readonly int stage
-    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members
+    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members, owners
     cdef AddressMap by_id, looked_for, loaded
-    cdef KnownIds known
     cdef uint64_t last_class
+    cdef int64_t last_number    # of that class
+    cdef uint64_t bits          # of the ids of all objects, one over the other
     cdef uint64_t last_class_bytes
 
     cdef void note_text(self, uint64_t id, uint8_t what) noexcept nogil
     cdef int note_member(self, uint64_t class_id, uint64_t name, uint64_t type) noexcept nogil
     cdef bint is_text(self, uint64_t id, const char *text, uint64_t count) noexcept nogil
+    cdef bint is_class_name(self, uint64_t id, const char *name, uint64_t count) noexcept nogil
+    cdef int note_object(self, Record *record) noexcept nogil
+    cdef int note_static(self, Layout *own, uint64_t name, uint64_t value) noexcept nogil
+    cdef int note_holder(self, Record *record, uint64_t owner) noexcept nogil
     cdef bint is_string_class(self, uint64_t id) noexcept nogil
     cdef void rewind(self) noexcept nogil
     cdef int end_stage(self, uint64_t seed) noexcept nogil

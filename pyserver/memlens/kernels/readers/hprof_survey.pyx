@@ -16,7 +16,6 @@ from libc.string cimport memcmp, memset
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
-from memlens.kernels.base.known_ids cimport know_id, known_ids_free, known_ids_init
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_THREAD_OBJECT, RUN_MORE,
@@ -51,7 +50,7 @@ cdef class Survey(Owner):
     "hash" and the fields of strings are removed.
     """
 
-    def __cinit__(self, Records records, uint64_t start, bint keeps_numbers):
+    def __cinit__(self, Records records, uint64_t start, bint keeps_numbers, bint _keeps_order):
         cdef Load *loads = <Load *> records.loads.data
         cdef FrameRow *frames = <FrameRow *> records.frame_rows.data
         cdef size_t each
@@ -69,6 +68,7 @@ cdef class Survey(Owner):
         self.own(&self.ids, 8)
         self.own(&self.string_classes, 8)
         self.own(&self.members, sizeof(Member))
+        self.own(&self.owners, 8)
         address_map_init(&self.by_id)
         address_map_init(&self.looked_for)
         address_map_init(&self.loaded)
@@ -80,8 +80,8 @@ cdef class Survey(Owner):
             self.note_text(loads[each].name, A_CLASS)
             if vector_push(&self.ids, &loads[each].id) < 0:
                 raise MemoryError
-            if self.is_text(loads[each].name, b"java/lang/String", 16) or self.is_text(
-                    loads[each].name, b"java.lang.String", 16):
+            self.bits |= loads[each].id
+            if self.is_class_name(loads[each].name, b"java/lang/String", 16):
                 # one for each dump, if the collector moved it in between
                 if vector_push(&self.string_classes, &loads[each].id) < 0:
                     raise MemoryError
@@ -97,7 +97,6 @@ cdef class Survey(Owner):
         address_map_free(&self.by_id)
         address_map_free(&self.looked_for)
         address_map_free(&self.loaded)
-        known_ids_free(&self.known)
 
     @property
     def offset(self):
@@ -125,6 +124,23 @@ cdef class Survey(Owner):
             return False
         place = <TextPlace *> self.records.text_places.data + number
         return place.count == count and memcmp(self.records.bytes + place.offset, text, count) == 0
+
+    cdef bint is_class_name(self, uint64_t id, const char *name, uint64_t count) noexcept nogil:
+        """Return whether a text is a class's name, which Android writes with dots."""
+        cdef int64_t number = address_ordinal(&self.records.texts_by_id, id)
+        cdef TextPlace *place
+        cdef const uint8_t *text
+        cdef uint64_t each
+        if number < 0:
+            return False
+        place = <TextPlace *> self.records.text_places.data + number
+        text = self.records.bytes + place.offset
+        if place.count != count:
+            return False
+        for each in range(count):
+            if text[each] != <uint8_t> name[each] and not (text[each] == c"." and name[each] == c"/"):
+                return False
+        return True
 
     cdef bint is_string_class(self, uint64_t id) noexcept nogil:
         cdef size_t each
@@ -156,8 +172,6 @@ cdef class Survey(Owner):
         self.wanted = self.found
         self.found = done
         self.found.count = 0
-        if self.stage == S_CLASSES and known_ids_init(&self.known, self.objects, seed) < 0:
-            return -1
         self.stage = self.stage + 1 if self.wanted.count or self.stage == S_CLASSES else <int> S_WRITE
         self.rewind()
         return 0
@@ -225,9 +239,10 @@ cdef class Survey(Owner):
                 if vector_push(&self.class_starts, &count) < 0:
                     return -1
             return 0
-        self.ids.count = 0
+        self.ids.count = self.owners.count = 0
         for each in range(self.wanted.count):
-            if wanted[each].dump == dump and vector_push(&self.ids, &wanted[each].id) < 0:
+            if wanted[each].dump == dump and (vector_push(&self.ids, &wanted[each].id) < 0
+                                              or vector_push(&self.owners, &wanted[each].owner) < 0):
                 return -1
         if rebuild(&self.looked_for, &self.ids, seed) < 0:
             return -1
@@ -276,7 +291,7 @@ cdef class Survey(Owner):
             number = self.class_of(record.other)
             if number < 0 and address_ordinal(&self.loaded, record.other) < 0:
                 return False
-            self.last_class = record.other
+            self.last_class, self.last_number = record.other, number
             self.last_class_bytes = self.instance_bytes(number)
         return (record.tag == OBJECT_ARRAY_DUMP or self.last_class_bytes == ANY_BYTES
                 or self.last_class_bytes == record.body_bytes)
@@ -297,22 +312,26 @@ cdef class Survey(Owner):
 
     cdef int look_at(self, Record *record) noexcept nogil:
         cdef Wanted found
-        if is_object(record.tag):
-            if self.stage == S_CLASSES:
-                self.objects += 1
-            elif self.stage == S_THREADS:
-                know_id(&self.known, record.id)
+        cdef int64_t number
+        if is_object(record.tag) and self.stage == S_CLASSES:
+            self.objects += 1
+            self.bits |= record.id
+        elif self.stage == S_THREADS and self.note_object(record) < 0:
+            return -1
         if self.stage == S_CLASSES:
             if record.tag == CLASS_DUMP:
                 return self.note_class(record)
             if record.tag == ANDROID_HEAP:
                 return self.note_member(0, record.other, 0)
             elif record.tag == ROOT_THREAD_OBJECT and self.found.count < MOST_THREADS:
-                found.id, found.dump = record.id, self.dump
+                found.id, found.dump, found.owner = record.id, self.dump, 0
                 return vector_push(&self.found, &found)
             return 0
-        if address_ordinal(&self.looked_for, record.id) < 0:
+        number = address_ordinal(&self.looked_for, record.id)
+        if number < 0:
             return 0
+        if (<uint64_t *> self.owners.data)[number]:
+            return self.note_holder(record, (<uint64_t *> self.owners.data)[number])
         if record.tag == INSTANCE_DUMP:
             if self.stage == S_THREADS:
                 return self.want_field(record, b"name", 4)
@@ -323,6 +342,20 @@ cdef class Survey(Owner):
         elif (self.stage > S_THREADS and record.tag == PRIMITIVE_ARRAY_DUMP and record.body_bytes <= MOST_NAME_BYTES
                 and (record.element == TYPE_BYTE or record.element == TYPE_CHAR)):
             return vector_push(&self.kept, &self.position)
+        return 0
+
+    # for a class that extends this one
+
+    cdef int note_object(self, Record *record) noexcept nogil:
+        """Called for each record of a heap, once the classes are known."""
+        return 0
+
+    cdef int note_static(self, Layout *own, uint64_t name, uint64_t value) noexcept nogil:
+        """Called for each static field that refers to an object."""
+        return 0
+
+    cdef int note_holder(self, Record *record, uint64_t owner) noexcept nogil:
+        """Called for an object in ``found`` with an owner."""
         return 0
 
     cdef int note_class(self, Record *record) noexcept nogil:
@@ -337,11 +370,15 @@ cdef class Survey(Owner):
         row.first_range = <uint32_t> self.ranges.count
         row.field_bytes = 0
         row.above = NO_CLASS
+        row.enumeration = 0
         at = self.after_constants(at)
         count = u16_at(at)
         at += 2
         for _each in range(count):
             if self.note_member(row.id, id_at(at, id_bytes), IS_STATIC | at[id_bytes]) < 0:
+                return -1
+            if at[id_bytes] == TYPE_OBJECT and self.note_static(
+                    &row, id_at(at, id_bytes), id_at(at + id_bytes + 1, id_bytes)) < 0:
                 return -1
             at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
         row.body = <uint64_t> (at - self.records.bytes)
@@ -398,7 +435,7 @@ cdef class Survey(Owner):
         cdef uint64_t base = 0
         cdef uint32_t _each, fields, offset
         cdef Wanted found
-        found.id = 0
+        found.id = found.owner = 0
         while 0 <= walked < NO_CLASS and base <= record.body_bytes:
             at = self.records.bytes + classes[walked].body
             fields = u16_at(at)
