@@ -87,7 +87,7 @@ def judge(case: dict[str, Any], snapshot: Snapshot) -> Verdict:
 def _is_of(name: str, shown: str) -> bool:
     """Whether a headline's name is that of a line; a file is known by its last components."""
     if name in ("No stack", "Gradients"):
-        return shown.lower().startswith(name.lower())
+        return name.lower() in shown.lower()
     bare = shown.split(" ", maxsplit=1)[0]
     return bare == name or bare.endswith(f"/{name}")
 

@@ -29,6 +29,7 @@ from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
+from memlens.views.findings.trace.machinery import known_by_line
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
 from memlens.views.findings.writing import amount, as_part, called, linked, percent, text_in_sql
 from memlens.views.graph.packages import packages_of
@@ -83,7 +84,7 @@ def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
         return "out_of_memory", [failed(case, answer), using, tries(case, answer)]
     if not info.allocations or not info.peak_bytes:
         return "empty", [phrase("Nothing was allocated on this device while it was recorded.")]
-    held = case.peak_by_line()
+    held = known_by_line(case)
     important = _most_important(case.snapshot, case.number)
     unknown = any(group.is_bare and group.amount >= NO_STACKS_SHARE * held.total for group in held.groups[:1])
     if unknown and info.events < LEAST_EVENTS:

@@ -26,13 +26,14 @@ from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import HOLDING, joined
 from memlens.views.findings.profile import churn, lasting, sites
 from memlens.views.findings.profile.case import ProfileCase
-from memlens.views.findings.trace import before, growth, kept, oom, peak, reserved, temporaries
+from memlens.views.findings.trace import before, growth, kept, machinery, oom, peak, reserved, temporaries
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.writing import Ranked
 
 TRACE_RULES: tuple[Callable[[TraceCase], Iterator[Ranked]], ...] = (
     oom.out_of_memory,
     growth.growing_lines,
+    machinery.own_machinery,
     peak.dominant_lines,
     peak.dominant_module,
     peak.dominant_categories,

@@ -7,6 +7,7 @@ from memlens.units import format_bytes
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.trace.case import TraceCase
+from memlens.views.findings.trace.machinery import known_by_line
 from memlens.views.findings.writing import Ranked, amount, linked, made, percent, text_in_sql
 from memlens.views.naming.modules import class_of_module
 from memlens.views.selection.filters import Term
@@ -21,7 +22,7 @@ CATEGORY_SHARE = 0.25
 
 def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
     """Lines that hold at least 15% of the peak, three at most; what has no stack has a rule of its own."""
-    found = case.peak_by_line()
+    found = known_by_line(case)
     named = [
         group for group in found.groups if not group.is_bare and group.amount >= LINE_SHARE * found.total
     ]

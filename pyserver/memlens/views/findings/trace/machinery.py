@@ -1,0 +1,106 @@
+"""What PyTorch allocates for itself at the peak: what it is called, and what can be done about it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from memlens.model.torch_machinery import machinery
+from memlens.texts import Text, phrase
+from memlens.units import MIB
+from memlens.views.findings.answers import Evidence, Figure
+from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
+from memlens.views.findings.trace.case import TraceCase
+from memlens.views.findings.writing import Ranked, amount, made, percent, text_in_sql
+
+LEAST_SHARE = 0.05
+LEAST_OF_GROUP = 0.9
+
+
+class Known(NamedTuple):
+    """A kind in words: what it is called in a sentence, and what PyTorch documents that can be done about it."""
+
+    title: Text
+    advice: Text | None = None
+
+
+KNOWN = {
+    "gradients": Known(phrase("AccumulateGrad (gradients)")),
+    "foreach": Known(
+        phrase("temporaries of an optimizer that works on all parameters at once"),
+        phrase(
+            "With foreach=False the optimizer works on one parameter after the other, and with fused=True, where it "
+            "has that, without temporaries."
+        ),
+    ),
+    "cudnn_workspace": Known(phrase("workspaces of cuDNN")),
+    "cublas_workspace": Known(
+        phrase("workspaces of cuBLAS"),
+        phrase("The environment variable CUBLAS_WORKSPACE_CONFIG sets how large they are."),
+    ),
+    # only copies of weights are kept, and the backward pass needs them as well: cache_enabled=False saves nothing then
+    "autocast": Known(phrase("copies that autocast converts")),
+    "ddp_buckets": Known(
+        phrase("buckets of DistributedDataParallel"),
+        phrase(
+            "With gradient_as_bucket_view=True gradients are views of them, and need no memory of their own."
+        ),
+    ),
+}
+"""By the names of ``model/torch_machinery.toml``; without an advice where PyTorch documents none."""
+
+NOT_IN_PLACE = " ".join(f"-{kind.term}" for kind in machinery())
+"""A filter for what isn't PyTorch's own: operations in place lower only that."""
+
+
+def own_machinery(case: TraceCase) -> Iterator[Ranked]:
+    """Temporaries of optimizers, workspaces and copies that PyTorch makes, of at least 5% of the peak and 1 MiB.
+
+    Only those for which there is an advice; the line is the one with the most of them.
+    """
+    peak = case.info.peak_bytes
+    for kind in machinery():
+        known = KNOWN[kind.name]
+        if known.advice is None:
+            continue
+        lines = top_groups(case.snapshot, case.peak, "line", 1, "live", kind.term)
+        if not lines.groups or lines.total < max(LEAST_SHARE * peak, MIB):
+            continue
+        evidence = Evidence("liveSet", case.at(case.info.peak_moment, kind.term), "line")
+        query = f"SELECT sum(size_bytes) FROM live_at({case.number}, {case.info.peak_moment}, {text_in_sql(kind.term)})"
+        figure = Figure(lines.total, "bytes", "live", query)
+        most = lines.groups[0]
+        sentence = phrase(
+            "{size} ({share} of the peak) are {kind}, by {line}. {advice}",
+            size=amount(figure, evidence), share=percent(lines.total, peak), kind=known.title,
+            line=most.named(), advice=known.advice,
+        )  # fmt: skip
+        finding = made(
+            "machinery",
+            phrase("PyTorch's own"),
+            sentence,
+            figure,
+            evidence,
+            most.line,
+            inferred=most.inferred,
+        )
+        yield Ranked(1.3 * lines.total / peak, finding)
+
+
+def known_by_line(case: TraceCase) -> TopGroups:
+    """What held the peak, by line; what has none is called by what PyTorch allocates so, if that is known."""
+
+    def make() -> TopGroups:
+        found = case.peak_by_line()
+        return replace(found, groups=[_named(case, each) for each in found.groups])
+
+    return case.snapshot.keep(f"{case.number}.findings.known", make)
+
+
+def _named(case: TraceCase, group: TopGroup) -> TopGroup:
+    if group.is_bare or group.line is not None or not group.evidence.of.filter:
+        return group
+    for kind in machinery():
+        part = top_groups(case.snapshot, group.evidence.of, "line", 1, "live", kind.term).total
+        if part >= LEAST_OF_GROUP * group.amount:
+            return replace(group, title=KNOWN[kind.name].title)
+    return group

@@ -1,0 +1,47 @@
+"""What PyTorch allocates for itself: the table of it, and what is said of it."""
+
+from pathlib import Path
+
+import pytest
+from tests.python.conftest import event, frame
+from tests.python.model_allocator import MIB
+from tests.python.test_findings import Opened, Run, of_rule
+
+from memlens.model.torch_machinery import Machinery, machinery
+from memlens.views.findings.ahead import headline
+from memlens.views.findings.trace.machinery import KNOWN
+from memlens.views.selection.texts import Pattern
+
+
+@pytest.mark.parametrize("kind", machinery(), ids=lambda kind: kind.name)
+def test_examples(kind: Machinery) -> None:
+    pattern = Pattern(kind.function)
+    assert all(pattern.matches(each) for each in kind.fits), kind.fits
+    assert not any(pattern.matches(each) for each in kind.near), kind.near
+    assert kind.fits
+    assert kind.near
+
+
+def test_every_kind_has_a_name() -> None:
+    assert {kind.name for kind in machinery()} == set(KNOWN)
+
+
+def test_what_an_optimizer_and_the_backward_pass_allocate(opened: Opened, tmp_path: Path) -> None:
+    """Temporaries over all parameters have an advice, and gradients a name though no Python is on their stack."""
+    run = Run()
+    main = frame("/p/train.py", 9, "main")
+    adam = frame("/v/site-packages/torch/optim/adam.py", 700, "_multi_tensor_adam"), main
+    gradient = (
+        frame("", 0, "at::_ops::new_empty_strided::call(at::Tensor const&)"),
+        frame("", 0, "torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)"),
+    )
+    run.alloc(1, 10 * MIB)
+    for number, stack in enumerate((adam, gradient, gradient)):
+        run.trace.append(event("alloc", (1 << 40) + (number << 30), 10 * MIB, *stack, time_us=1000 + number))
+    snapshot = run.snapshot(opened, tmp_path)
+    (found,) = of_rule(snapshot, "machinery")
+    assert found.figure.amount == 10 * MIB
+    assert found.line is not None
+    assert found.line.line == 9
+    assert "foreach=False" in found.text
+    assert "Held by AccumulateGrad (gradients) 20 MiB (50%)" in headline(snapshot, None).text
