@@ -1,5 +1,9 @@
-// The types of snapshots.mjs, for tests in TypeScript. Each returns the JSON of a snapshot.
+// The types of snapshots.mjs, for tests in TypeScript. Each function returns the JSON of a snapshot.
 
+export const MARKUP: string;
+export const LINK: string;
+export const HOSTILE: string;
+export const HOSTILE_FILE: string;
 export function twoDevices(): string;
 export function kept(
   stacks: readonly (readonly (readonly [file: string, line: number, name: string])[])[],

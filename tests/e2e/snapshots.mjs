@@ -190,6 +190,14 @@ export function segmented() {
   return JSON.stringify({ segments, device_traces: [events] });
 }
 
+/** What would be more than text if a name were taken for HTML, or for Markdown as VS Code's hovers have it. */
+export const MARKUP = '<evil-tag><img src=x onerror="window.ran=1"><script>window.ran=1</script>';
+export const LINK = '[quit](command:workbench.action.quit)';
+/** A name with both, with control characters, and with those that change the direction of text. */
+export const HOSTILE = `${MARKUP}${LINK}\u001b[31mred\u001b]0;title\u0007\u202egnp\u2066\u0000end`;
+/** A file may have any name without slashes and NUL. */
+export const HOSTILE_FILE = '<evil-tag><img src=x onerror=alert(1)>[quit](command:quit)\u202eyp.py';
+
 /**
  * A run of three steps that runs out of memory, in which every name that a file may hold is `name`, and every file that
  * of `file`.
