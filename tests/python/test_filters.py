@@ -272,6 +272,7 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
     every = oracle.allocations(raw, number)
     device = device_of(snapshot, number, text)
     numbers = (device.allocations(np.arange(len(device.start))) - first).tolist()
+    chosen = set(numbers)
     found = [every[i] for i in numbers]
     heights = oracle.live_bytes(found, info.events)
     top = max(heights)
@@ -301,7 +302,7 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
     assert lowest == [min(heights[m] for m in span) for span in parts]
     assert reported.peak_bytes == top
     for at in [0, info.events, info.peak_moment, *(chance.randrange(info.events + 1) for _ in range(6))]:
-        alive = [n for n in oracle.alive(every, at) if n in set(numbers)]
+        alive = [n for n in oracle.alive(every, at) if n in chosen]
         total = sum(every[n].size for n in alive)
         page = live(snapshot, number, at, 0, 1000, text)
         assert (page.live_bytes, page.live_count) == (total, len(alive))
