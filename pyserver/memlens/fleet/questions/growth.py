@@ -18,6 +18,7 @@ from memlens.texts import phrase
 Kind = Literal["line", "type"]
 Order = Literal["name", "time"]
 
+_LEAST_RISES = 2
 _LEAST = 2
 
 SqlValue = int | float | bytes | str | None
@@ -94,9 +95,9 @@ def _growing(fleet: apsw.Connection, kind: Kind, places: dict[int, int], limit: 
             f"""
             SELECT {key}, (? * total(x * y) - ? * total(y)) / ? AS slope FROM (
                 SELECT {key}, place_in_series(snapshot) AS x, {figure} AS y FROM {table} WHERE {where}
-            ) WHERE x IS NOT NULL GROUP BY {key} HAVING slope > 0 ORDER BY slope DESC LIMIT ?
+            ) WHERE x IS NOT NULL GROUP BY {key} HAVING slope > 0 ORDER BY slope DESC
             """,
-            (float(count), sum_x, spread, limit),
+            (float(count), sum_x, spread),
         )
     )
     growing = []
@@ -109,11 +110,14 @@ def _growing(fleet: apsw.Connection, kind: Kind, places: dict[int, int], limit: 
         ):
             if snapshot in places:
                 points[places[snapshot]] += amount
+        rises = sum(after > before for before, after in itertools.pairwise(points))
+        if points[-1] <= points[0] or rises < min(_LEAST_RISES, count - 1):
+            # what came and went, or came once and stayed
+            continue
         file, name = (
             fleet.execute("SELECT text FROM names WHERE number = ?", (value,)).get
             for value in (values[0], values[2])
         )
-        rises = sum(after > before for before, after in itertools.pairwise(points))
         growing.append(
             Growing(
                 kind,
@@ -128,4 +132,6 @@ def _growing(fleet: apsw.Connection, kind: Kind, places: dict[int, int], limit: 
                 points,
             )
         )
+        if len(growing) == limit:
+            break
     return growing
