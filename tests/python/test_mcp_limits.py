@@ -1,5 +1,6 @@
 """What language models may not know: what objects contain, unless that is allowed, and files outside."""
 
+import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -14,7 +15,13 @@ from tests.python.mcp_client import META, McpClient, bare
 from tests.python.server_harness import open_view, write_snapshot
 from tests.python.test_mcp_answers import PYTHON, Official
 
+from memlens.server.protocol.settings import Settings
+from memlens.server.sessions.registry import Registry
+from memlens.server.settings import Configuration
 from memlens.server.tools.folders import Folders
+from memlens.server.tools.permissions import OfFolders
+from memlens.server.tools.session import Session
+from memlens.sources.finder import Finder
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -373,3 +380,35 @@ def test_an_editor_is_told_what_a_call_touches(server: LspClient, tmp_path: Path
     )
     series = [own, str(other / "e.heapsnapshot")]
     assert touches("memlens_series", paths=series) == ([series[1]], [], False)
+
+
+def test_a_link_that_leads_outside_after_the_check_opens_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by another program that changes links all the time."""
+    link = folder / "in" / "changing.heapsnapshot"
+    link.symlink_to("private.heapsnapshot")
+
+    async def asked() -> tuple[bool, str]:
+        configuration = Configuration()
+        configuration.replace(Settings(cache_directory=str(tmp_path)))
+        registry = Registry(configuration, Finder())
+        opening = registry.open
+
+        async def open_later(path: str, *rest: Any) -> Any:
+            link.unlink()
+            link.symlink_to(folder / "out" / "private.heapsnapshot")
+            return await opening(path, *rest)
+
+        monkeypatch.setattr(registry, "open", open_later)
+        permissions = OfFolders(Folders([str(folder / "in")]), values=True)
+        session = Session(registry, 1, permissions)
+        answer = await session.call("memlens_summary", {"path": str(link)}, lambda *_: None)
+        await session.close()
+        return answer.is_error, answer.text
+
+    is_error, text = asyncio.run(asked())
+    link.unlink()
+    assert is_error
+    assert "outside of the folders" in text
+    assert str(folder / "out") not in text

@@ -252,6 +252,7 @@ def test_an_archive_without_segments_is_grouped_by_pool(tmp_path: Path, opened: 
 ROW = (0, 5, 0, 1, "")
 
 
+VIRTUAL_SCHEMA = "CREATE VIRTUAL TABLE allocs USING fts5(idx, size, start_time, end_time, callstack)"
 VIEW_SCHEMA = """
 CREATE TABLE real (a, b, c, d, e);
 CREATE VIEW allocs AS SELECT 0 AS idx, 5 AS size, 0 AS start_time, 1 AS end_time, '' AS callstack;
@@ -272,6 +273,7 @@ def damaged(folder: Path) -> dict[str, Path]:
         "words": write_zip(folder / "8.zip", [{**good[0], "timesteps": ["a", "b"]}], [ROW]),
         "nothing": write_zip(folder / "9.zip", [], []),
         "a view": write_zip(folder / "10.zip", good, [(0, 0, 0, 0, "")], VIEW_SCHEMA),
+        "a virtual table": write_zip(folder / "11.zip", good, [ROW], VIRTUAL_SCHEMA),
     }  # fmt: skip
     whole = made["another size"].read_bytes()
     made["cut"] = folder / "cut.zip"

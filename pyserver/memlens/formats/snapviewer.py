@@ -281,6 +281,14 @@ def _rows(path: Path) -> Any:
         database.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
         database.limit(apsw.SQLITE_LIMIT_LENGTH, 64 << 20)
         database.pragma("cell_size_check", 1)
+        # a virtual table has no pages of its own: it is read by the code of an extension
+        own = database.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE lower(name) = 'allocs' AND type = 'table'"
+        )
+        if own.get == 0:
+            raise DamagedArchiveError(
+                phrase("{elements} has a virtual table in place of allocs", elements=ELEMENTS)
+            )
         yield from database.execute("SELECT idx, size, callstack FROM allocs ORDER BY idx")
     finally:
         database.close(True)

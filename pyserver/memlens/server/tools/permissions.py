@@ -23,6 +23,9 @@ class Permissions:
     def check_file(self, path: str) -> None:
         """Raise :class:`BadRequestError` for a file that may not be opened, whether there is one or not."""
 
+    def check_opened(self, path: str, real: str) -> None:
+        """Raise :class:`BadRequestError` if what was opened by a path is a file that may not be: ``real``."""
+
 
 class OfFolders(Permissions):
     """Files in some folders, and contents only if they are allowed once and for all.
@@ -53,7 +56,11 @@ class OfFolders(Permissions):
 
     def check_file(self, path: str) -> None:
         """Refuse a file outside, in the same words whether there is one or not."""
-        if self.folders.real(path) is not None:
+        self.check_opened(path, path)
+
+    def check_opened(self, path: str, real: str) -> None:
+        """Refuse what was opened by a path that led outside meanwhile."""
+        if self.folders.real(real) is not None:
             return
         if not self.folders:
             raise BadRequestError(

@@ -95,6 +95,8 @@ class Session:
                 self._permissions.check_file(whole)
                 found = await self._registry.open(whole, view, on_progress)
                 stack.push_async_callback(self._put_back, found, view)
+                # a link may have led elsewhere by the time that it was opened
+                self._permissions.check_opened(whole, str(found.file))
                 return found
 
             async def named_in_filters(own: OpenSnapshot, asked: Any) -> None:
