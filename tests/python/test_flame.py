@@ -78,11 +78,12 @@ def sums_of(found: list[oracle.Alloc], rows: list[int], options: FlameOptions) -
     own: Sums = defaultdict(lambda: [0, 0])
     for row in rows:
         names = tuple(stack_of(found[row], options))
-        for length in range(len(names) + 1):
-            inclusive[names[:length]][0] += found[row].size
-            inclusive[names[:length]][1] += 1
         own[names][0] += found[row].size
         own[names][1] += 1
+    for names, (size, count) in own.items():
+        for length in range(len(names) + 1):
+            inclusive[names[:length]][0] += size
+            inclusive[names[:length]][1] += count
     return inclusive, own
 
 

@@ -285,9 +285,12 @@ def test_python_dump_keeps_attributes_and_no_contents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [*(FIXTURES / f"sessions.{kind}.zst" for kind in ("hprof", "ruby.json")), *real_heaps("hprof/*60files*", "hprof/*.gz", "hprof/mat_*.zst", "v8/*")],
+    [
+        *(FIXTURES / f"sessions.{kind}.zst" for kind in ("hprof", "ruby.json")),
+        *real_heaps("hprof/*60files*", "hprof/*.gz", "hprof/mat_*.zst", "v8/*"),
+    ],
     ids=lambda path: path.name,
-)  # fmt: skip
+)
 def test_real_dumps_are_equal_but_for_their_contents(path: Path, tmp_path: Path) -> None:
     if path.stat().st_size > 6 << 20 or "pid1884" in path.name:
         pytest.skip("takes minutes")
