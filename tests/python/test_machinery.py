@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
-from tests.python.conftest import event, frame
+from tests.python.conftest import event, frame, real_programs
 from tests.python.model_allocator import MIB
 from tests.python.test_findings import Opened, Run, of_rule
 
 from memlens.model.torch_machinery import Machinery, machinery
 from memlens.views.findings.ahead import headline
+from memlens.views.findings.trace.case import TraceCase
+from memlens.views.findings.trace.lines import known_by_line
 from memlens.views.findings.trace.machinery import KNOWN
 from memlens.views.selection.texts import Pattern
 
@@ -45,3 +47,17 @@ def test_what_an_optimizer_and_the_backward_pass_allocate(opened: Opened, tmp_pa
     assert found.line.line == 9
     assert "foreach=False" in found.text
     assert "Held by AccumulateGrad (gradients) 20 MiB (50%)" in headline(snapshot, None).text
+
+
+@pytest.mark.parametrize(
+    "path", real_programs("niu*backward*200_mixed*", "tonghuikang*"), ids=lambda path: path.stem[:40]
+)
+def test_a_line_is_named_once(opened: Opened, path: Path) -> None:
+    """What is only inferred to come from a line is a part of what it holds, with a mark."""
+    case = TraceCase.of(opened(path), 0)
+    shown, apart = known_by_line(case), case.peak_by_line()
+    lines = [(each.line.file, each.line.line) for each in shown.groups if each.line]
+    assert len(lines) == len(set(lines))
+    assert sum(each.amount for each in shown.groups) == sum(each.amount for each in apart.groups)
+    assert len(shown.groups) < len(apart.groups)
+    assert any("% inferred)" in each.name for each in shown.groups)

@@ -29,7 +29,7 @@ from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
-from memlens.views.findings.trace.machinery import known_by_line
+from memlens.views.findings.trace.lines import known_by_line
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
 from memlens.views.findings.writing import amount, as_part, called, linked, percent, text_in_sql
 from memlens.views.graph.packages import packages_of

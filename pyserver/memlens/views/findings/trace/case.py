@@ -12,7 +12,7 @@ from memlens.views.findings.groups import TopGroups, top_groups
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.sets import AllocationSet
 
-MOST_LINES = 10
+MOST_LINES = 100
 LEAST_EVENTS = 2
 """Of a trace; with fewer a file says only what was there when the snapshot was taken."""
 

@@ -1,19 +1,17 @@
 """What PyTorch allocates for itself at the peak: what it is called, and what can be done about it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from memlens.model.torch_machinery import machinery
 from memlens.texts import Text, phrase
 from memlens.units import MIB
 from memlens.views.findings.answers import Evidence, Figure
-from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
+from memlens.views.findings.groups import top_groups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.writing import Ranked, amount, made, percent, text_in_sql
 
 LEAST_SHARE = 0.05
-LEAST_OF_GROUP = 0.9
 
 
 class Known(NamedTuple):
@@ -84,23 +82,3 @@ def own_machinery(case: TraceCase) -> Iterator[Ranked]:
             inferred=most.inferred,
         )
         yield Ranked(1.3 * lines.total / peak, finding)
-
-
-def known_by_line(case: TraceCase) -> TopGroups:
-    """What held the peak, by line; what has none is called by what PyTorch allocates so, if that is known."""
-
-    def make() -> TopGroups:
-        found = case.peak_by_line()
-        return replace(found, groups=[_named(case, each) for each in found.groups])
-
-    return case.snapshot.keep(f"{case.number}.findings.known", make)
-
-
-def _named(case: TraceCase, group: TopGroup) -> TopGroup:
-    if group.is_bare or group.line is not None or not group.evidence.of.filter:
-        return group
-    for kind in machinery():
-        part = top_groups(case.snapshot, group.evidence.of, "line", 1, "live", kind.term).total
-        if part >= LEAST_OF_GROUP * group.amount:
-            return replace(group, title=KNOWN[kind.name].title)
-    return group

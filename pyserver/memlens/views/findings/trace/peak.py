@@ -7,7 +7,7 @@ from memlens.units import format_bytes
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.trace.machinery import known_by_line
+from memlens.views.findings.trace.lines import known_by_line
 from memlens.views.findings.writing import Ranked, amount, linked, made, percent, text_in_sql
 from memlens.views.naming.modules import class_of_module
 from memlens.views.selection.filters import Term
