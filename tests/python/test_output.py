@@ -338,13 +338,24 @@ def test_a_mapping_is_never_lost(folder: Path) -> None:
     built.write_bytes(b"com.example.App -> a.a:\n")
     before = content(folder)
     for force in ([], ["--force"]):
-        assert "shared.mapping.txt exists" in memlens(*words, "--rename", *force, status=1).stderr
+        assert (
+            "shared.mapping.txt exists"
+            in memlens(*words, "--rename", "--mapping", folder, *force, status=1).stderr
+        )
     assert content(folder) == before
     built.unlink()
-    memlens(*words, "--rename")
+    memlens(*words, "--rename", "--mapping", built)
     ours = built.read_bytes()
     # of the copy that is written without names once more it is what reads that copy
-    again = ["redact", folder / "shared.hprof", folder / "mapping.hprof", "--rename", "--force"]
+    again = [
+        "redact",
+        folder / "shared.hprof",
+        folder / "mapping.hprof",
+        "--rename",
+        "--mapping",
+        folder,
+        "--force",
+    ]
     memlens(*again)
     assert built.read_bytes() == ours
     assert source.read_bytes() == HEAP.read_bytes()

@@ -177,20 +177,35 @@ def test_damaged_dumps_have_no_names_either(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     path, out = tmp_path / "named.hprof", tmp_path / "shared.hprof.gz"
     path.write_bytes(named())
-    said = memlens("redact", path, out, "--rename", "--keep-shared").stdout
+    # never beside what is about to be sent, unless asked for
+    assert "--mapping FILE" in memlens("redact", path, out, "--rename", status=2).stderr
+    assert (
+        "--mapping is an option of --rename"
+        in memlens("redact", path, out, "--mapping", tmp_path, status=2).stderr
+    )
     mapping = tmp_path / "shared.mapping.txt"
+    said = memlens("redact", path, out, "--rename", "--mapping", mapping, "--keep-shared").stdout
     assert f"{mapping}: " in said
     assert stat.S_IMODE(mapping.stat().st_mode) == 0o600
     assert_same_graph(load(path), load(out))
     out.unlink()
     # the mapping of a dump that somebody else may have is not lost, nor one that a build wrote
-    assert "shared.mapping.txt exists" in memlens("redact", path, out, "--rename", status=1).stderr
-    memlens("redact", path, out, "--rename", "--force")
+    assert (
+        "shared.mapping.txt exists"
+        in memlens("redact", path, out, "--rename", "--mapping", tmp_path, status=1).stderr
+    )
+    memlens("redact", path, out, "--rename", "--mapping", tmp_path, "--force")
     out.unlink()
     mapping.write_text("com.example.App -> a.a:\n")
-    assert "shared.mapping.txt exists" in memlens("redact", path, out, "--rename", "--force", status=1).stderr
+    assert (
+        "shared.mapping.txt exists"
+        in memlens("redact", path, out, "--rename", "--mapping", tmp_path, "--force", status=1).stderr
+    )
     mapping.unlink()
     assert not out.exists()
     other = FIXTURES / "sessions.ruby.json.zst"
-    assert "Names are only replaced" in memlens("redact", other, out, "--rename", "--force", status=1).stderr
+    assert (
+        "Names are only replaced"
+        in memlens("redact", other, out, "--rename", "--mapping", tmp_path, "--force", status=1).stderr
+    )
     assert not out.exists()

@@ -141,7 +141,9 @@ def test_formats_that_are_not_written_anew_say_what_they_have(name: str, tmp_pat
     assert "the command line with its arguments" in said
     assert "--pprof" in said
     assert not (tmp_path / "copy").exists()
-    said = memlens("redact", PROFILES / "orders.pb.gz", tmp_path / "copy", "--rename", status=1).stderr
+    said = memlens(
+        "redact", PROFILES / "orders.pb.gz", tmp_path / "copy", "--rename", "--mapping", tmp_path, status=1
+    ).stderr
     assert "not in profiles" in said
 
 

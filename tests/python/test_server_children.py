@@ -73,7 +73,7 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
 def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path) -> None:
     out = tmp_path / "shared.hprof"
     out.write_bytes(b"what the user agreed to replace")
-    asked = {"path": str(HEAP), "out": str(out), "rename": False, "view": "work"}
+    asked = {"path": str(HEAP), "out": str(out), "mapping": "", "view": "work"}
     done = server.request("memlens/redact", asked)
     assert (done["note"], done["mapping"]) == ("", "")
     assert re.search(r"texts stay in the copy:\n  [\d,]+ names of types\n", done["staying"])
@@ -87,7 +87,7 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
     refused = problem_of(server, "memlens/redact", asked | {"path": str(cut)})
     assert refused["message"].startswith("The dump is truncated or damaged at byte")
     mapping = tmp_path / "shared.mapping.txt"
-    assert server.request("memlens/redact", asked | {"rename": True})["mapping"] == str(mapping)
+    assert server.request("memlens/redact", asked | {"mapping": str(mapping)})["mapping"] == str(mapping)
     assert "shop.Sessions -> p1.C1:" in mapping.read_text()
 
 

@@ -1,3 +1,4 @@
+import os from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { RedactResult } from '../../shared/protocol.gen';
@@ -15,17 +16,20 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
     const source = editors.active?.uri;
     if (source === undefined) return;
     const name = path.posix.basename(source.path);
-    const rename = editors.active?.heapFormat === 'hprof' ? await askForNames(name) : false;
-    if (rename === undefined) return;
+    const renames = editors.active?.heapFormat === 'hprof' ? await askForNames(name) : false;
+    if (renames === undefined) return;
     const target = await saveDialog({
       title: vscode.l10n.t('Save {0} Without Values', name),
       defaultUri: vscode.Uri.joinPath(source, '..', nameWithoutValues(name)),
     });
     if (target === undefined) return;
+    const leadsBack = renames ? await askForMapping(target) : null;
+    if (leadsBack === undefined) return;
+    const mapping = leadsBack?.fsPath ?? '';
     try {
       const title = vscode.l10n.t('Writing {0}', path.posix.basename(target.path));
       const done = await showWork(server, title, (view, token) =>
-        server.request('memlens/redact', { path: source.fsPath, out: target.fsPath, rename, view }, token),
+        server.request('memlens/redact', { path: source.fsPath, out: target.fsPath, mapping, view }, token),
       );
       if (done === undefined) return;
       // what is about to be sent is read before it is offered
@@ -54,6 +58,15 @@ async function askForNames(name: string): Promise<boolean | undefined> {
   ];
   const title = vscode.l10n.t('Save {0} Without Values', name);
   return (await pick(items, { title }))?.rename;
+}
+
+/** Where the mapping goes: the home folder is proposed, since the copy that is sent may be anywhere else. */
+function askForMapping(target: vscode.Uri): Thenable<vscode.Uri | undefined> {
+  const name = `${path.posix.basename(target.path).split('.hprof')[0]}.mapping.txt`;
+  return saveDialog({
+    title: vscode.l10n.t('Save the Mapping That Leads Back to the Names'),
+    defaultUri: vscode.Uri.file(path.join(os.homedir(), name)),
+  });
 }
 
 async function offer(

@@ -381,7 +381,9 @@ def _redact(command: AddCommand) -> None:
                         help="remove only what may be text: strings, bytes, characters, and arrays of int")  # fmt: skip
     redact.add_argument("--rename", action="store_true",
                         help="Java and Android: also replace names of your classes, their fields, methods and files, "
-                             "and of threads; a mapping.txt beside OUT, which you keep, maps back")  # fmt: skip
+                             "and of threads")  # fmt: skip
+    redact.add_argument("--mapping", type=Path, metavar="PATH",
+                        help="with --rename: file that leads back to the names, or its folder; keep it")  # fmt: skip
     redact.add_argument("--keep-shared", action="store_true",
                         help="V8, Java and Android: keep what leads to shared objects such as true, small numbers and "
                              "enum constants, addresses, and order: values can be read from these")  # fmt: skip

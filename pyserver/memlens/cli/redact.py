@@ -100,8 +100,18 @@ def _kinds(file: Path) -> tuple[str, ...]:
 def _mapping(options: argparse.Namespace) -> Output | None:
     """The mapping to write, if names are replaced: never in place of one that a build wrote, nor of the source's."""
     if not options.rename:
+        if options.mapping is not None:
+            raise UsageError(phrase("--mapping is an option of --rename"))
         return None
-    path = mapping_beside(options.out)
+    if options.mapping is None:
+        raise UsageError(
+            phrase(
+                "Say where the mapping that leads back to the names goes: --mapping FILE, which you don't send"
+            )
+        )
+    path: Path = options.mapping
+    if path.is_dir():
+        path /= mapping_beside(options.out).name
     inputs = (options.file, mapping_beside(options.file))
     mapping = Output(path, inputs, options.force and _is_ours(path), private=True)
     mapping.check()

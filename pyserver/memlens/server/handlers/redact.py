@@ -26,7 +26,8 @@ def register(server: LanguageServer) -> None:
             progress = ProgressParams(params.view, stage, fraction)
             server.protocol.notify("memlens/progress", msgspec.to_builtins(progress))
 
-        done = await redact(Path(params.path), Path(params.out), on_progress, rename=params.rename)
+        mapping = Path(params.mapping) if params.mapping else None
+        done = await redact(Path(params.path), Path(params.out), on_progress, mapping)
         staying = "\n".join(map(language.spoken, done.staying))
         return RedactResult(
             "" if done.note is None else language.spoken(done.note), done.mapping or "", staying

@@ -88,14 +88,15 @@ class ReportResult(Struct, frozen=True):
 class RedactParams(Struct, frozen=True):
     """Write the heap dump at ``path`` without its values to ``out``, which is replaced if it exists.
 
-    With ``rename``, which dumps of Java have, classes of the program and what belongs to them get other names.
+    With a file for the ``mapping`` that leads back, which dumps of Java have, classes of the program and what belongs
+    to them get other names; empty if they stay.
     Cancelling this request removes what was written. Progress comes as ``memlens/progress`` notifications with that
     ``view``.
     """
 
     path: str
     out: str
-    rename: bool
+    mapping: str
     view: str
 
 

@@ -33,7 +33,6 @@ from memlens.child import (
 from memlens.child import (
     command as child_command,
 )
-from memlens.formats.obfuscation import mapping_beside
 from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.files.disk import partial_file
 from memlens.store.tables.fill import TABLES
@@ -90,19 +89,28 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
     await _run(work, ["tables", "--part", part, *options], on_progress)
 
 
-async def redact(source: Path, out: Path, on_progress: ProgressListener, *, rename: bool = False) -> DoneLine:
+async def redact(
+    source: Path, out: Path, on_progress: ProgressListener, mapping: Path | None = None
+) -> DoneLine:
     """Write a heap dump without its values to ``out``, which is replaced if it exists.
+
+    With a ``mapping``, its names get others, and that file leads back.
 
     Returns where the dump breaks off, if it does, and the mapping's file. Cancellation and errors are as in
     :func:`ingest`.
     """
 
     def remove(pid: int) -> None:
-        for target in (out, mapping_beside(out)):
+        for target in (out, *([] if mapping is None else [mapping])):
             partial_file(target, pid).unlink(missing_ok=True)
 
     work = Work(phrase("writing of the dump"), source, remove)
-    command = ["redact", str(out), "--force", *(["--rename"] if rename else [])]
+    command = [
+        "redact",
+        str(out),
+        "--force",
+        *([] if mapping is None else ["--rename", "--mapping", str(mapping)]),
+    ]
     return await _run(work, command, on_progress)
 
 
