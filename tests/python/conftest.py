@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import looked_at as looked_at_plugin
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
@@ -87,6 +88,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             ]
             if any(isinstance(path, Path) and path.is_relative_to(DATA) for path in paths):
                 item.add_marker(pytest.mark.slow)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have loops that look at nothing reported."""
+    config.pluginmanager.register(looked_at_plugin)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.python.conftest import ROOT, real_profiles
+from tests.python.counted import perhaps
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 from tests.python.recordings import MEMRAY
 from tests.python.server_harness import wait_until
@@ -695,7 +696,7 @@ def test_captures_whose_objects_were_not_recorded_are_reported(path: Path) -> No
     marks = [
         sample for sample, (stack, _) in enumerate(samples_of(profile)) if stack[:1] == (POSSIBLE_ARENA,)
     ]
-    assert all("mmap" in labels_of(profile, sample) for sample in marks)
+    assert all("mmap" in labels_of(profile, sample) for sample in perhaps(marks))
     assert bool(marks) == warned
 
 

@@ -153,11 +153,16 @@ def test_windows_and_posix_spellings_agree(folders: list[str], name: str) -> Non
         assert shared >= len(folders) + 1
 
 
-@given(foreign=FOLDERS, name=NAMES, candidates=st.lists(FOLDERS, max_size=8))
-def test_the_best_matches_are_found(foreign: list[str], name: str, candidates: list[list[str]]) -> None:
+@given(foreign=FOLDERS, name=NAMES, candidates=st.lists(st.tuples(FOLDERS, st.booleans()), max_size=8))
+def test_the_best_matches_are_found(
+    foreign: list[str], name: str, candidates: list[tuple[list[str], bool]]
+) -> None:
     parsed = parse(str(PurePosixPath("/", *foreign, name)))
     assert parsed is not None
-    paths = [str(PurePosixPath("/w", *folders, name)) for folders in candidates]
+    # some have the name, so that there may be none that fits
+    paths = [
+        str(PurePosixPath("/w", *folders, name if same else f"other-{name}")) for folders, same in candidates
+    ]
     best = best_matches(parsed, paths)
     shared = {path: common_components(parsed, path) for path in paths}
     if best.paths:
