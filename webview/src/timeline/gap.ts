@@ -40,7 +40,7 @@ export function gapParts(gap: Gap): GapPart[] {
     {
       name: t('Wholly free segments'),
       bytes: gap.wholly_free_bytes,
-      why: t('without any block: torch.cuda.empty_cache() gives them back'),
+      why: t('without any block: torch.cuda.empty_cache() gives back those of no private pool'),
     },
   ];
   return parts.filter((part, i) => i === 0 || part.bytes !== 0);
