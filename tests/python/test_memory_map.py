@@ -35,13 +35,17 @@ from memlens.views.trace.picture.viewport import viewport
 FILES = ("decomfl*", "silmont__mem_snapshot*", "cpu_profile_mlp*", "verl*", "magma27*")
 
 
-def height_of(lanes: MapLanesAnswer, address: int) -> list[float]:
-    """The heights of an address: one for each lane that contains it."""
+def ranges_of(answer: MapLanesAnswer) -> list[tuple[int, int, float]]:
+    """The first address of each lane, the one after its last, and its height."""
+    begins = [int(lane.address, 16) for lane in answer.lanes]
     return [
-        lane.y + address - int(lane.address, 16)
-        for lane in lanes.lanes
-        if int(lane.address, 16) <= address < int(lane.address, 16) + lane.size_bytes
+        (begin, begin + lane.size_bytes, lane.y) for begin, lane in zip(begins, answer.lanes, strict=True)
     ]
+
+
+def height_of(ranges: list[tuple[int, int, float]], address: int) -> list[float]:
+    """The heights of an address: one for each lane that contains it."""
+    return [y + address - begin for begin, end, y in ranges if begin <= address < end]
 
 
 def check(  # noqa: C901 - one rule after the other
@@ -50,7 +54,7 @@ def check(  # noqa: C901 - one rule after the other
     """Returns how many rows of reserved ranges were looked at."""
     own = snapshot.device(device)
     axis: Literal["time", "event"] = "time" if own.info.time_axis else "event"
-    lanes = map_lanes(snapshot, device)
+    ranges = ranges_of(map_lanes(snapshot, device))
     g = unpack(memory_map(snapshot, device, Box(axis, *box, *pixels)))
     flat = unpack(viewport(snapshot, device, Box(axis, *box, *pixels)))
     if flat.columns == g.columns:
@@ -83,7 +87,7 @@ def check(  # noqa: C901 - one rule after the other
         wanted = set()
         for row in alive.tolist():
             size, address = int(own.size[row]), int(own.address[row])
-            heights = height_of(lanes, address)
+            heights = height_of(ranges, address)
             if row not in own_heights:
                 own_heights[row] = own_height(snapshot, device, row)
             y = own_heights[row]
@@ -150,7 +154,7 @@ def check_reserved(snapshot: Snapshot, device: int, g: Geometry, q: Callable[[fl
     """The reserved ranges of a column are the segments at its moment. Returns how many were looked at."""
     if not len(state_at(snapshot, device, snapshot.device(device).info.events).segments):
         return 0
-    lanes = map_lanes(snapshot, device)
+    ranges = ranges_of(map_lanes(snapshot, device))
     row_bytes = g.quantum * 4
     looked_at = 0
     for column in range(0, g.columns, 7):
@@ -159,7 +163,7 @@ def check_reserved(snapshot: Snapshot, device: int, g: Geometry, q: Callable[[fl
             continue
         wanted = set()
         for segment in state.segments.tolist():
-            for y in height_of(lanes, segment[0])[:1]:
+            for y in height_of(ranges, segment[0])[:1]:
                 if segment[1] >= row_bytes:
                     wanted |= set(range(q(y), q(y + segment[1])))
         drawn: set[int] = set()
