@@ -25,9 +25,10 @@ def redacted(
     allows_damage: bool = False,
     keeps_shared: bool = True,
     keeps_time: bool = True,
+    keeps_threads: bool = True,
 ) -> tuple[bytes, Text | None]:
     """The dump without its values, and the sentence about where it breaks."""
-    wanted = Wanted(removed, allows_damage, keeps_shared, keeps_time)
+    wanted = Wanted(removed, allows_damage, keeps_shared, keeps_time, keeps_threads)
     out = io.BytesIO()
     with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
         note = redact(source, out, wanted, lambda *_: None, mapping)

@@ -182,6 +182,17 @@ def test_names_of_threads_stay(tmp_path: Path) -> None:
     assert after.texts[int(after.objects.name[string])] == "日本 😀"
 
 
+def test_names_that_a_program_gives_its_threads_are_contents(tmp_path: Path) -> None:
+    """Unless they are asked for; whom a thread works for may be its name."""
+    path = written(tmp_path, "planted.hprof", planted_hprof())
+    data, _ = redacted(path, keeps_threads=False)
+    after = load(written(tmp_path, "again.hprof", data))
+    named = [name.strip() for name in names_of(after, after.threads.rows["name"].tolist())]
+    assert len(named) == 2
+    assert all(name.startswith("t") and name.isascii() for name in named)
+    assert "日本".encode("utf-16-be") not in data
+
+
 def test_a_second_dump_of_a_file_has_threads_of_its_own(tmp_path: Path) -> None:
     """An array that is a thread's name in one of two dumps is another's content in the other."""
     dump = hprof_files.small()
@@ -436,7 +447,7 @@ def test_a_long_line_of_ruby_and_a_long_name_in_v8(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     source = written(tmp_path, "heap.hprof", planted_hprof())
     out = tmp_path / "shared.hprof"
-    said = memlens("redact", source, out, "--keep-shared").stdout.splitlines()
+    said = memlens("redact", source, out, "--keep-shared", "--keep-thread-names").stdout.splitlines()
     assert said[0] == f"{out}: {format_bytes(out.stat().st_size)}"
     assert "texts stay in the copy" in said[1]
     assert out.read_bytes() == redacted(source, keeps_time=False)[0]
@@ -466,7 +477,7 @@ def test_compressed_files_in_and_out(ending: str, tmp_path: Path) -> None:
     else:
         packed.write_bytes(zstandard.ZstdCompressor().compress(plain.read_bytes()))
     out = tmp_path / f"out.hprof{ending}"
-    memlens("redact", packed, out, "--keep-shared")
+    memlens("redact", packed, out, "--keep-shared", "--keep-thread-names")
     with open_source(out, tmp_path, lambda *_: None) as source:
         assert bytes(source.data) == redacted(plain, keeps_time=False)[0]
 
@@ -474,7 +485,10 @@ def test_compressed_files_in_and_out(ending: str, tmp_path: Path) -> None:
 def test_a_file_that_is_cut_in_its_compression_is_written_as_far_as_it_goes(tmp_path: Path) -> None:
     packed = gzip.compress(planted_hprof())
     cut, out = written(tmp_path, "cut.hprof.gz", packed[:-200]), tmp_path / "out.hprof"
-    assert "note:" in memlens("redact", cut, out, "--allow-damaged", "--keep-shared").stderr
+    assert (
+        "note:"
+        in memlens("redact", cut, out, "--allow-damaged", "--keep-shared", "--keep-thread-names").stderr
+    )
     assert_same_graph(load(cut), load(out))
 
 

@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
         options.allow_damaged,
         options.keep_shared,
         options.keep_time,
+        options.keep_thread_names,
     )
     with (
         nullcontext() if options.progress == "json" else naming(options.file),

@@ -32,6 +32,8 @@ class Wanted(NamedTuple):
     """Leave what leads to objects that the runtime shares, and the order of elements, from which values can be read."""
     keeps_time: bool = False
     """Leave when the dump was written, by which process, and the build of what it ran on."""
+    keeps_threads: bool = False
+    """Leave the names that a Java program gave its threads."""
 
 
 MARK = "removed by Memlens: "

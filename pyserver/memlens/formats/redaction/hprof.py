@@ -14,7 +14,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.hprof import ANDROID, Header, header_of, layout_record, mark_record, redirected_record
 from memlens.formats.redacted import CONTENTS, Wanted
-from memlens.formats.redaction.hprof_names import rename
+from memlens.formats.redaction.hprof_names import rename, rename_threads
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import hprof as kernel
@@ -47,8 +47,12 @@ def redact(
     while dump.stage != hprof_survey.WRITE:
         _checked(run_through(dump, source, survey, header.start))
     kept = np.sort(np.asarray(dump.take_kept(), np.uint64))
-    if mapping is None:
+    # before classes are moved out of the records
+    layout = b"" if wanted.keeps_shared else _layout(source, records, header)
+    if mapping is None and wanted.keeps_threads:
         dump.keep(kept)
+    elif mapping is None:
+        rename_threads(dump, records, source, kept)
     else:
         mapping += rename(dump, records, source, kept)
     if (dump.damaged_at >= 0 or records.ended != kernel.ENDED_WHOLE) and not wanted.allows_damage:
@@ -60,8 +64,7 @@ def redact(
     version = f"JAVA PROFILE {header.version}\0".encode()
     output.write(version + struct.pack(">IQ", header.id_bytes, header.time_ms if wanted.keeps_time else 0))
     output.write(mark_record(wanted.removed, header.id_bytes))
-    if not wanted.keeps_shared:
-        output.write(_layout(source, records, header))
+    output.write(layout)
     write = part_of(report, _SURVEYED, 1.0)
     for _ in pour(dump, output):
         source.release(source.length)

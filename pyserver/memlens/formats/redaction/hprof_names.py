@@ -21,7 +21,8 @@ _TYPES = {
 _WIDTHS = {4: 1, 5: 2, 6: 4, 7: 8, 8: 1, 9: 2, 10: 4, 11: 8}
 _OF_THE_RUNTIME = re.compile(
     r"main|Finalizer|Reference Handler|Signal Dispatcher|Common-Cleaner|Attach Listener|Service Thread|DestroyJavaVM"
-    r"|Monitor Deflation Thread|Notification Thread|C[12] CompilerThread[0-9]+|[A-Za-z]+Daemon|Thread-[0-9]+"
+    r"|Monitor Deflation Thread|Notification Thread|C[12] CompilerThread[0-9]+|Thread-[0-9]+"
+    r"|(?:ReferenceQueue|Finalizer|FinalizerWatchdog|HeapTask|HeapTrimmer|GC)Daemon"
     r"|Timer-[0-9]+|pool-[0-9]+-thread-[0-9]+|ForkJoinPool(?:-[0-9]+|\.commonPool)-worker-[0-9]+"
 )
 """Names of threads that the runtime itself gives."""
@@ -55,6 +56,14 @@ def rename(
     strings = _Strings(source, records.id_bytes, named)
     dump.replace(*_joined(list(strings.arrays(kept.tolist(), names))))
     return names.mapping()
+
+
+def rename_threads(
+    dump: hprof_redaction.Redaction, records: hprof.Records, source: Source, kept: npt.NDArray[np.uint64]
+) -> None:
+    """Give other names to the threads alone, but for those that the runtime names."""
+    strings = _Strings(source, records.id_bytes, _Named(dump, records))
+    dump.replace(*_joined(list(strings.arrays(kept.tolist(), NewNames(set())))))
 
 
 class _Named:
