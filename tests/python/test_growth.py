@@ -133,6 +133,20 @@ def test_a_sample_with_many_labels_is_exported(tmp_path: Path) -> None:
     assert sum(field == 3 for field, _ in sample) == 200_000
 
 
+def test_samples_that_share_a_stack_are_exported_within_a_bound(tmp_path: Path) -> None:
+    size = 4_000
+    path = tmp_path / "shared.pickle"
+    path.write_bytes(shapes.tracemalloc_shared(size))
+    run = run_on(path)
+    whole = run("export", "--pprof", tmp_path / "out.pb.gz")
+    assert f"Stacks are up to {size:,} frames deep" in whole.stderr
+    parts = fields(gzip.decompress((tmp_path / "out.pb.gz").read_bytes()))
+    samples = [dict(fields(data)) for field, data in parts if field == 2]
+    assert len(samples) == size
+    # in full they have 16 million
+    assert LEAST_ITEMS < sum(len(sample[1]) for sample in samples) < 4 * most_items(path.stat().st_size)
+
+
 def test_traces_that_share_a_stack_have_no_more_frames_in_snapviewers_archive_than_the_file_stands_for(
     tmp_path: Path,
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree import stacks as kernel
-from memlens.model.expansion import Levels, levels_of
+from memlens.model.expansion import BYTES_OF_CALL, Levels, fitting, levels_of, most_items
 from memlens.store.manifest import InconsistentError
 from memlens.views.flame.names import Names
 from memlens.views.naming.frame_names import FlameName
@@ -40,6 +40,9 @@ class Recording(NamedTuple):
 
 UNKNOWN = Recording()
 
+_BYTES_OF_SAMPLE = 16
+"""What a format spends on a sample at least: its stack, and its values."""
+
 
 U32 = npt.NDArray[np.uint32]
 
@@ -67,20 +70,23 @@ class Samples:
     labels: Sequence[Label] = ()
     recording: Recording = UNKNOWN
 
-    def levels(self, nodes: U32 | None = None) -> Levels:
-        """How many frames of each stack are written. Raises :class:`InconsistentError` for a damaged tree."""
+    def levels(self) -> Levels:
+        """How many frames of each distinct stack are written. Raises :class:`InconsistentError` for a damaged tree."""
         tree = self.stacks.tree
-        found = levels_of(tree.parents, tree.ends[np.unique(self.stacks.stacks)] if nodes is None else nodes)
+        numbers, stack_of = np.unique(self.stacks.stacks, return_inverse=True)
+        found = levels_of(tree.parents, tree.ends[numbers])
         if found is None:
             raise InconsistentError("The stacks contain a cycle")
-        return found
+        # a format has each sample's stack in full, also where samples share one
+        room = most_items(BYTES_OF_CALL * len(tree.parents) + _BYTES_OF_SAMPLE * len(stack_of))
+        return found._replace(most=min(found.most, fitting(found.depths[stack_of], room)))
 
     def unrolled(self) -> Unrolled:
         """All stacks, as far as :meth:`levels` says. Raises :class:`InconsistentError` for a damaged tree."""
         tree = self.stacks.tree
         numbers, stack_of = np.unique(self.stacks.stacks, return_inverse=True)
         nodes = tree.ends[numbers]
-        starts = np.concatenate(([0], np.cumsum(self.levels(nodes).kept))).astype(np.uint64)
+        starts = np.concatenate(([0], np.cumsum(self.levels().kept))).astype(np.uint64)
         sequence = np.empty(int(starts[-1]), np.uint32)
         kernel.unroll(tree.parents, tree.frames, nodes, starts, sequence)
         frames, places = np.unique(sequence, return_inverse=True)

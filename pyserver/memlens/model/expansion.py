@@ -18,7 +18,7 @@ from memlens.texts import phrase
 LEAST_ITEMS = 1 << 18
 """What is always written out in full."""
 _ITEMS_PER_BYTE = 16
-_BYTES_OF_CALL = 4
+BYTES_OF_CALL = 4
 """What a format spends on a node of the tree of calls at least: its place, and its caller."""
 DEEP_STACKS = "deep-stacks"
 """The code of the warning of what is cut."""
@@ -66,7 +66,7 @@ def levels_of(parents: Numbers, nodes: Numbers, most: int | None = None) -> Leve
     if not kernel.depths(parents, of_nodes) or (len(nodes) and int(nodes.max()) >= len(parents)):
         return None
     depths = of_nodes[nodes].astype(np.int64)
-    return Levels(fitting(depths, most or most_items(_BYTES_OF_CALL * len(parents))), depths)
+    return Levels(fitting(depths, most or most_items(BYTES_OF_CALL * len(parents))), depths)
 
 
 def deep_stacks(parents: Numbers, nodes: Numbers) -> list[Notice]:
