@@ -79,7 +79,7 @@ def layout(
     limit = round((geometry.y[1] - geometry.y[0]) / geometry.quantum)
 
     def q(height: int) -> int:
-        return min(max(int(np.floor((height - geometry.y[0]) / geometry.quantum + 0.5)), 0), limit)
+        return min(max(math.floor((height - geometry.y[0]) / geometry.quantum + 0.5), 0), limit)
 
     wanted, below = Layout({}, {}, set(), 0), 0
     for group, mine in enumerate(groups):

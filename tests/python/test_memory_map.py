@@ -1,6 +1,7 @@
 """The memory map against every allocation in every column, and the answers about the allocator's state."""
 
 import base64
+import math
 import random
 from collections.abc import Callable
 from itertools import pairwise
@@ -64,7 +65,7 @@ def check(  # noqa: C901 - one rule after the other
     limit = round((g.y[1] - g.y[0]) / g.quantum)
 
     def q(height: float) -> int:
-        return min(max(int(np.floor((height - g.y[0]) / g.quantum + 0.5)), 0), limit)
+        return min(max(math.floor((height - g.y[0]) / g.quantum + 0.5), 0), limit)
 
     rects = g.rects.tolist()
     singles: list[set[tuple[int, int, int]]] = [set() for _ in range(g.columns)]
@@ -96,7 +97,7 @@ def check(  # noqa: C901 - one rule after the other
                 if q(y) < q(y + size):
                     wanted.add((row + own.first_allocation, q(y), q(y + size)))
             elif y + size > g.y[0] and y < g.y[1]:
-                place = int(np.floor((y + size / 2 - g.y[0]) / row_bytes))
+                place = math.floor((y + size / 2 - g.y[0]) / row_bytes)
                 if 0 <= place < limit // 4:
                     inside = [n for n in merged[column] if rects[n][2] == place * 4]
                     assert len(inside) == 1, "a thin allocation is in exactly one band"

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import math
 import pickle
 import random
 import struct
@@ -145,7 +146,7 @@ def check(geometry: Geometry, found: list[oracle.Alloc], heights: list[int], mom
         assert geometry.passed[column] == len(ever) - len(alive)
 
         def q(height: float) -> int:
-            return min(max(int(np.floor((height - geometry.y[0]) / geometry.quantum + 0.5)), 0), limit)
+            return min(max(math.floor((height - geometry.y[0]) / geometry.quantum + 0.5), 0), limit)
 
         wanted: dict[int, tuple[int, int]] = {}
         below = 0
@@ -360,7 +361,7 @@ def test_long_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for x0, x1, columns in ((0, len(trace) + 1, 17), (100, 59_000, 40), (30_000, 30_100, 50)):
         edges = np.linspace(x0, x1, columns + 1)
         data = viewport(snapshot, 0, Box("event", x0, x1, 0.0, top * 1.1, columns, 400))
-        parts = [range(int(np.floor(a)), int(np.ceil(b))) for a, b in pairwise(edges)]
+        parts = [range(math.floor(a), math.ceil(b)) for a, b in pairwise(edges)]
         # the oracle examines every moment of a column; reduce wide ones to those that can be the maximum
         for column, span in enumerate(parts):
             if len(span) > 200:
