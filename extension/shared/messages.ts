@@ -304,6 +304,8 @@ export type ToWebviewMessage =
   /** The snapshot's bookmarks are others. */
   | { type: 'bookmarks' }
   | { type: 'command'; command: ViewCommand }
+  /** Take a report, which quotes contents only with `values`. */
+  | { type: 'takeReport'; form: 'html' | 'markdown'; values: boolean }
   /** Say when the user does something in the view again. */
   | { type: 'tellNextAct' }
   /** The ranks of a fleet, in the alignment of its state. */
@@ -353,6 +355,8 @@ export type FromWebviewMessage =
   | { type: 'commands'; commands: readonly ViewCommand[] }
   /** Back or forward from the state that was last reported. */
   | { type: 'history'; by: -1 | 1 }
+  /** Let the user choose whether a heap dump's report quotes contents, and say so by `takeReport`. */
+  | { type: 'chooseReport'; form: 'html' | 'markdown' }
   /** Put a link to the state that was last reported on the clipboard. */
   | { type: 'copyLink' }
   /** The user did something, of which the host asked to be told. */

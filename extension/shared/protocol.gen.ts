@@ -1416,7 +1416,7 @@ export interface GrownPath {
 }
 
 /**
- * The lines that grew, largest growth first, those that never shrink before the others.
+ * The lines that grew at two ends or more, largest growth first, those that never shrink before the others.
  *
  * `ends` is the number of measured step ends, one every `every` steps. `moments` are those of a row's points.
  * `lines` is the number of lines that grew, of which `rows` are the first.
@@ -2834,11 +2834,16 @@ export interface RenameBookmarkParams {
   note: string;
 }
 
-/** A report of a trace is about one device; None means the one to show first. */
+/**
+ * A report of a trace is about one device; None means the one to show first.
+ *
+ * Only with `values` it quotes the texts of strings of a heap dump.
+ */
 export interface ReportParams {
   snapshot: string;
   form: 'html' | 'markdown';
   device?: number | null;
+  values?: boolean;
 }
 
 /** A report as one page of HTML, or as Markdown; or one finding as Markdown. */

@@ -9,7 +9,7 @@ import type {
   ViewState,
 } from '../../extension/shared/messages';
 import { History } from '../../extension/src/editor/history';
-import { readLink, readsMore, writeLink } from '../../extension/src/links/link';
+import { ownPath, readLink, readsMore, sharedPath, writeLink } from '../../extension/src/links/link';
 import { STATE } from './fakes';
 
 const at = (x0: number, others: Partial<TimelineState> = {}): TimelineState => ({ ...STATE, x0, ...others });
@@ -125,6 +125,14 @@ describe('a link', () => {
     assert.match(text, /^vscode:\/\/memlens\.memlens\/open\?at=[\w-]+$/);
     assert.deepEqual(readLink(parse(text)), link);
     assert.deepEqual(readLink(parse(writeLink('vscode', 'a.b', { ...link, state: null })))?.state, null);
+  });
+
+  it('says no name of a home folder', () => {
+    assert.equal(sharedPath('/home/ada/runs/a.pickle', '/home/ada'), '~/runs/a.pickle');
+    for (const other of ['/home/adam/a.pickle', '/data/a.pickle', '/home/ada'])
+      assert.equal(sharedPath(other, '/home/ada'), other);
+    assert.equal(ownPath('~/runs/a.pickle', '/home/bob'), '/home/bob/runs/a.pickle');
+    assert.equal(ownPath('/data/a.pickle', '/home/bob'), '/data/a.pickle');
   });
 
   it('leads to a place of any model', () => {

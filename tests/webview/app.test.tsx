@@ -13,6 +13,39 @@ const INFO = {
   ...{ compact_nodes: 0, shallow_bytes: 90, native_bytes: 0, image_types: [] as number[], warnings: [] },
 } as unknown as GraphInfo;
 
+test('what a heap dump’s report quotes is asked of the user, and taken as they say', async () => {
+  const posted: FromWebviewMessage[] = [];
+  const asked: unknown[] = [];
+  let receive = (_: HostMessage): void => assert.fail('Nobody listens.');
+  const api = {
+    post: (message: FromWebviewMessage) => posted.push(message),
+    request: (method: string, params: unknown) => {
+      const isReport = method === 'memlens/report';
+      if (isReport) asked.push(params);
+      const answer = isReport ? Promise.resolve({ text: 'the report' }) : new Promise(() => undefined);
+      return { answer, cancel: () => undefined };
+    },
+    offer: () => undefined,
+    listen: (handler: typeof receive) => {
+      receive = handler;
+    },
+    saved: () => undefined,
+    save: () => undefined,
+    keep: () => undefined,
+  } as unknown as Api;
+  const root = document.createElement('div');
+  new App(api, root).start();
+  // not the view itself, whose code takes a while
+  receive({ type: 'opened', info: { ...INFO, model: 'graph' }, state: null });
+  receive({ type: 'takeReport', form: 'markdown', values: true });
+  await new Promise((done) => setTimeout(done, 0));
+  assert.deepEqual(asked, [{ form: 'markdown', device: null, values: true }]);
+  assert.deepEqual(
+    posted.filter(({ type }) => type === 'copy'),
+    [{ type: 'copy', text: 'the report' }],
+  );
+});
+
 test('a command that comes before a heap dump’s view is there is carried out by that view', async () => {
   const posted: FromWebviewMessage[] = [];
   let receive = (_: HostMessage): void => assert.fail('Nobody listens.');

@@ -7,7 +7,14 @@ import { angleOf, arcOf, arcsOf, ringBoxAt, ringsOf } from '../../webview/src/gr
 import { groupOf, located } from '../../webview/src/graph/groups';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { pointsOf } from '../../webview/src/graph/series';
-import { idText, objectText, objectTitle, setIds, shortType } from '../../webview/src/graph/words';
+import {
+  copiedText,
+  idText,
+  objectText,
+  objectTitle,
+  setIds,
+  shortType,
+} from '../../webview/src/graph/words';
 
 const TURN = 2 * Math.PI;
 
@@ -195,4 +202,13 @@ test('a class is called by its own name, where an object of JavaScript is not ta
   assert.equal(objectText({ ...row, type: 'java.lang.String' }), 'String @0x20 "com.example.Cart$Row"');
   setIds({ kind: 'v8' });
   assert.equal(objectText({ ...row, type: 'Class' }), 'Class @32 "com.example.Cart$Row"');
+});
+
+test('what is copied of an object says what it is, and not what it contains', () => {
+  setIds({ kind: 'v8' });
+  const text = (type: string, name: string): string => copiedText({ type, name, id: 1, object: 0 });
+  assert.equal(text('(string)', 'Bearer s3cret'), '(string) @1 "…"');
+  assert.equal(text('(number)', '4929123412341234'), '(number) @1 "…"');
+  assert.equal(text('Function', 'onTick'), 'Function @1 "onTick"');
+  assert.equal(text('Session', 'Session'), 'Session @1');
 });

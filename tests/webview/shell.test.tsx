@@ -359,6 +359,16 @@ test('brackets and full stops stay beside their links, and the words are as the 
   );
 });
 
+test('a copied summary quotes no text that the program held', async () => {
+  const quoted = sentence('“{text}” {n} times', { text: part('Bearer s3cret'), n: part('7') });
+  const held = sentence('Most of it is {quoted}.', { quoted });
+  const summary = new Summary(server(false, { ...HEADLINE, sentences: [held] }, []), [], never);
+  summary.turnTo(0);
+  summary.find();
+  await drawn();
+  assert.equal(summary.text.split('\n')[0], 'Most of it is “…” 7 times.');
+});
+
 test('the summary links lines and evidence, copies as text, and counts the warnings', async () => {
   const host = root();
   const api = server();

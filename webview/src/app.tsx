@@ -41,6 +41,8 @@ export class App {
   private opening = false;
   private opened = 0;
   private view: ShownView | null = null;
+  /** Whether the file is a heap dump, whose report may quote what the program held. */
+  private holdsContents = false;
   /** What came while the view's code was loaded. */
   private early: HostMessage[] = [];
 
@@ -87,6 +89,9 @@ export class App {
         if (this.view) this.view.goTo(message.state);
         else this.early.push(message);
         return;
+      case 'takeReport':
+        this.takeReport(message.form, message.values);
+        return;
       case 'command':
         if (this.view === null && this.root.dataset['state'] === 'loading') this.early.push(message);
         else this.command(message.command);
@@ -116,14 +121,19 @@ export class App {
         return;
       }
       case 'exportReport':
-      case 'copyReport':
-        this.take(
-          takeReport(this.api, command === 'copyReport' ? 'markdown' : 'html', this.view?.reported ?? null),
-        );
+      case 'copyReport': {
+        const form = command === 'copyReport' ? 'markdown' : 'html';
+        if (this.holdsContents) this.api.post({ type: 'chooseReport', form });
+        else this.takeReport(form, false);
         return;
+      }
       default:
         this.view?.receive({ type: 'command', command });
     }
+  }
+
+  private takeReport(form: 'html' | 'markdown', values: boolean): void {
+    this.take(takeReport(this.api, form, this.view?.reported ?? null, values));
   }
 
   private take(made: Promise<void>): void {
@@ -164,6 +174,7 @@ export class App {
       () => undefined,
     );
     const { info, state } = message;
+    this.holdsContents = info.model === 'graph';
     switch (info.model) {
       case 'timeline':
         this.showTimeline(info, state);

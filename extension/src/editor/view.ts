@@ -20,6 +20,7 @@ import { History } from './history';
 import { showPage } from './html';
 import { OtherReference } from './other';
 import { ViewRequests } from './requests';
+import { askForContents } from './reportContents';
 import { Series } from './series';
 import type { ViewStates } from './states';
 
@@ -249,6 +250,12 @@ export class SnapshotView extends Disposable {
     return this.heapFormat !== null && !['gcdump', 'perfetto'].includes(this.heapFormat);
   }
 
+  /** Lets the user choose what a report quotes, and has the page take it; nothing if they change their mind. */
+  async #chooseReport(form: 'html' | 'markdown'): Promise<void> {
+    const quotes = this.hasValues ? await askForContents(form) : false;
+    if (quotes !== undefined) this.send({ type: 'takeReport', form, values: quotes });
+  }
+
   /** Whether there is a place to go back or forward to. */
   canGo(by: -1 | 1): boolean {
     return this.#history.can(by);
@@ -444,6 +451,9 @@ export class SnapshotView extends Disposable {
           return; // of a fleet's editor
         case 'acted':
           this.#acted.fire();
+          return;
+        case 'chooseReport':
+          await this.#chooseReport(message.form);
           return;
         case 'copyLink':
           await this.host.copyLink(this, this.#state);

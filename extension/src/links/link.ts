@@ -1,9 +1,10 @@
+import path from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { GraphState, HeapState, ProfileState, TimelineState, ViewState } from '../../shared/messages';
 
 /** A place in a snapshot. The view checks the state's values, as it does with those of another session. */
 export interface Link {
-  /** The file's path on the machine where the link was made. */
+  /** The file's path: from its workspace folder if it is in one, else on the machine where the link was made. */
   path: string;
   /** Its path from its workspace folder, with slashes; null if it is in none. */
   within: string | null;
@@ -95,6 +96,18 @@ const PARTS = { timeline: TIMELINE, profile: PROFILE, graph: HEAP } satisfies Re
   ViewState['model'],
   object
 >;
+
+/** A path as links have it: one in the user's home folder, which names a person, begins with "~/". */
+export function sharedPath(file: string, home: string): string {
+  const below = path.relative(home, file);
+  const isBelow = below !== '' && !below.startsWith('..') && !path.isAbsolute(below);
+  return isBelow ? `~/${below.split(path.sep).join('/')}` : file;
+}
+
+/** The path on this machine that a link's path stands for. */
+export function ownPath(file: string, home: string): string {
+  return file.startsWith('~/') ? path.join(home, file.slice(2)) : file;
+}
 
 /** The link as text. Files that the snapshot is compared with stay out: a link opens one file. */
 export function writeLink(scheme: string, extension: string, link: Link): string {

@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { ViewState } from '../../shared/messages';
@@ -5,7 +6,7 @@ import { isFile, isWithin } from '../base/files';
 import { askWarning, showError, showStatus } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
-import { readLink, readsMore, writeLink, type Link } from './link';
+import { ownPath, readLink, readsMore, sharedPath, writeLink, type Link } from './link';
 
 /** Put a link to a place of a view's snapshot on the clipboard. */
 export async function copyLink(
@@ -15,7 +16,7 @@ export async function copyLink(
 ): Promise<void> {
   const folder = vscode.workspace.getWorkspaceFolder(view.uri);
   const within = folder === undefined ? null : path.posix.relative(folder.uri.path, view.uri.path);
-  const link = { path: view.uri.fsPath, within, state };
+  const link = { path: within ?? sharedPath(view.uri.fsPath, homedir()), within, state };
   await vscode.env.clipboard.writeText(writeLink(vscode.env.uriScheme, extension, link));
   showStatus(vscode.l10n.t('Link copied'), 3_000);
 }
@@ -47,22 +48,30 @@ async function agreed(state: ViewState): Promise<ViewState> {
 }
 
 /** The file of a link in this workspace, which need not be where it was on the machine that made the link. */
-async function inWorkspace({ path: file, within }: Link): Promise<vscode.Uri | null> {
+async function inWorkspace({ path: shared, within }: Link): Promise<vscode.Uri | null> {
+  const file = ownPath(shared, homedir());
   const folders = vscode.workspace.workspaceFolders ?? [];
   const found = folders
     .filter(({ uri }) => uri.scheme === 'file')
     .flatMap(({ uri }) =>
-      [...(within === null ? [] : [path.resolve(uri.fsPath, within)]), path.normalize(file)].filter((each) =>
-        isWithin(uri.fsPath, each),
-      ),
+      [
+        ...(within === null ? [] : [path.resolve(uri.fsPath, within)]),
+        ...(path.isAbsolute(file) ? [path.normalize(file)] : []),
+      ].filter((each) => isWithin(uri.fsPath, each)),
     );
   for (const each of found) if (await isFile(each)) return vscode.Uri.file(each);
   return null;
 }
 
 /** A file outside the workspace is opened, and even looked for, only if the user wants it. */
-async function confirmed({ path: file }: Link): Promise<vscode.Uri | null> {
-  if (!path.isAbsolute(file)) return null;
+async function confirmed({ path: shared }: Link): Promise<vscode.Uri | null> {
+  const file = ownPath(shared, homedir());
+  if (!path.isAbsolute(file)) {
+    await showError(
+      vscode.l10n.t('This workspace has no file {0}: open the folder that the link was made in.', file),
+    );
+    return null;
+  }
   const choice = await askWarning(
     vscode.l10n.t('A link wants to open a file that is not in this workspace.'),
     file,

@@ -61,6 +61,17 @@ export function said({ text, template, values }: Text): string {
   return template === '' ? text : pieces(template, values, said).join('');
 }
 
+/** How the server quotes the text of a string. */
+const QUOTED = '“{text}” {n} times';
+
+/** The same for what leaves the page: without the texts of strings that it quotes. */
+export function saidWithoutContents({ text, template, values }: Text): string {
+  if (template === '') return text;
+  const hidden: Text = { text: '…', template: '', values: {} };
+  const kept = template === QUOTED ? { ...values, text: hidden } : values;
+  return pieces(template, kept, saidWithoutContents).join('');
+}
+
 /** What a template is made of in the order of the user's language: words, and what `of` makes of each value. */
 export function pieces<T, R>(
   template: string,

@@ -22,7 +22,7 @@ import { draw } from './image-file';
 import { mayHaveSource, selectionMenu } from './menu';
 import { Thumbnails, type Shown } from './thumbnails';
 import { GivenUp, Waiting } from './waiting';
-import { bytesAndNative, bytesCell, copiedObject, countCell, objectText } from './words';
+import { bytesAndNative, bytesCell, copiedObject, countCell, copiedText, objectText } from './words';
 
 const PAGE = 100;
 const TILE = { width: 156, height: 200 };
@@ -226,7 +226,7 @@ class Gallery {
       ],
       rows: rows.map(
         ({ object, image, count: images, heap_bytes: heap, native_bytes: native, freed_bytes: freed }) => [
-          objectText(object),
+          copiedText(object),
           countCell(image.width).copied,
           countCell(image.height).copied,
           image.layout,

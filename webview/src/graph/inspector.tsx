@@ -22,7 +22,7 @@ import { Note } from './bookmarks';
 import type { GraphContext } from './context';
 import { located } from './groups';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
-import { bytesAndNative, idText, objectText } from './words';
+import { bytesAndNative, copiedText, idText, objectText } from './words';
 
 type Answer =
   | { readonly is: 'object'; readonly found: ObjectAnswer }
@@ -258,7 +258,7 @@ function markdownOf(shown: Answer): string {
     const rows = shown.is === 'type' ? shown.found.instances : shown.found.largest;
     const table = asMarkdown({
       heads: [t('Object'), t('Retained')],
-      rows: rows.map((each) => [objectText(each), figure(each.retained_bytes)]),
+      rows: rows.map((each) => [copiedText(each), figure(each.retained_bytes)]),
     });
     return `${title}\n\n${table}`;
   }
@@ -268,7 +268,7 @@ function markdownOf(shown: Answer): string {
     ...['', of, ''],
     asMarkdown({
       heads: [t('Name'), t('Object'), t('Retained')],
-      rows: rows.map((each) => [each.name, objectText(each.object), figure(each.object.retained_bytes)]),
+      rows: rows.map((each) => [each.name, copiedText(each.object), figure(each.object.retained_bytes)]),
     }),
   ];
   return [

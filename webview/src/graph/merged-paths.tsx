@@ -28,6 +28,7 @@ import {
   noObjects,
   ObjectName,
   objectsText,
+  copiedText,
   objectText,
   shortType,
   textCell,
@@ -90,7 +91,7 @@ export function mergedTree(
             )}
           </span>,
         ],
-        copied: visible(`${row.name} ${row.targets === 1 ? objectText(row.example) : row.type}`),
+        copied: visible(`${row.name} ${row.targets === 1 ? copiedText(row.example) : row.type}`),
       },
       countCell(row.objects),
       ...retainedCells(row.bytes, merged.value?.bytes ?? 0),

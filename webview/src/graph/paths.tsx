@@ -18,6 +18,7 @@ import { ObjectButton } from './object-button';
 import {
   bytesAndNative,
   copiedObject,
+  copiedText,
   holderType,
   objectText,
   referencesText,
@@ -236,7 +237,7 @@ function rootWords({ roots }: Path): string {
 }
 
 function pathText(path: Path): string {
-  const first = `${rootWords(path)}: ${objectText(path.root)}`;
-  const steps = path.steps.map((step) => `  ${referenceWords(step)} ${objectText(step.object)}`);
+  const first = `${rootWords(path)}: ${copiedText(path.root)}`;
+  const steps = path.steps.map((step) => `  ${referenceWords(step)} ${copiedText(step.object)}`);
   return [first, ...steps].join('\n');
 }

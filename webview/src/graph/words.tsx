@@ -67,6 +67,16 @@ export function objectText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object
   return visible(name === '' ? text : `${text} ${JSON.stringify(name)}`);
 }
 
+/** Types whose objects have names of the program's own: the names of others are what strings and numbers contain. */
+const NAMED =
+  /^(\((compiled code|shape|system)\)|Function|java\.lang\.Class|Class|Module|type|module|(builtin_)?function(_or_method)?|method|code)$/;
+
+/** The same for what leaves the page: without what the object contains. */
+export function copiedText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object'>): string {
+  const hides = row.name !== '' && row.name !== row.type && !NAMED.test(row.type);
+  return objectText(hides ? { ...row, name: '…' } : row);
+}
+
 /** The type by which an object's references are left out: of a class in Java, which has static fields, its own. */
 export function holderType({ type, name }: Pick<ObjectRow, 'type' | 'name'>): string {
   return type === 'java.lang.Class' && name !== '' ? name : type;
@@ -195,7 +205,7 @@ export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null
         {file !== null && line !== null && <PlaceLink file={file} line={line} />}
       </span>,
     ],
-    copied: objectText(row),
+    copied: copiedText(row),
   };
 }
 

@@ -30,7 +30,8 @@ export async function takeReport(
   api: Pick<Api, 'post' | 'request'>,
   form: 'html' | 'markdown',
   device: number | null,
+  values: boolean,
 ): Promise<void> {
-  const { text } = await api.request('memlens/report', { form, device }).answer;
+  const { text } = await api.request('memlens/report', { form, device, values }).answer;
   api.post(form === 'html' ? { type: 'saveText', form, text } : { type: 'copy', text });
 }

@@ -3,7 +3,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { said } from '../base/l10n';
+import { saidWithoutContents } from '../base/l10n';
 import { Questions } from '../base/latest';
 import { Polling } from '../base/polling';
 
@@ -55,13 +55,12 @@ export class Summary {
     return this.warningsSignal;
   }
 
-  /** The headline and the findings as plain text; empty until they are known. */
+  /** The headline and the findings as plain text without contents of strings; empty until they are known. */
   get text(): string {
     const headline = this.headlineSignal.value?.sentences ?? [];
     const findings = this.findingsSignal.value ?? [];
-    return [headline.map(said).join(' '), ...findings.map(({ sentence }) => `- ${said(sentence)}`)]
-      .filter((line) => line !== '')
-      .join('\n');
+    const lines = findings.map(({ sentence }) => `- ${saidWithoutContents(sentence)}`);
+    return [headline.map(saidWithoutContents).join(' '), ...lines].filter((line) => line !== '').join('\n');
   }
 
   /** Of a trace's device, or of a profile. */

@@ -57,8 +57,8 @@ def _heap(snapshot: Snapshot, p: HeapSvgParams) -> SvgResult:
 
 def _report(snapshot: Snapshot, p: ReportParams) -> ReportResult:
     if p.form == "html":
-        return ReportResult(report(snapshot, p.device))
-    return ReportResult("\n".join(markdown(summary(snapshot, p.device))) + "\n")
+        return ReportResult(report(snapshot, p.device, values=p.values))
+    return ReportResult("\n".join(markdown(summary(snapshot, p.device, values=p.values))) + "\n")
 
 
 def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:

@@ -64,11 +64,15 @@ class SvgResult(Struct, frozen=True):
 
 
 class ReportParams(Struct, frozen=True):
-    """A report of a trace is about one device; None means the one to show first."""
+    """A report of a trace is about one device; None means the one to show first.
+
+    Only with ``values`` it quotes the texts of strings of a heap dump.
+    """
 
     snapshot: str
     form: Literal["html", "markdown"]
     device: int | None = None
+    values: bool = False
 
 
 class FindingMarkdownParams(Struct, frozen=True):
