@@ -1,5 +1,6 @@
-// A small recording of each profiler, all in one VS Code: recognised by its content whatever its name, shown with
-// the figures of the command line; a box and a row open their line, whose hover has the line's figure.
+// A recording of a profiler in VS Code: recognised by its content whatever its name, shown with the figures of the
+// command line; a box and a row open their line, whose hover has the line's figure. The other profilers' recordings
+// are in tests/views/formats.test.ts.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -20,22 +21,6 @@ const RECORDINGS = [
   {
     ...{ kind: 'heaptrack', recorded: 'service.heaptrack.zst', file: 'tuesday.recording' },
     ...{ source: 'service.cpp', box: 'Cache::keep(int)', word: 'keep', times: true, sizes: true },
-  },
-  {
-    ...{ kind: 'massif', recorded: 'massif.out.ledger', file: 'grown.txt' },
-    ...{ source: 'ledger.cpp', box: 'add', word: 'add', times: true, sizes: false },
-  },
-  {
-    ...{ kind: 'dhat', recorded: 'ledger.dhat.json', file: 'blocks.data' },
-    ...{ source: 'ledger.cpp', box: 'described', word: 'to_string', times: false, sizes: true },
-  },
-  {
-    ...{ kind: 'tracemalloc', recorded: 'tracemalloc.pickle', file: 'traces.bin' },
-    ...{ source: 'index.py', box: 'index.py:23', word: 'add', times: false, sizes: true },
-  },
-  {
-    ...{ kind: 'heap-text', recorded: 'go-heap.debug1.txt', file: 'go.log' },
-    ...{ source: 'words.go', box: 'main.(*counter).add', word: 'Join', times: false, sizes: true },
   },
   {
     ...{ kind: 'memray', recorded: 'index.memray.bin', file: 'capture' },
