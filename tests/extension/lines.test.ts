@@ -48,8 +48,9 @@ describe('figures of lines', () => {
       formatValue(1_500_000, 'nanoseconds'),
       formatValue(90, 'seconds'),
       formatValue(7, 'widgets'),
+      formatValue(7, 'constructor'),
     ];
-    assert.deepEqual(written, ['2 KiB', '1,234', '1.5 ms', '90 s', '7 widgets']);
+    assert.deepEqual(written, ['2 KiB', '1,234', '1.5 ms', '90 s', '7 widgets', '7 constructor']);
   });
 
   it('are hotter by factors of four, in six steps', () => {

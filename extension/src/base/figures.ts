@@ -1,11 +1,17 @@
 import { bytes } from '../../shared/bytes';
 
-const IN_US: Record<string, number> = { nanoseconds: 1e-3, microseconds: 1, milliseconds: 1e3, seconds: 1e6 };
+/** A map, as a file may call its unit `constructor`. */
+const IN_US = new Map([
+  ['nanoseconds', 1e-3],
+  ['microseconds', 1],
+  ['milliseconds', 1e3],
+  ['seconds', 1e6],
+]);
 
 /** Formats a value of a profile in its unit, as the server does (`memlens.units.format_value`). */
 export function formatValue(amount: number, unit: string): string {
   if (unit === 'bytes') return bytes(amount);
-  const inUs = IN_US[unit];
+  const inUs = IN_US.get(unit);
   if (inUs !== undefined) return formatTime(amount * inUs);
   const number = amount.toLocaleString('en-US');
   return unit === 'count' || unit === '' ? number : `${number} ${unit}`;

@@ -22,7 +22,7 @@ def write(pid: int, file: Path, *, timeout_s: float, report: Callable[[int], Non
     # it adds this ending to files without it
     made = file.with_name(f"{file.name}.gcdump")
     command = [
-        tool,
+        str(tool),
         "collect",
         "--process-id",
         str(pid),

@@ -11,12 +11,13 @@ export interface Figures {
   readonly counts: 'allocation' | 'sample' | 'object' | null;
 }
 
-const IN_US: Readonly<Record<string, number>> = {
-  nanoseconds: 1e-3,
-  microseconds: 1,
-  milliseconds: 1e3,
-  seconds: 1e6,
-};
+/** A map, as a file may call its unit `constructor`. */
+const IN_US = new Map([
+  ['nanoseconds', 1e-3],
+  ['microseconds', 1],
+  ['milliseconds', 1e3],
+  ['seconds', 1e6],
+]);
 
 // a webview shows one view
 let shown: Figures = { unit: 'bytes', counts: 'allocation' };
@@ -28,7 +29,7 @@ export function setFigures(figures: Figures): void {
 /** An amount as people read it. */
 export function figureIn(value: number, unit: string): string {
   if (unit === 'bytes') return value < 0 ? `−${bytes(-value)}` : bytes(value);
-  const inUs = IN_US[unit];
+  const inUs = IN_US.get(unit);
   if (inUs !== undefined) return time(value * inUs);
   return unit === 'count' || unit === '' ? count(value) : `${count(value)} ${visible(unit)}`;
 }
@@ -56,7 +57,7 @@ export function isCount(): boolean {
 export function figureHead(): string {
   const { unit } = shown;
   if (unit === 'bytes') return t('Bytes');
-  if (IN_US[unit] !== undefined) return t('Time');
+  if (IN_US.get(unit) !== undefined) return t('Time');
   if (isCount()) return t('Number');
   return unit === '' ? t('Amount') : visible(unit.charAt(0).toUpperCase() + unit.slice(1));
 }
