@@ -41,7 +41,7 @@ HPROF = (
     "field double", "field float", "field char", "field short", "inherited field", "static long", "static int",
     "static double", "constant", "string", "symbol", "address", "element", "reference", "unknown class", "reserved id",
     "unknown record", "sites", "cpu samples", "time of the dump", "time of a record", "end of a load", "end of a frame",
-    "end of a thread", "after the end of the dump",
+    "end of a thread", "after the end of the dump", "name of a thread",
 )  # fmt: skip
 DAMAGE = (
     "unknown class", "end of a load", "end of a frame", "end of a thread", "after the end of the dump",
@@ -85,6 +85,10 @@ def hprof(chosen: Chosen, version: str = "1.0.2", id_bytes: int = 8) -> bytes:
         0x20_0A00, account, "qidfHhPq", *of_fields.values(), owner, secret.number("inherited field")
     )
     dump.name(secret.text("symbol", "x" * 14))
+    dump.numbers(0x20_0E00, BYTE, secret.text("name of a thread", "thread-1").encode())
+    dump.instance(0x20_0E40, low + 0x40, "PbI", 0x20_0E00, 0, 0)
+    dump.instance(0x20_0E80, low + 0xE0, "PI", 0x20_0E40, 5)
+    dump.add(0x08, "PII", 0x20_0E80, 7, 0)
     big = 63 if id_bytes == 8 else 31
     dump.add(0x01, "PP", low + 0x10B8, secret.number("address", big))
     dump.objects(0x20_0B00, low + 0x80, [low + 0x1000, secret.number("element", big)])

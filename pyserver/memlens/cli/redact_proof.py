@@ -26,7 +26,9 @@ def run_verify(options: argparse.Namespace) -> int:
     with naming(copy):
         if not copy.is_file():
             raise BadRequestError(phrase("There is no file {file}", file=copy))
-        verified = verify(original, copy, Keeps(options.keep_numbers, options.keep_time))
+        verified = verify(
+            original, copy, Keeps(options.keep_numbers, options.keep_time, options.keep_thread_names)
+        )
         hits = [] if lines is None else Search(lines).file(copy)
         staying = StayingTexts.of(copy)
     if options.report is not None:

@@ -1,5 +1,6 @@
 """Heap dumps of Java and Android, read plainly: their records, classes, fields and arrays."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,8 +23,18 @@ from memlens.proof.items import MOST_TEXT_BYTES, Item, Keeps, decoded, is_long, 
 
 _ENCODINGS = {5: ("utf-16-be",), 8: ("utf-8", "latin-1", "utf-16-le", "utf-16-be"), 10: ("utf-32-be",)}
 _MARK = b"removed by Memlens: "
+_NOTES = 16
+_NUMBERS_NOTED = re.compile(rb"\d{1,20}(?: \d{1,20})*")
 _STATUS = ("java/lang/Thread", "java/lang/Thread$FieldHolder")
 _THREAD, _STRING = "java/lang/Thread", "java/lang/String"
+_RUNTIMES_THREAD = re.compile(
+    r"main|(?:Thread|thread|Timer)-\d+|pool-\d+-thread-\d+|ForkJoinPool(?:-\d+|\.commonPool)-worker-\d+"
+    r"|Finalizer|FinalizerDaemon|FinalizerWatchdogDaemon|ReferenceQueueDaemon|HeapTaskDaemon|Signal Catcher"
+    r"|Reference Handler|Signal Dispatcher|Attach Listener|DestroyJavaVM|Common-Cleaner|Notification Thread"
+    r"|Service Thread|Monitor Deflation Thread|C[12] CompilerThread\d+|Sweeper thread|process reaper"
+)
+"""Names of threads that the runtime gives, or the redactor."""
+
 _MOST_SUPERCLASSES = 1_000
 _ROOT_JNI_GLOBAL = 0x01
 _OBJECT_TAGS = (CLASS, INSTANCE, OBJECTS, NUMBERS, 0xC3)
@@ -64,7 +75,7 @@ class HprofReader(Records):
         """Fields, elements, constants, texts that name nothing, and what the format doesn't have."""
         yield from self.surplus
         for number, (symbol, at) in self.texts.items():
-            if number not in self.reasons and symbol.strip(b"x") and not symbol.startswith(_MARK):
+            if number not in self.reasons and symbol.strip(b"x") and not self._is_note(number, symbol):
                 yield Item("text", "text that names nothing", symbol.decode("utf-8", "replace"), at)
         for each in self.classes.values():
             for name, kind, data, at in each.statics:
@@ -85,6 +96,7 @@ class HprofReader(Records):
         chosen = rows[(rows[:, 0] == NUMBERS) & (rows[:, 5] != 0)]
         for _, own, kind, at, size, _ in chosen.tolist():
             if own in self._thread_names:
+                yield from self._thread(kind, piece, at, size)
                 continue
             name, form = TYPES[kind]
             data = piece.data[at : at + min(size, PIECE_BYTES)]
@@ -100,6 +112,18 @@ class HprofReader(Records):
             if kind not in (4, 8):
                 yield from self._values(kind, data[: len(data) // np.dtype(form).itemsize * np.dtype(form).itemsize],
                                         f"element of an {place}", where, numbers)  # fmt: skip
+
+    def _is_note(self, number: int, text: bytes) -> bool:
+        """Whether a text is what a copy says of itself: by an id beyond those of objects, the mark or numbers."""
+        is_beyond = number >= (1 << 8 * self.id_bytes) - _NOTES
+        return is_beyond and (text.startswith(_MARK) or _NUMBERS_NOTED.fullmatch(text) is not None)
+
+    def _thread(self, kind: int, piece: Piece, at: int, size: int) -> Iterator[Item]:
+        """A name that the program gave a thread, unless these stay."""
+        texts = decoded(piece.data[at : at + min(size, MOST_TEXT_BYTES)], _ENCODINGS.get(kind, ()))
+        if not self.keeps.threads and not any(map(_RUNTIMES_THREAD.fullmatch, texts)):
+            for text in texts[:1]:
+                yield Item("text", "name of a thread", text, piece.base + at)
 
     def _ids(self) -> npt.NDArray[np.uint64]:
         """The ids of all objects, ascending."""

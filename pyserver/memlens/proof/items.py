@@ -39,6 +39,8 @@ class Keeps(NamedTuple):
 
     numbers: bool = False
     time: bool = False
+    threads: bool = False
+    """The names that a Java program gave its threads."""
 
 
 class Reader(Protocol):
