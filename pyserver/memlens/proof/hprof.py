@@ -11,6 +11,7 @@ import numpy.typing as npt
 from memlens.proof.hprof_records import (
     CLASS,
     INSTANCE,
+    MOST_ARRAYS,
     NUMBERS,
     OBJECT,
     OBJECTS,
@@ -53,15 +54,27 @@ class HprofReader(Records):
     def __init__(self, path: Path, keeps: Keeps) -> None:
         super().__init__(path, keeps)
         self._layouts: dict[int, tuple[list[_Field], int]] = {}
-        self._thread_names: set[int] = set()
-        self._find_threads()
+        self._threads: set[int] | None = None
 
-    def names(self) -> Iterator[Item]:
-        """The texts that name something, and the names of threads."""
+    def listed(self) -> Iterator[Item]:
+        """The names of a copy, in which all that may be text in arrays are names of threads: read in one pass."""
+        if len(self.arrays) > MOST_ARRAYS:
+            yield from self.names()
+            return
+        yield from self._named_texts()
+        for kind, data, at in self.arrays:
+            for text in decoded(data, _ENCODINGS.get(kind, ()))[:1]:
+                yield Item("name", "threads", text, at)
+
+    def _named_texts(self) -> Iterator[Item]:
         for number, reason in self.reasons.items():
             if number in self.texts:
                 symbol, at = self.texts[number]
                 yield Item("name", reason, symbol.decode("utf-8", "replace"), at)
+
+    def names(self) -> Iterator[Item]:
+        """The texts that name something, and the names of threads."""
+        yield from self._named_texts()
         ids = np.array(sorted(self._thread_names), np.uint64)
         for piece in self.heap():
             rows = piece.rows[piece.rows[:, 0] == NUMBERS]
@@ -208,12 +221,18 @@ class HprofReader(Records):
 
     # ---- names of threads --------------------------------------------------------------------------------------
 
-    def _find_threads(self) -> None:
+    @property
+    def _thread_names(self) -> set[int]:
+        if self._threads is None:
+            self._threads = self._find_threads()
+        return self._threads
+
+    def _find_threads(self) -> set[int]:
         """Find the arrays with the names of threads: those of the strings that fields called "name" lead to."""
         threads = {own for own in self.classes if self._is_below(own, _THREAD)}
         strings = {own for own, each in self.classes.items() if each.name.replace(".", "/") == _STRING}
         named = set(self._targets(threads, "name", None))
-        self._thread_names = named | set(self._targets(strings, "value", named))
+        return named | set(self._targets(strings, "value", named))
 
     def _targets(self, classes: set[int], field: str, among: set[int] | None) -> Iterator[int]:
         """What a field of some classes' instances leads to, of those objects ``among`` some if these are given."""

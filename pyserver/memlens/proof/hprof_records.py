@@ -18,6 +18,9 @@ from memlens.texts import phrase
 PIECE_BYTES = 1 << 20
 _ROWS = 1 << 15
 _TEXT, _LOAD, _UNLOAD, _FRAME, _TRACE, _START, _END = 0x01, 0x02, 0x03, 0x04, 0x05, 0x0A, 0x0B
+_TEXT_TYPES = (5, 8)
+MOST_ARRAYS = 10_000
+_MOST_NAME_BYTES = 1_024
 _HEAP, _SEGMENT, _HEAP_END = 0x0C, 0x1C, 0x2C
 CLASS, INSTANCE, OBJECTS, NUMBERS = 0x20, 0x21, 0x22, 0x23
 TYPES = {
@@ -74,6 +77,8 @@ class Records:
         self.names_of_classes: dict[int, int] = {}
         self.surplus: list[Item] = []
         self._segments: list[tuple[int, int]] = []
+        self.arrays: list[tuple[int, bytes, int]] = []
+        """Arrays of bytes and characters that aren't zeros: the types, the first bytes, and where; not all of many."""
         self._survey()
 
     # ---- what the records say ----------------------------------------------------------------------------------
@@ -106,6 +111,7 @@ class Records:
                     self._segments.append((at, length))
                     for piece in self._pieces(stream, length):
                         self._take_classes(piece)
+                        self._take_arrays(piece)
                 elif tag == _TEXT and length >= width:
                     number = self.id(stream.exactly(width))
                     self.texts[number] = (stream.exactly(length - width), at)
@@ -152,6 +158,13 @@ class Records:
             self.surplus.append(
                 Item("unknown", f"after the end of a record {tag:#04x}", body[known:], at + known)
             )
+
+    def _take_arrays(self, piece: Piece) -> None:
+        """Take what may be text, of which a copy has little."""
+        rows = piece.rows
+        is_text = (rows[:, 0] == NUMBERS) & np.isin(rows[:, 2], _TEXT_TYPES) & (rows[:, 5] == 1)
+        for _, _, kind, at, size, _ in rows[is_text].tolist() if len(self.arrays) <= MOST_ARRAYS else ():
+            self.arrays.append((kind, piece.data[at : at + min(size, _MOST_NAME_BYTES)], piece.base + at))
 
     def _take_classes(self, piece: Piece) -> None:
         for _, own, _, at, size, _ in piece.rows[piece.rows[:, 0] == CLASS].tolist():

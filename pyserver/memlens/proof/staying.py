@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from memlens.proof.hprof import HprofReader
 from memlens.proof.items import REASONS, Reason
 from memlens.proof.marks import MARKS, Mark, marks_of
 from memlens.proof.readers import texts_of
@@ -63,7 +64,9 @@ class StayingTexts:
     @classmethod
     def of(cls, path: Path) -> "StayingTexts":
         """Those of a heap dump or a profile. Raises :class:`MemlensError`, and OSError."""
-        distinct = {(each.place, str(each.value)) for each in texts_of(path).names() if each.value}
+        reader = texts_of(path)
+        names = reader.listed() if isinstance(reader, HprofReader) else reader.names()
+        distinct = {(each.place, str(each.value)) for each in names if each.value}
         return cls(Staying(text, reason, tuple(marks_of(text))) for reason, text in distinct)  # type: ignore[arg-type]
 
     def counts(self) -> list[tuple[Reason, int]]:
