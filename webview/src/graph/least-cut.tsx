@@ -21,13 +21,15 @@ export function LeastCut(props: {
     <section class="heap-least-cut" aria-label={t('Held independently')}>
       <p class="heap-note">
         {holder === null
-          ? t('{0} references hold it independently: cutting one frees nothing.', references.length)
+          ? t('{0} references hold this independently.', references.length)
           : t(
-              '{0} references hold it independently, below {1}: cutting one frees nothing.',
+              '{0} references hold this independently, below {1}.',
               references.length,
               objectText(holder),
             )}{' '}
-        {freed !== null && t('Without all of them: {0} freed.', bytesAndNative(freed, native))}
+        {freed === null
+          ? t('It is freed only without all of them.')
+          : t('It is freed only without all of them: {0}.', bytesAndNative(freed, native))}
       </p>
       <ul class="heap-list">
         {references.map(({ way, source }, index) => (
