@@ -127,8 +127,8 @@ def test_a_cache_and_listeners_both_hold(opened: Opened, tmp_path: Path) -> None
     assert (first.objects, first.count, first.freed_bytes) == (1, 2, 1_000)
     printed = memlens("paths", path, "--of", "type:Session").stdout
     assert printed.endswith(
-        "2 references hold them independently below App @3: cutting one frees nothing; without all of them "
-        "32.7 KiB would be freed:\n  .cache.table of Cache @5\n  .bus.tick of Bus @9\n"
+        "2 references hold them independently below App @3; they are freed only without all of them, "
+        "32.7 KiB in all:\n  .cache.table of Cache @5\n  .bus.tick of Bus @9\n"
     )
 
 
