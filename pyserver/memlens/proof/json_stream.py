@@ -123,6 +123,18 @@ def numbers(stream: Stream, width: int) -> Iterator[npt.NDArray[np.int64]]:
 
 def texts(stream: Stream) -> Iterator[tuple[str, int]]:
     """Read an array of strings; each with its offset."""
+    for found, base in _strings(stream):
+        yield unquoted(found[1]), base + found.start()
+
+
+def skip_texts(stream: Stream) -> None:
+    """Read an array of strings, whatever these are."""
+    for _ in _strings(stream):
+        pass
+
+
+def _strings(stream: Stream) -> Iterator[tuple[re.Match[bytes], int]]:
+    """The strings of an array, and the offset of the piece that each is in."""
     expect(stream, b"[")
     wanted = _PIECE_BYTES
     while True:
@@ -132,7 +144,7 @@ def texts(stream: Stream) -> Iterator[tuple[str, int]]:
             if data[at : found.start()].strip(b" \t\r\n,"):
                 break
             at = found.end()
-            yield unquoted(found[1]), stream.offset + found.start()
+            yield found, stream.offset
         rest = data[at:].lstrip(b" \t\r\n,")
         if rest[:1] == b"]":
             stream.read(len(data) - len(rest) + 1)

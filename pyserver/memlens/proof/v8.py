@@ -78,6 +78,7 @@ class V8Reader:
         self._counted: npt.NDArray[np.int64] | None = None
         self._ends = np.zeros(0, np.int64)
         self._done = 0
+        self._strings_at = 0
         self._meta: dict[str, Any] = {}
         self._surplus: list[Item] = []
         self._indexes: list[Item] = []
@@ -136,21 +137,11 @@ class V8Reader:
                 yield Item("text", "entry of a WeakMap", text, at)
 
     def _strings(self) -> Iterator[tuple[str, int, int]]:
+        uses = self._uses
         with Stream.of(self._path) as stream:
-            for name in _sections(stream):
-                if name != "strings":
-                    self._pass(stream, name)
-                    continue
-                uses = self._uses
-                for number, (text, at) in enumerate(json_stream.texts(stream)):
-                    yield text, at, int(uses[number]) if number < len(uses) else 0
-
-    def _pass(self, stream: Stream, name: str) -> None:
-        if name in _FLAT:
-            for _ in json_stream.numbers(stream, 1):
-                pass
-        else:
-            json_stream.value(stream)
+            stream.skip(self._strings_at)
+            for number, (text, at) in enumerate(json_stream.texts(stream) if self._strings_at else ()):
+                yield text, at, int(uses[number]) if number < len(uses) else 0
 
     # ---- what uses each string ---------------------------------------------------------------------------------
 
@@ -160,8 +151,8 @@ class V8Reader:
                 if name == "snapshot":
                     self._take_header(json_stream.value(stream), stream.offset)
                 elif name == "strings":
-                    for _ in json_stream.texts(stream):
-                        pass
+                    self._strings_at = stream.offset
+                    json_stream.skip_texts(stream)
                 elif name in _FLAT:
                     fields = self._meta.get(_FLAT[name]) or ["?"]
                     for rows in json_stream.numbers(stream, len(fields)):
