@@ -92,6 +92,7 @@ test('every change runs all tests on Linux, and unit tests, lint and packaging o
   const { jobs: ci } = workflow('.github/workflows/ci.yml');
   const runs = (name: string): string[] => ci[name]?.steps.flatMap(({ run }) => run ?? []) ?? [];
   assert.ok(runs('test').includes('npm test'));
+  assert.ok(runs('sanitizers').includes('npm run fuzz -- --sanitize'));
   const systems = runs('systems').join('\n');
   for (const word of ['python,unit', 'ruff', 'eslint', 'npm run package\n', 'npm run package:check'])
     assert.ok(systems.includes(word), word);

@@ -8,8 +8,11 @@ With clang the kernels also guide the fuzzer to new code; with gcc Python's code
     npm run fuzz -- --queries [--seconds 60] [--seed 1]
     npm run fuzz -- --columns [FILE …]
     npm run fuzz -- --growth [SHAPE …]
+    npm run fuzz -- --sanitize [TEST …]
 
-With ``--damage`` files are cut off and their bits turned over instead, see ``damage.py``; with ``--queries`` queries
+With ``--sanitize`` nothing is fuzzed at random: tests run with the kernels under sanitizers, by default those in which
+files are hostile, damaged or change while they are read, and then ``--damage``. ``CC`` chooses the compiler. With
+``--damage`` files are cut off and their bits turned over instead, see ``damage.py``; with ``--queries`` queries
 that take long are cancelled, see ``slow_queries.py``; with ``--columns`` archives of heap dumps get wrong contents, see
 ``wrong_columns.py``; with ``--growth`` every command is measured on small files that stand for much, see ``growth.py``.
 
@@ -33,6 +36,17 @@ PLACE = ROOT / ".cache" / "fuzz"
 ATHERIS = Path(__file__).parent / "requirements.txt"
 SANITIZERS = "address,undefined"
 
+SANITIZED = tuple(
+    f"tests/python/{name}.py"
+    for name in (
+        "test_changing_files",
+        "test_hostile_heaps",
+        "test_corpus",
+        "test_damage_is_said",
+    )
+)
+"""The tests that ``--sanitize`` runs."""
+
 TARGETS = ("file", "archive", "filter", "heaptrack")
 LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384}
 
@@ -46,6 +60,8 @@ def main() -> int:
             sys.path.insert(0, str(ROOT))
             found = importlib.import_module(f"tests.fuzz.{module}")
             return int(found.main([argument for argument in sys.argv[1:] if argument != option]))
+    if "--sanitize" in sys.argv:
+        return _sanitized([argument for argument in sys.argv[1:] if argument != "--sanitize"])
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -75,6 +91,43 @@ def main() -> int:
             _keep(target, site, kernels)
     print("nothing broke" if not failed else f"broken: {', '.join(failed)}; see {PLACE / 'crashes'}")
     return bool(failed)
+
+
+def _sanitized(tests: list[str]) -> int:
+    """Run tests, and damage files, with the kernels under sanitizers; 0 when nothing failed or was reported."""
+    compiler = _compiler()
+    if compiler is None or not sys.platform.startswith("linux"):
+        print("sanitizers need Linux with clang or gcc", file=sys.stderr)
+        return 1
+    # clang's sanitizer is loaded from atheris
+    site = _atheris() if _is_clang(compiler) else None
+    environment = _environment(site, _kernels())
+    check = "import memlens.kernels.readers.hprof as kernel; print(kernel.__file__)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True
+    )
+    if not loaded.stdout.startswith(str(PLACE)):
+        print(f"the kernels that are loaded aren't those under sanitizers: {loaded.stdout}", file=sys.stderr)
+        return 1
+    runs = [
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:cacheprovider",
+            # what a sanitizer reports as it ends the process goes to stderr itself
+            "--capture=sys",
+            *(tests or SANITIZED),
+        ]
+    ]
+    if not tests:
+        runs.append([sys.executable, __file__, "--damage", "--cuts", "50", "--flips", "500"])
+    # each runs, whatever came of the one before
+    return max([subprocess.run(run, cwd=ROOT, env=environment, check=False).returncode for run in runs])
 
 
 def _atheris() -> Path:
@@ -121,18 +174,18 @@ def _kernels() -> Path | None:
 
 
 def _compiler() -> str | None:
-    return shutil.which("clang") or shutil.which("gcc")
+    return shutil.which(os.environ.get("CC", "clang")) or shutil.which("gcc")
 
 
 def _is_clang(compiler: str) -> bool:
     return Path(compiler).name == "clang"
 
 
-def _sanitizer(site: Path) -> str:
+def _sanitizer(site: Path | None) -> str:
     """What must be loaded before Python, which isn't compiled with sanitizers itself."""
     compiler = _compiler()
-    if compiler is None or _is_clang(compiler):
-        return str(site / "asan_with_fuzzer.so")
+    if compiler is None or (_is_clang(compiler) and site is not None):
+        return str(site / "asan_with_fuzzer.so") if site else ""
     asked = [
         subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
         for name in ("libasan.so", "libubsan.so")
@@ -140,8 +193,8 @@ def _sanitizer(site: Path) -> str:
     return " ".join(answer.stdout.strip() for answer in asked)
 
 
-def _environment(site: Path, kernels: Path | None) -> dict[str, str]:
-    path = [str(kernels or PYSERVER), str(ROOT), str(site)]
+def _environment(site: Path | None, kernels: Path | None) -> dict[str, str]:
+    path = [str(kernels or PYSERVER), str(ROOT), *([str(site)] if site else ())]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     if kernels is not None:
         environment |= {

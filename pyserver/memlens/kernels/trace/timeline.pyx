@@ -323,8 +323,8 @@ cdef class Matcher:
             raise MemoryError
         rows = <Allocation *> self.during.data
         with nogil:
-            memmove(rows + before, rows, self.during.count * sizeof(Allocation))
             if before:
+                memmove(rows + before, rows, self.during.count * sizeof(Allocation))
                 memcpy(rows, self.before.data, before * sizeof(Allocation))
             self.during.count += before
             vector_free(&self.before)

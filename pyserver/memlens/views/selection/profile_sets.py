@@ -250,8 +250,8 @@ def _summed(snapshot: Snapshot, times: Times, first: int, last: int, allocated: 
         found = np.zeros(samples, np.int64)
         more, less = rows[f"allocated_{unit}"], rows[f"freed_{unit}"]
         if unit == "bytes":
-            # rows are packed, and kernels read whole words
-            more, less = np.ascontiguousarray(more), np.ascontiguousarray(less)
+            # rows are packed, and kernels read whole words; the field of a single row is contiguous, but not aligned
+            more, less = (np.require(each, requirements=["C", "A"]) for each in (more, less))
         try:
             sum_changes(rows["sample"], more, less, allocated, freed if allocated else -freed, found)
         except IndexError:
