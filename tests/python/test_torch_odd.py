@@ -525,10 +525,24 @@ def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
         snapshot.close()
 
 
-@pytest.mark.parametrize("path", real_files("cpu_profile_*.pickle"), ids=lambda path: path.stem)
+def of_a_profiler() -> dict[str, Any]:
+    """What torch.cuda._memory_viz makes of a profiler's record: no times, and one segment without figures."""
+    made = {"action": "alloc", "addr": 0x10_0000, "size": 4096, "stream": 0, "category": "input"}
+    live = {"size": 4096, "state": "active_allocated", "requested_size": 4096, "frames": []}
+    blocks = [live, {"size": 128, "state": "inactive"}]
+    segment = {"device": 0, "address": 0x10_0000, "total_size": 4224, "stream": 0, "blocks": blocks}
+    return {"device_traces": [[made]], "segments": [segment]}
+
+
+@pytest.mark.parametrize(
+    "real", [None, *real_files("cpu_profile_*.pickle")], ids=lambda path: path.stem if path else "made"
+)
 def test_values_that_a_profiler_does_not_record_are_unknown(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    real: Path | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    path = real or tmp_path / "made.pickle"
+    if real is None:
+        path.write_bytes(pickle.dumps(of_a_profiler()))
     where = ["--cache-dir", str(tmp_path / "cache")]
     assert cli.main(["info", "--json", str(path), *where]) == 0
     reported = json.loads(capsys.readouterr().out)
