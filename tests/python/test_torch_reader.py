@@ -258,8 +258,22 @@ def test_a_single_notice_has_the_number_without_a_stack(
     assert messages(opened(path)) == expected
 
 
-@pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__96f7f9*"))
-def test_no_number_is_in_two_notices(opened: Opened, path: Path) -> None:
+@pytest.mark.parametrize("real", [None, *real_files("nothanmin__memory_snapshot__96f7f9*")])
+def test_no_number_is_in_two_notices(opened: Opened, tmp_path: Path, real: Path | None) -> None:
+    """Of what was allocated before recording, 657 were freed, and 656 are live with a stack."""
+    path = real or tmp_path / "s.pickle"
+    if real is None:
+        trace = [event("free_completed", 4096 * number, 64, time_us=1) for number in range(1, 658)]
+        trace.append(event("alloc", 1 << 40, 64, USER, time_us=2))
+        block = {"size": 512, "requested_size": 512, "state": "active_allocated", "frames": [USER]}
+        segment = {
+            "device": 0,
+            "address": 1 << 41,
+            "total_size": 512 * 656,
+            "stream": 0,
+            "blocks": [{**block} for _ in range(656)],
+        }
+        path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [trace]}))
     reported = messages(opened(path))
     assert sum("657" in message for message in reported) == 1
     assert sum("1,313" in message for message in reported) == 1
