@@ -251,6 +251,7 @@ LOOKING = {
     "formats/zip_files.py": "members of the file itself",
     "ingest.py": "an archive",
     "model/libraries.py": "files of Memlens",
+    "model/torch_machinery.py": "files of Memlens",
     "server/contract.py": "the build",
     "server/fleet_lines.py": "summaries that the user opened",
     "server/handlers/fleet.py": NAMED_BY_FILES,

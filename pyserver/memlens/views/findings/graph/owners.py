@@ -7,6 +7,7 @@ import numpy as np
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
+from memlens.store.objects.walks import dominator_of
 from memlens.views.findings.graph.case import RUNTIME_KINDS, GraphCase, is_class, is_internal
 from memlens.views.graph.packages import is_platform, packages_of
 from memlens.views.graph.rows import Numbers
@@ -48,14 +49,14 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     of_engine = of_dump or (case.info.kind == "v8" and is_internal(name))
     if not of_engine and not name.split(" (", 1)[0].endswith("[]"):
         return holder
-    above = int(objects.dominator[holder])
+    above = dominator_of(objects, holder)
     while above != NEVER and int(objects.retained[above]) * POINT_SHARE <= least:
         owner = type_of(case, above)
         if not of_engine and _COLLECTION.match(owner):
             return above
         if of_engine and not is_internal(owner) and not is_made_up(case, np.array([above]))[0]:
             return above
-        above = int(objects.dominator[above])
+        above = dominator_of(objects, above)
     return None if of_dump else holder
 
 
