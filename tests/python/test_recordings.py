@@ -11,7 +11,9 @@ from tests.python.test_memray import needs_memray
 from memlens.cli import main
 
 RECORDINGS = [path for path in sorted(FIXTURES.iterdir()) if path.is_file() and path.suffix != ".py"]
-WITHOUT_LINES = ("service.tcmalloc.heap", "service.tcmalloc.pb.gz", "service.jemalloc.heap")
+WITHOUT_LINES = (
+    "service.tcmalloc.heap", "service.tcmalloc.pb.gz", "service.jemalloc.heap", "service.raw.heaptrack.zst",
+)  # fmt: skip
 """They have addresses, and no binaries beside them."""
 # the program of each recording, and a line of it that holds memory
 PROGRAMS = {

@@ -11,7 +11,7 @@ def least_cut_lines(cut: LeastCutAnswer, kind: str) -> Iterator[str]:
     """Lines that say which references must go together; none where one reference alone holds the objects."""
     them, are = ("it", "it is") if cut.objects == 1 else ("them", "they are")
     below = "" if cut.holder is None else f" below {words(cut.holder, kind)}"
-    if cut.count > 1 and not cut.references:
+    if cut.objects == 1 and cut.count > 1 and not cut.references:
         yield f"{cut.count} references or roots, or more, hold {them} independently{below}"
     if len(cut.references) < 2:
         return

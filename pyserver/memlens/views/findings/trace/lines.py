@@ -12,6 +12,7 @@ from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.machinery import KNOWN
 from memlens.views.findings.writing import percent, text_in_sql
+from memlens.views.selection.filters import MOST_CHARACTERS
 
 LEAST_OF_GROUP = 0.9
 _RECORDED = " -is:inferred"
@@ -64,6 +65,9 @@ def _named(case: TraceCase, group: TopGroup) -> TopGroup:
     if group.is_bare or group.line is not None or not group.evidence.of.filter:
         return group
     for kind in machinery():
+        if len(group.evidence.of.filter) + len(kind.term) >= MOST_CHARACTERS:
+            # the name that it filters by is longer than any of PyTorch's
+            break
         part = top_groups(case.snapshot, group.evidence.of, "line", 1, "live", kind.term).total
         if part >= LEAST_OF_GROUP * group.amount:
             return replace(group, title=KNOWN[kind.name].title)
