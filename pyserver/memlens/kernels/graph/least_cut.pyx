@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
-from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
+from memlens.kernels.base.work cimport LOOK_EVERY, Work, look
 from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, fail
 
 cdef enum:
@@ -104,8 +104,8 @@ def least_cut(
 ):
     """The references that paths from ``holder`` to the objects ``sought`` go by, and those of them that cut all paths.
 
-    ``holder`` is none of the objects and dominates them, or is the number of objects where only ``roots`` together do; a
-    path begins with a reference from NO_NUMBER then. Objects without a ``distance`` hold nothing. The answer is three
+    ``holder`` is none of the objects and dominates them, or is the number of objects where only ``roots`` do together:
+    a path begins with a reference from NO_NUMBER then. Objects without a ``distance`` hold nothing. The answer is three
     columns, the sources and targets of the references as ``uint32``, of which several from one object to another count
     as one, and 1 as ``uint8`` for those of the cut. Where there are more than ``most`` paths it is the number of those
     that were found; it is None where a path is longer than ``most_steps``, where one search would look at more than
