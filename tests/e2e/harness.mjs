@@ -178,8 +178,8 @@ class VSCode {
   }
 
   /** Accepts a path in VS Code's dialog for files, once that offers one; see {@link Palette.choosePath}. */
-  choosePath(offered, file) {
-    return this.#palette.choosePath(offered, file);
+  choosePath(offered, file, next) {
+    return this.#palette.choosePath(offered, file, next);
   }
 
   /** Opens a file of the workspace by its path in it, through quick open, in the active group. */

@@ -239,7 +239,9 @@ test('a dump is saved without its values and names, and opens with the names tha
   await choice.waitFor();
   await vscode.screenshot('heap-replace-names');
   await choice.click();
-  await vscode.choosePath(/sessions-without-values\.hprof\.zst$/, saved);
+  const mapping = /shared\.mapping\.txt$/;
+  await vscode.choosePath(/sessions-without-values\.hprof\.zst$/, saved, mapping);
+  await vscode.choosePath(mapping, path.join(vscode.folder, 'shared.mapping.txt'));
   // with the driver of tests VS Code keeps messages in its centre
   await vscode.runCommand('Notifications: Show Notifications');
   const said = vscode.page.locator('.notification-list-item', { hasText: 'saved without its values' });

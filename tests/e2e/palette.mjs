@@ -145,8 +145,9 @@ export class Palette {
    * Accepts a path in VS Code's dialog for files, once that offers one.
    * @param {RegExp} offered what the dialog offers first
    * @param {string} [file] the path to enter instead of it
+   * @param {RegExp} [next] what a second dialog offers that opens at once, so that none is seen to close
    */
-  async choosePath(offered, file) {
+  async choosePath(offered, file, next) {
     const widget = this.page.locator('.quick-input-widget');
     const input = widget.locator('.quick-input-box input');
     for (;;) {
@@ -154,7 +155,11 @@ export class Palette {
       if (offered.test(await input.inputValue())) break;
       await this.page.waitForTimeout(50);
     }
-    const closed = () => came(widget.waitFor({ state: 'hidden', timeout: 2000 }));
+    const closed = async () => {
+      if (next === undefined) return await came(widget.waitFor({ state: 'hidden', timeout: 2000 }));
+      const value = await input.inputValue({ timeout: 2000 }).catch(() => '');
+      return next.test(value) || came(this.page.waitForFunction(isOffered, next.source, { timeout: 2000 }));
+    };
     // While it lists a folder, the dialog ignores the key and may insert that folder before the entered text.
     for (let attempt = 0; ; attempt++) {
       if (attempt > 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
@@ -167,6 +172,12 @@ export class Palette {
       if (await closed()) return;
     }
   }
+}
+
+/** In the page: whether the dialog offers a path. */
+function isOffered(source) {
+  const { value } = document.querySelector('.quick-input-widget .quick-input-box input') ?? { value: '' };
+  return new RegExp(source).test(value);
 }
 
 function viewCommands() {
