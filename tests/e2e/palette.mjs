@@ -118,11 +118,16 @@ export class Palette {
 
   /** The titles that the palette offers for some words. */
   async offered(words) {
-    await this.enter(`>${words}`);
-    await this.page.locator(ROWS).first().waitFor();
-    const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
-    await this.#close();
-    return titles;
+    for (let attempt = 0; ; attempt++) {
+      if (attempt === 10) throw new Error(`The palette didn't stay open for "${words}".`);
+      await this.enter(`>${words}`);
+      // An editor that is still opening may take the focus, which closes the palette.
+      if (!(await came(this.page.locator(ROWS).first().waitFor({ timeout: 5000 })))) continue;
+      const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
+      const isOpen = await this.page.locator('.quick-input-widget').isVisible();
+      await this.#close();
+      if (isOpen && titles.length > 0) return titles;
+    }
   }
 
   async #close() {
