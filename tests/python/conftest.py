@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.python import looked_at as looked_at_plugin
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
@@ -21,6 +22,10 @@ from memlens.store.snapshot import Snapshot
 
 # Oracles keep millions of small objects, none of them in cycles: looking for cycles took a fifth of the tests' time.
 gc.set_threshold(100_000, 20, 20)
+
+# A busy machine makes values slowly, which is no fault of a test.
+settings.register_profile("memlens", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("memlens")
 
 # Addresses' names must not depend on this machine's binaries; test_symbols.py and test_newcomer.py look them up.
 os.environ["MEMLENS_SYMBOLS"] = "off"

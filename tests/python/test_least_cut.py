@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.python.command_line import memlens
-from tests.python.conftest import DATA
 from tests.python.heap_files import HeapFile
 
 from memlens.kernels.base.work import Work
@@ -146,13 +145,3 @@ def test_more_holders_than_anybody_removes_are_counted(opened: Opened, tmp_path:
     else:
         assert (found.references, found.freed_bytes) == ([], None)
         assert found.count == MOST_REFERENCES + 1
-
-
-REAL = DATA / "heap" / "v8" / "leak_after_node24.heapsnapshot.zst"
-
-
-@pytest.mark.skipif(not REAL.exists(), reason=f"there is no {REAL}")
-def test_the_real_leak_of_a_cache_and_listeners() -> None:
-    printed = memlens("paths", REAL, "--of", "type:RequestContext").stdout
-    assert "2 references hold them independently below Object @7185" in printed
-    assert "\n  .cache.map.table of Map @66357\n  .bus._events of EventEmitter @43797\n" in printed
