@@ -17,7 +17,7 @@ from memlens.formats import HEAP_DUMPS
 from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import REQUESTS
 from memlens.server.protocol import fleet as fleet_protocol
-from memlens.server.protocol.exports import SaveParams
+from memlens.server.protocol.exports import RedactParams, SaveParams
 from memlens.server.protocol.tools import ToolTouchesParams
 from memlens.server.tools.table import TOOLS
 from memlens.views.selection.filters import in_quotes
@@ -115,6 +115,9 @@ def asked(
         return params | {"path": str(fleet / "memlens-fleet.db"), "folder": written}
     devices = info.devices if info.model == "timeline" else ()
     both = [opened["snapshot"], other["snapshot"]]
+    if kind is RedactParams and params["mapping"]:
+        # a name would be a file in the folder that the tests are run in
+        params["mapping"] = str(place.path.with_suffix(".mapping"))
     known = {
         "snapshot": both[0], "other": both[1], "dumps": both, "path": str(place.path), "source": str(place.path),
         "out": written, "folder": written, "query": "SELECT function, frame FROM frames", "key": ["function"],
