@@ -1969,7 +1969,7 @@ export interface KnownDocumentsResult {
 }
 
 /**
- * The fewest references without which objects are freed, of several such sets the one nearest to the objects.
+ * The smallest set of references without which objects are freed; of several, the one nearest to the objects.
  *
  * `holder` is the nearest object that is on all paths to them; None where roots hold them by paths that have no
  * object in common. `references` is empty where a root itself is among what would have to go, where no root reaches

@@ -14,7 +14,7 @@ from memlens.export.markdown import code
 from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.graph.least_cut import LeastCutAnswer, least_cut
+from memlens.views.graph.least_cut import LeastCutAnswer, is_asked, least_cut
 from memlens.views.graph.listing import fitting
 from memlens.views.graph.merged_paths import PathBranch, PathBranchesAnswer, largest_branches
 from memlens.views.graph.without import WithoutAnswer, parsed
@@ -36,11 +36,12 @@ def run(options: argparse.Namespace) -> int:
         left_out = tuple(parsed(snapshot, text) for text in options.without or ())
         most = options.top or _MOST_STEPS
         through = options.through or RETAINING
-        is_plain = not left_out and through == RETAINING
         return _Answer(
             snapshot.info.kind,
             *largest_branches(snapshot, options.of, None, most, through, left_out),
-            least_cut(snapshot, fitting(snapshot, options.of, None, None)) if is_plain else None,
+            least_cut(snapshot, fitting(snapshot, options.of, None, None))
+            if is_asked(through, left_out)
+            else None,
         )
 
     answer = ask(options, question)

@@ -15,7 +15,7 @@ from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
-from memlens.views.graph.least_cut import LeastCutAnswer, least_cut
+from memlens.views.graph.least_cut import LeastCutAnswer, is_asked, least_cut
 from memlens.views.graph.paths import Path, PathsAnswer, paths
 from memlens.views.graph.without import parsed
 
@@ -37,9 +37,8 @@ def run(options: argparse.Namespace) -> int:
         number = chosen_number(snapshot, options)
         through = options.through or RETAINING
         found = paths(snapshot, number, options.top or _MOST_PATHS, through, left_out)
-        # what has to go besides what is left out is another question, as it is by other references
-        is_plain = not left_out and through == RETAINING
-        return snapshot.info.kind, found, least_cut(snapshot, np.array([number])) if is_plain else None
+        cut = least_cut(snapshot, np.array([number])) if is_asked(through, left_out) else None
+        return snapshot.info.kind, found, cut
 
     kind, answer, cut = ask(options, question)
     if options.json:

@@ -281,10 +281,9 @@ def overlap_notices(
             n=blocks,
         )
         found.append(Notice("overlapping-blocks", said, device))
-    outside = (block_starts < owners["address"]) & (owners["total"] >= 0)
-    outside |= (_ends(block_starts, block_sizes) > _ends(owners["address"], owners["total"])) & (
-        owners["total"] >= 0
-    )
+    ends = _ends(block_starts, block_sizes)
+    outside = (block_starts < owners["address"]) | (ends > _ends(owners["address"], owners["total"]))
+    outside &= owners["total"] >= 0
     if bool(outside.any()):
         said = phrase(
             "Blocks of {device} that are not within their segment: {n}.",

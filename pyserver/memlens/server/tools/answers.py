@@ -6,7 +6,6 @@ import numpy as np
 from msgspec.structs import asdict
 
 from memlens.errors import BadRequestError
-from memlens.model.graph import RETAINING
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.tools import tops
@@ -28,7 +27,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
 from memlens.views.filtering import complete_filters
-from memlens.views.graph.least_cut import least_cut
+from memlens.views.graph.least_cut import is_asked, least_cut
 from memlens.views.graph.listing import fitting
 from memlens.views.graph.merged_paths import largest_branches
 from memlens.views.graph.objects import describe, number_of
@@ -128,14 +127,18 @@ async def paths(opened: OpenSnapshot, arguments: PathsArguments) -> Any:
 
     def question(snapshot: Snapshot) -> Any:
         graph_of(snapshot.info)
-        through, is_plain = arguments.through, tuple(arguments.through) == RETAINING
+        through, is_cut_asked = arguments.through, is_asked(arguments.through)
         if arguments.filter.strip():
             branches = largest_branches(snapshot, arguments.filter, None, arguments.limit, through)[0]
-            cut = least_cut(snapshot, fitting(snapshot, arguments.filter, None, None)) if is_plain else None
+            cut = (
+                least_cut(snapshot, fitting(snapshot, arguments.filter, None, None)) if is_cut_asked else None
+            )
             return asdict(branches) | {"least_cut": cut}
         number = chosen_number(snapshot, arguments)
         found = paths_to(snapshot, number, min(arguments.limit, 20), through)
-        return asdict(found) | {"least_cut": least_cut(snapshot, np.array([number])) if is_plain else None}
+        return asdict(found) | {
+            "least_cut": least_cut(snapshot, np.array([number])) if is_cut_asked else None
+        }
 
     return readable(await opened.ask_aside(question), values=arguments.values)
 

@@ -1,11 +1,14 @@
 """What holds objects independently: the fewest references that must go together so that they are freed."""
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.distinct import distinct
+from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
@@ -18,6 +21,7 @@ from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import Numbers, ObjectRow, ReferenceRow, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import group_roots
+from memlens.views.graph.without import LeavesOut
 
 MOST_REFERENCES = 8
 """References of a cut; nobody removes more one by one."""
@@ -37,7 +41,7 @@ class CutReference(Struct, frozen=True):
 
 
 class LeastCutAnswer(Struct, frozen=True):
-    """The fewest references without which objects are freed, of several such sets the one nearest to the objects.
+    """The smallest set of references without which objects are freed; of several, the one nearest to the objects.
 
     ``holder`` is the nearest object that is on all paths to them; None where roots hold them by paths that have no
     object in common. ``references`` is empty where a root itself is among what would have to go, where no root reaches
@@ -51,6 +55,11 @@ class LeastCutAnswer(Struct, frozen=True):
     references: list[CutReference]
     freed_bytes: int | None
     freed_native_bytes: int | None
+
+
+def is_asked(through: Collection[Strength], leaving_out: Collection[LeavesOut] = ()) -> bool:
+    """Whether paths follow what retains, and nothing is left out: else what has to go is another question."""
+    return not leaving_out and tuple(through) == RETAINING
 
 
 def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
