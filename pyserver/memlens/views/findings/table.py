@@ -9,7 +9,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer, SnapshotFinding
 from memlens.views.findings.graph import (
     buckets,
-    bundles,
     collections,
     dotnet,
     duplicates,
@@ -20,7 +19,6 @@ from memlens.views.findings.graph import (
     subscribers,
     threads,
     unread,
-    wpf,
 )
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import HOLDING, joined
@@ -62,16 +60,9 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     leaks.detached_nodes: ("detached_nodes",),
     leaks.listeners: ("listeners",),
     subscribers.subscribers: ("subscribers",),
-    wpf.bindings: ("bindings",),
-    wpf.value_handlers: ("value_handlers",),
-    wpf.collection_views: ("collection_views",),
-    wpf.named_elements: ("named_elements",),
-    wpf.undo_stacks: ("undo_stacks",),
-    wpf.freezables: ("freezables",),
     unread.unread_variables: ("unread_variables",),
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
-    bundles.stale_bundles: ("stale_bundles",),
     runtime.finalizers: ("finalizers",),
     runtime.soft_references: ("soft_references",),
     runtime.weak_references: ("weak_references",),

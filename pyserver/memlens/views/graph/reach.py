@@ -17,9 +17,6 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
 
-_LEFT_OUT = 255
-"""A kind of references that no file has."""
-
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> npt.NDArray[np.uint8]:
     """An item for each number of a byte: 1 for strong references that retain, and for those of some strengths."""
@@ -92,17 +89,6 @@ def softly_reachable(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
 
 class _Distances(NamedTuple):
     column: npt.NDArray[np.uint32]
-
-
-def lost_without(snapshot: Snapshot, rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which objects are held, and without some references, by their numbers, would be no longer; an item an object."""
-    stored, follows = snapshot.references, followed(snapshot).copy()
-    kind = np.array(stored.kind)
-    kind[rows], follows[_LEFT_OUT] = _LEFT_OUT, 0
-    left = np.empty(len(snapshot.objects.type), np.uint32)
-    distances(stored.start, stored.target, kind, follows, holders(snapshot), left)
-    found: npt.NDArray[np.bool_] = (held_distances(snapshot) != NEVER) & (left == NEVER)
-    return found
 
 
 def _held_distances(snapshot: Snapshot) -> _Distances:

@@ -1,6 +1,5 @@
 -- Queries about heap dumps that the editor offers, each below its title.
 -- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
--- "#equinox": only for those of programs with that OSGi framework; "#registry": with Eclipse's extension registry;
 -- "#unread": those in which V8's closures have variables that nothing reads;
 -- "#realms": those of V8 with several realms, as the frames of a page.
 
@@ -171,23 +170,6 @@ WHERE o.type = 'byte[]'
 GROUP BY h.type
 ORDER BY bytes DESC
 LIMIT 100;
-
--- #equinox Bundles of the OSGi framework, those that retain the most first
-SELECT object, bundle_id, symbolic_name, version, state, loaders, stale_loaders, retained_bytes
-FROM bundles
-ORDER BY retained_bytes DESC;
-
--- #equinox Services of the OSGi framework, and which bundles use them
-SELECT object, service_id, classes, state, symbolic_name, used_by, service, type, retained_bytes
-FROM services
-ORDER BY retained_bytes DESC;
-
--- #registry Extensions of Eclipse's registry by extension point
-SELECT extension_point, count(*) AS extensions, group_concat(DISTINCT symbolic_name) AS bundles,
-       sum(retained_bytes) AS retained_bytes
-FROM extensions
-GROUP BY extension_point
-ORDER BY extensions DESC;
 
 -- #unread Variables of closures that nothing reads, and what only they keep alive
 SELECT function, file, line, group_concat(DISTINCT variable) AS variables, count(DISTINCT context) AS contexts,

@@ -7,10 +7,9 @@ left out; ``through`` names the strengths of references that are followed beside
 ``referrers_of(object)``; ``referrers_by_type('Name')``; ``subclasses_of('Name')``, a class and all that extend it;
 ``retained_by(object)``, all that an object dominates or a set retains, itself included; ``fields_of(object)``,
 ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
-``unread_variables``, ``realms``, and of Eclipse and its framework ``bundles``, ``services``, ``extension_points`` and
-``extensions``, which take no object. Of one object ``field(object, 'name.first')`` is what a field has,
-``value_of(object)`` its name or value, ``holder_of(object, 'java.*', '/^javax?[.]/')`` the nearest object that
-dominates it and whose type fits none of the patterns, and ``realm_of(object)`` the realm of V8 that it belongs to.
+``unread_variables`` and ``realms``, which take no object. Of one object ``field(object, 'name.first')`` is what a
+field has, ``value_of(object)`` its name or value, ``holder_of(object, 'java.*', '/^javax?[.]/')`` the nearest object
+that dominates it and whose type fits none of the patterns, and ``realm_of(object)`` the realm of V8 that it belongs to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,12 +39,10 @@ from memlens.views.graph.collection_sizes import (
 )  # fmt: skip
 from memlens.views.graph.contents import contents_of
 from memlens.views.graph.dump_bytes import DumpReader
-from memlens.views.graph.eclipse_registry import extension_points, extensions
 from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader
 from memlens.views.graph.held_unread import held_by_unread_alone
 from memlens.views.graph.hierarchy import below_class
 from memlens.views.graph.objects import references_between
-from memlens.views.graph.osgi import bundles, retained_by_bundle, services
 from memlens.views.graph.paths import paths
 from memlens.views.graph.places import places_of
 from memlens.views.graph.plain_values import plain_value
@@ -163,47 +160,6 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         "What belongs to each frame of a page, or another realm of V8, of all that roots reach; what several share and "
         "what is of none come last.",
     ),
-    "bundles": HeapFunction(
-        (),
-        (
-            "object",
-            "bundle_id",
-            "symbolic_name",
-            "version",
-            "state",
-            "location",
-            "loaders",
-            "stale_loaders",
-            "retained_bytes",
-        ),
-        "The bundles of the OSGi framework Equinox, also those that are uninstalled and still in memory.",
-    ),
-    "services": HeapFunction(
-        (),
-        (
-            "object",
-            "service_id",
-            "classes",
-            "state",
-            "ranking",
-            "symbolic_name",
-            "used_by",
-            "service",
-            "type",
-            "retained_bytes",
-        ),
-        "The services of the OSGi framework Equinox; `type` and `retained_bytes` are those of the service's object.",
-    ),
-    "extension_points": HeapFunction(
-        (),
-        ("object", "extension_point", "label", "symbolic_name", "extensions", "retained_bytes"),
-        "The extension points of Eclipse's extension registry.",
-    ),
-    "extensions": HeapFunction(
-        (),
-        ("object", "extension_point", "extension", "label", "symbolic_name", "elements", "retained_bytes"),
-        "The extensions in Eclipse's extension registry.",
-    ),
 }
 
 
@@ -229,9 +185,6 @@ def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot, sets: Ob
         "subclasses_of": _subclasses,
         "retained_by": partial(_held, sets), "fields_of": _fields, "contents_of": _contents,
         "collections": _collections, "arrays": _arrays, "unread_variables": _unread_variables, "realms": _realms,
-        "bundles": _bundles,
-        "services": _services,
-        "extension_points": _extension_points, "extensions": _extensions,
     }  # fmt: skip
     for name, function in HEAP_FUNCTIONS.items():
         if name == "elements_of":
@@ -595,35 +548,3 @@ def _realm(snapshot: Snapshot, of: Any) -> int | None:
     if of is None or not has_realms(snapshot):
         return None
     return realm_of(snapshot, check_object(snapshot, _number(of)))
-
-
-def _bundles(snapshot: Snapshot) -> Iterator[Row]:
-    for each in bundles(snapshot):
-        retained = retained_by_bundle(snapshot, each)
-        yield (
-            each.object, each.id, each.name, each.version, each.state, each.location, len(each.loaders),
-            len(each.stale), retained,
-        )  # fmt: skip
-
-
-def _services(snapshot: Snapshot) -> Iterator[Row]:
-    names, objects = plain_type_names(snapshot), snapshot.objects
-    for each in services(snapshot):
-        own = each.service
-        held = (None, None) if own is None else (names[int(objects.type[own])], int(objects.retained[own]))
-        yield (
-            each.object, each.id, each.classes, each.state, each.ranking, each.bundle, each.used_by, own, *held,
-        )  # fmt: skip
-
-
-def _extension_points(snapshot: Snapshot) -> Iterator[Row]:
-    for each in extension_points(snapshot):
-        yield (*each, int(snapshot.objects.retained[each.object]))
-
-
-def _extensions(snapshot: Snapshot) -> Iterator[Row]:
-    for each in extensions(snapshot):
-        yield (
-            each.object, each.point, each.id or None, each.label, each.contributor, each.elements,
-            int(snapshot.objects.retained[each.object]),
-        )  # fmt: skip

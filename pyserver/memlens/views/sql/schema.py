@@ -12,8 +12,6 @@ from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInf
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
-from memlens.views.graph.eclipse_registry import has_registry
-from memlens.views.graph.osgi import has_equinox
 from memlens.views.graph.realms import has_realms
 from memlens.views.graph.unread import has_unread
 from memlens.views.sql.confined import FUNCTIONS
@@ -73,8 +71,6 @@ _OF_GRAPHS = frozenset(
 
 
 _OF_FRAMEWORKS = {
-    "equinox": frozenset(("bundles", "services")),
-    "registry": frozenset(("extension_points", "extensions")),
     "unread": frozenset(("unread_variables",)),
     "realms": frozenset(("realms",)),
 }
@@ -85,7 +81,7 @@ def schema_of(snapshot: Snapshot) -> SqlSchema:
     """The schema of a snapshot: the tables that its model and its program fill, and queries about them."""
     frameworks = []
     if heap_dump_of(snapshot.info) is not None:
-        known = {"equinox": has_equinox, "registry": has_registry, "unread": has_unread, "realms": has_realms}
+        known = {"unread": has_unread, "realms": has_realms}
         frameworks = [name for name, has in known.items() if has(snapshot)]
     return schema(snapshot.info, frameworks)
 
@@ -231,30 +227,6 @@ _OWN_COLUMNS = {
     "contents": SqlTableColumn(
         "contents", "TEXT", "a hash of its numbers, which equal arrays share; NULL for references"
     ),
-    "extension_point": SqlTableColumn(
-        "extension_point", "TEXT", "its full id; empty where the registry has dropped it"
-    ),
-    "extension": SqlTableColumn("extension", "TEXT", "its full id; NULL if it has none"),
-    "label": SqlTableColumn("label", "TEXT", "its name for people"),
-    "extensions": SqlTableColumn("extensions", "INTEGER", "how many extend it"),
-    "elements": SqlTableColumn("elements", "INTEGER", "how many configuration elements it has"),
-    "bundle_id": SqlTableColumn("bundle_id", "INTEGER", "the framework's number of the bundle"),
-    "symbolic_name": SqlTableColumn("symbolic_name", "TEXT", "the bundle's symbolic name"),
-    "version": SqlTableColumn("version", "TEXT", "its version"),
-    "state": SqlTableColumn(
-        "state", "TEXT", "ACTIVE, RESOLVED, UNINSTALLED and so on; of a service registered or not"
-    ),
-    "location": SqlTableColumn("location", "TEXT", "where it was installed from"),
-    "loaders": SqlTableColumn("loaders", "INTEGER", "its class loaders in memory"),
-    "stale_loaders": SqlTableColumn(
-        "stale_loaders",
-        "INTEGER",
-        "those of them from before it was uninstalled or updated, which somebody still holds",
-    ),
-    "service_id": SqlTableColumn("service_id", "INTEGER", "the framework's number of the service"),
-    "classes": SqlTableColumn("classes", "TEXT", "the names that it is registered by"),
-    "ranking": SqlTableColumn("ranking", "INTEGER", "the service with the highest is used first"),
-    "used_by": SqlTableColumn("used_by", "TEXT", "symbolic names of the bundles that use it"),
     "realm": SqlTableColumn(
         "realm",
         "INTEGER",
@@ -272,7 +244,6 @@ _OWN_COLUMNS = {
     "held_otherwise": SqlTableColumn(
         "held_otherwise", "INTEGER", "0 if only such variables keep the object alive, else 1"
     ),
-    "service": SqlTableColumn("service", "INTEGER", "the service's own object; NULL once it is unregistered"),
 }
 """Columns of functions that no table has."""
 
