@@ -1,6 +1,6 @@
-"""Runs a package for this machine: every module is imported, and every command of the docs is run.
+"""Runs a package for this machine: all modules are imported, and the docs' commands and a newcomer's programs are run.
 
-Both use the environment that the extension gives its server: nothing but the package and a Python. Fleets need packages
+All use the environment that the extension gives its server: nothing but the package and a Python. Fleets need packages
 that none has; they come from ``.cache/fleet``, where ``npm test`` installs them for the Python of ``.venv``.
 """
 
@@ -57,6 +57,7 @@ def problems_of(package: Path) -> Iterator[str]:
             yield from _imported(root, version, python)
         yield from _versions(root)
         yield from _commands(root)
+        yield from _newcomer(root)
 
 
 def pythons() -> dict[str, str]:
@@ -149,6 +150,24 @@ def _commands(root: Path) -> Iterator[str]:
                 yield from _ran(named, folder, environment)
     rest = f"; {len(commands) - ran} are about files, processes and pages of the reader's own"
     print(f"      {ran} of {len(commands)} commands of the docs ran{rest}", flush=True)
+
+
+def _newcomer(root: Path) -> Iterator[str]:
+    """Yield what fails for a newcomer who has the package and nothing else: programs that leak, and their findings."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/python/test_newcomer.py",
+    ]
+    environment = {**os.environ, "MEMLENS_PACKAGE": str(root)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    print(f"      a newcomer's first hour: {done.stdout.strip().rpartition(chr(10))[2]}", flush=True)
+    if done.returncode:
+        yield f"a newcomer's first hour: {done.stdout[-4000:]}"
 
 
 def _here(word: str, summaries: Path) -> str:

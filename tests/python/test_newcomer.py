@@ -1,14 +1,16 @@
 """A newcomer's first hour: small programs that leak, recorded as docs/recording.md says, and what Memlens says first.
 
 Each program of tests/newcomer leaks in the line that ends with LEAK. ``memlens findings`` runs as installed, in a home
-that nothing was written to, and with a PATH on which there is no compiler. It has to name that line in its first
-finding, or the function or class where the format has no lines.
+that nothing was written to and, where the system lets it, in a root that has nothing else: no network, no compiler, no
+other program (clean_root.py). It has to name that line in its first finding, or the function or class where the format
+has no lines. ``npm run package:check`` runs these tests on a package.
 """
 
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
+from tests.python import clean_root
 from tests.python.conftest import ROOT
 from tests.python.recipes import Page, needs, needs_memray, replaced
 
@@ -49,24 +52,50 @@ def run(command: list[str], folder: Path, **environment: str) -> subprocess.Comp
     return done
 
 
-def memlens(folder: Path, *arguments: object, **environment: str) -> str:
-    """Return what the installed command prints in a fresh home and without any other program."""
+def memlens(folder: Path, *arguments: object, enter: bool = False, needed: tuple[Path, ...] = ()) -> str:
+    """Return what the installed command prints in a fresh home and, if ``enter``, in a clean root."""
     home = folder / "home"
     (home / "bin").mkdir(parents=True, exist_ok=True)
-    command = Path(sys.executable).with_name("memlens")
-    return run(
-        [str(command), *map(str, arguments)],
-        folder,
-        PATH=str(home / "bin"),
-        HOME=str(home),
-        XDG_CACHE_HOME=str(home / "cache"),
-        **environment,
-    ).stdout
+    command, environment = clean_root.installed()
+    command += map(str, arguments)
+    if needed:
+        environment["MEMLENS_MEMRAY_PYTHON"] = str(needed[0] / "bin" / "python")
+    environment |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+    if enter and clean_root.is_possible():
+        command = clean_root.entered(command, folder, *needed)
+    else:
+        environment["PATH"] = str(home / "bin")
+    return run(command, folder, **environment).stdout
 
 
-def first(folder: Path, file: Path, **environment: str) -> str:
+def first(folder: Path, file: Path, *needed: Path) -> str:
     """Return the first line of a file's findings."""
-    return memlens(folder, "findings", file, **environment).splitlines()[0]
+    return memlens(folder, "findings", file, enter=True, needed=needed).splitlines()[0]
+
+
+@pytest.mark.skipif(
+    not clean_root.is_possible(), reason="this system lets only its administrator have a root"
+)
+def test_the_root_is_clean(tmp_path: Path) -> None:
+    program = """
+import os, shutil, socket
+print(*map(os.path.exists, ("/etc", "/usr/bin", "/usr/include", os.environ["PROJECT"])))
+print(*map(shutil.which, ("sh", "cc", "gcc", "git")))
+print(*(name for _, name in socket.if_nameindex()))
+try:
+    open(os.path.join(os.environ["PYTHON"], "new"), "w")
+except OSError as error:
+    print(error.strerror)
+"""
+    command = clean_root.entered([sys.executable, "-c", program], tmp_path)
+    project = str(ROOT / "package.json")
+    said = run(command, tmp_path, PROJECT=project, PYTHON=sys.base_prefix).stdout
+    # a name space of its own has at most the interfaces that every one has, none of which leads anywhere
+    exist, programs, interfaces, writing = said.splitlines()
+    assert exist == "False False False False"
+    assert programs == "None None None None"
+    assert not set(interfaces.split()) & {name for _, name in socket.if_nameindex() if name != "lo"}
+    assert writing == "Read-only file system"
 
 
 @contextmanager
@@ -254,7 +283,7 @@ def test_python_by_memray(tmp_path: Path) -> None:
     python_program(tmp_path, "", "")
     _, *words = replaced(PAGE.code("Python", "python -m memray"), ("program.py", "app.py")).split()
     run([str(python), *words], tmp_path)
-    found = first(tmp_path, tmp_path / "memray-run.bin", MEMLENS_MEMRAY_PYTHON=str(python))
+    found = first(tmp_path, tmp_path / "memray-run.bin", python.parents[1])
     assert f"Held by {leak('leak.py')} " in found
 
 
