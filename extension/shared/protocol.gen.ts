@@ -156,7 +156,7 @@ export interface AnnotationsParams {
   noise?: boolean;
 }
 
-/** A source file in an archive, or a class file, which is decompiled. */
+/** A source file in an archive. */
 export interface ArchivedTextParams {
   archive: string;
   member: string;
@@ -1988,8 +1988,14 @@ export interface LeastCutAnswer {
 /** A build tool has downloaded sources or classes, which the next search must see. */
 export type LibrariesChangedParams = Record<string, never>;
 
+/** `looked_for` says in which archives a class file of the type was searched for if it leads to no file. */
+export interface LibraryClassResult {
+  local: LocalSource | null;
+  looked_for: string;
+}
+
 /**
- * A file in an archive that declares the type, a class file if it has to be decompiled.
+ * A file in an archive that declares the type.
  *
  * `archive` is an absolute path, `member` a path in it. The line is that of the text.
  */
@@ -2003,15 +2009,13 @@ export interface LibrarySource {
  * `found` is set when one archive is meant; else `candidates` are the equally good ones, the newest first.
  *
  * `artifact` is what `memlens/remember` remembers the choice of an archive by. `looked_for` says in which
- * archives the type was searched for, and `problem` why the class file that was found there can't be shown.
+ * archives the type was searched for.
  */
 export interface LibrarySourceResult {
   found: LibrarySource | null;
   candidates: string[];
   artifact: string;
   looked_for: string;
-  problem: string;
-  local: LocalSource | null;
 }
 
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
@@ -2973,9 +2977,6 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   source_archives: string[];
-  java_decompiler: string;
-  java_home: string;
-  java_extension: string;
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
@@ -3667,7 +3668,7 @@ export interface Requests {
   'memlens/save': { params: SaveParams; result: Done };
   'memlens/librariesChanged': { params: LibrariesChangedParams; result: Done };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
-  'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
+  'memlens/libraryClass': { params: TypeParams; result: LibraryClassResult };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };

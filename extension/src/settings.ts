@@ -3,7 +3,7 @@ import type { Settings } from '../shared/protocol.gen';
 
 export const SECTION = 'memlens';
 
-/** The extension that knows Java, and brings a Java and a decompiler. */
+/** The extension that knows Java, and decompiles its classes. */
 export const JAVA_EXTENSION = 'redhat.java';
 
 const REMEMBERED_KEY = 'memlens.rememberedPaths';
@@ -29,9 +29,6 @@ export function readSettings(memory: vscode.Memento): Settings {
     cache_directory: settings.get('cache.directory', ''),
     libraries: texts(settings.get('libraries')),
     source_archives: texts(settings.get('sourceArchives')),
-    java_decompiler: settings.get('java.decompiler', ''),
-    java_home: javaHome(),
-    java_extension: vscode.extensions.getExtension(JAVA_EXTENSION)?.extensionPath ?? '',
     // VS Code opens files in views.
     snapshots: [],
     fleets: texts(settings.get('fleet.folders')),
@@ -77,12 +74,6 @@ export async function setMemrayPython(python: string): Promise<void> {
 
 export async function forgetPaths(memory: vscode.Memento): Promise<void> {
   await memory.update(REMEMBERED_KEY, undefined);
-}
-
-/** The Java of the user's settings; a workspace's isn't asked, as VS Code doesn't guard it where that extension isn't. */
-function javaHome(): string {
-  const home = vscode.workspace.getConfiguration('java').inspect('jdt.ls.java.home')?.globalValue;
-  return typeof home === 'string' ? home : '';
 }
 
 function gigabytes(value: unknown, fallback: number): number {

@@ -1,5 +1,5 @@
 // The source of classes that no file of the workspace declares: what a language extension knows, archives on this
-// machine, what a decompiler makes of a class file, and what is said where there is nothing: a build tool may download it.
+// machine, and what is said where there is nothing: a build tool may download it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,26 +17,6 @@ const SOURCE = path.join(ROOT, 'tests/fixtures/heap/src/Sessions.java');
 const archives = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-archives-'));
 /** What Maven would download. */
 const repository = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-repository-'));
-const javaHome = process.env.JAVA_HOME;
-/** Stands in for a Java that runs CFR, which knows one class. It takes as long as its file "slow" is there. */
-const JAVA = `#!${process.execPath}
-const { existsSync, mkdirSync, writeFileSync } = require('node:fs');
-const path = require('node:path');
-if (!process.argv.some((each) => each.endsWith('ImmutableCollections.class'))) process.exit(1);
-const made = () => {
-  if (existsSync(path.join(__dirname, 'slow'))) return void setTimeout(made, 50);
-  const folder = path.join(process.argv[process.argv.indexOf('--outputdir') + 1], 'java/util');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, 'ImmutableCollections.java'), ${JSON.stringify(`package java.util;
-
-class ImmutableCollections {
-    static final class SetN<E> {
-    }
-}
-`)});
-};
-made();
-`;
 
 let vscode;
 let view;
@@ -51,11 +31,6 @@ function pack(version, empty) {
   const jar = path.join(archives, `shop-${version}-sources.jar`);
   execFileSync(venvProgram('python'), ['-m', 'zipfile', '-c', jar, 'shop'], { cwd: folder });
   return text.split('\n').findIndex((line) => line.includes('class Session {')) + 1;
-}
-
-/** Writes jars by a few lines of Python. */
-function python(text, ...args) {
-  execFileSync(venvProgram('python'), ['-c', text, ...args], { cwd: ROOT });
 }
 
 test.beforeAll(async () => {
@@ -76,21 +51,11 @@ test.beforeAll(async () => {
   execFileSync(venvProgram('python'), ['-m', 'zipfile', '-c', jar, 'java'], { cwd: repository });
   const mvnw = `#!/bin/sh\n[ "$*" = dependency:sources ] && cp '${jar}' '${archives}' && echo "resolved in $PWD"\n`;
   writeFileSync(path.join(workspace, 'mvnw'), mvnw, { mode: 0o755 });
-  const made = 'import sys; from pathlib import Path; from tests.python.java_classes import jar; ';
-  const library = path.join(workspace, 'target/library.jar');
-  const collections = 'java/util/ImmutableCollections';
-  python(`${made}jar(Path(sys.argv[1]), *sys.argv[2:])`, library, collections, `${collections}$SetN`);
-  const decompiler = path.join(archives, 'cfr.jar');
-  python(`${made}jar(Path(sys.argv[1]), 'org/benf/cfr/reader/Main')`, decompiler);
-  mkdirSync(path.join(archives, 'jdk/bin'), { recursive: true });
-  writeFileSync(path.join(archives, 'jdk/bin/java'), JAVA, { mode: 0o755 });
-  process.env.JAVA_HOME = path.join(archives, 'jdk');
   vscode = await openVSCode({
     workspace,
     settings: {
       'workbench.editorAssociations': { '*.zst': 'memlens.snapshot.optional' },
       'memlens.sourceArchives': [archives],
-      'memlens.java.decompiler': decompiler,
     },
     viewport: { width: 1440, height: 900 },
     extensions: ['symbols'],
@@ -101,8 +66,6 @@ test.beforeAll(async () => {
 });
 test.afterAll(async () => {
   await vscode?.close();
-  if (javaHome === undefined) delete process.env.JAVA_HOME;
-  else process.env.JAVA_HOME = javaHome;
   for (const folder of [archives, repository]) rmSync(folder, { recursive: true, force: true });
 });
 
@@ -159,31 +122,6 @@ test('a class that a language extension knows is shown as that has it, at its de
   await openSource('java.util.HashMap$Node');
   await vscode.atLine('HashMap.class', 6);
   await vscode.screenshot('library-decompiled');
-  await vscode.runCommand('View: Close Editor');
-});
-
-test('a class that only a jar has is decompiled, and shown read-only at its declaration', async () => {
-  const slow = path.join(archives, 'jdk/bin/slow');
-  writeFileSync(slow, '');
-  await openSource('java.util.ImmutableCollections$SetN');
-  await vscode.runCommand('Notifications: Show Notifications');
-  const progress = vscode.page.locator('.notification-list-item', {
-    hasText: 'Looking for the source of java.util.ImmutableCollections: among class files, to decompile it',
-  });
-  await progress.waitFor();
-  await vscode.screenshot('library-decompiling');
-  await progress.getByRole('button', { name: 'Cancel' }).click();
-  await progress.waitFor({ state: 'hidden' });
-  assert.equal(await vscode.page.locator('.tab', { hasText: 'ImmutableCollections' }).count(), 0);
-  rmSync(slow);
-  await openSource('java.util.ImmutableCollections$SetN');
-  await vscode.atLine('ImmutableCollections.java', 5);
-  const lines = vscode.page.locator('.editor-group-container.active .view-line');
-  await lines.filter({ hasText: `Decompiled by cfr.jar from the class in` }).waitFor();
-  await vscode.page
-    .locator('.editor-group-container.active .breadcrumbs-below-tabs', { hasText: 'library.jar' })
-    .waitFor();
-  await vscode.screenshot('library-class');
   await vscode.runCommand('View: Close Editor');
 });
 

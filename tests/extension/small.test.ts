@@ -10,7 +10,7 @@ import { findFiles, globFor } from '../../extension/src/server/findFiles';
 import { problem, ProblemError, problemOf } from '../../extension/src/server/problem';
 import { forgetPaths, readSettings, rememberPath } from '../../extension/src/settings';
 import { FakeMemory, responseError, STATE } from './fakes';
-import { extensions, files, inspected, settings, Uri } from './vscode';
+import { files, settings, Uri } from './vscode';
 
 describe('the name of a dump that is taken', () => {
   it('has the program, when, and the ending of its format', () => {
@@ -112,9 +112,6 @@ describe('settings', () => {
       cache_directory: '',
       libraries: ['vendor', '!src'],
       source_archives: [],
-      java_decompiler: '',
-      java_home: '',
-      java_extension: '',
       snapshots: [],
       fleets: [],
       fleet_figures: true,
@@ -143,25 +140,6 @@ describe('settings', () => {
       [{}, {}, false, 10 * 2 ** 30, 'peak', []],
     );
     assert.equal(read.attribution, 'mine');
-  });
-});
-
-describe('the Java that runs a decompiler', () => {
-  it('is that of the user, never one that a workspace names', () => {
-    const homeOf = (values: object): string => {
-      inspected['jdt.ls.java.home'] = values;
-      return readSettings(new FakeMemory().typed).java_home;
-    };
-    assert.equal(homeOf({ globalValue: '/jdk' }), '/jdk');
-    assert.equal(homeOf({ globalValue: null, workspaceValue: './jdk', workspaceFolderValue: './jdk' }), '');
-    delete inspected['jdt.ls.java.home'];
-  });
-
-  it('is that of the Java extension, where it is installed', () => {
-    extensions.known.set('redhat.java', {});
-    assert.equal(readSettings(new FakeMemory().typed).java_extension, '/extensions/redhat.java');
-    extensions.known.delete('redhat.java');
-    assert.equal(readSettings(new FakeMemory().typed).java_extension, '');
   });
 });
 

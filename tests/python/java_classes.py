@@ -1,4 +1,4 @@
-"""Class files and a JDK's module image, made by the specifications for tests that need no Java."""
+"""Class files, made by the specification for tests that need no Java."""
 
 import struct
 import zipfile
@@ -42,41 +42,4 @@ def jar(path: Path, *names: str, below: str = "", source: str = "") -> Path:
         archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
         for name in names:
             archive.writestr(f"{below}{name}.class", class_file(name, source))
-    return path
-
-
-def image(path: Path, classes: dict[str, bytes], order: str = "<") -> Path:
-    """A module image with classes by module and name: ``java.base/java/util/HashMap``."""
-    texts, contents, locations, offsets = b"\0", b"", b"", list[int]()
-    known: dict[str, int] = {}
-
-    def text(value: str) -> int:
-        nonlocal texts
-        if value not in known:
-            known[value] = len(texts)
-            texts += value.encode() + b"\0"
-        return known[value]
-
-    for name, data in classes.items():
-        module, _, rest = name.partition("/")
-        parent, _, base = rest.rpartition("/")
-        numbers = {
-            1: text(module),
-            2: text(parent),
-            3: text(base),
-            4: text("class"),
-            5: len(contents),
-            7: len(data),
-        }
-        offsets.append(len(locations))
-        for kind, number in numbers.items():
-            locations += bytes([kind << 3 | 3]) + number.to_bytes(4, "big")
-        locations += b"\0"
-        contents += data
-    header = struct.pack(
-        f"{order}7I", 0xCAFEDADA, 1 << 16, 0, len(offsets), len(offsets), len(locations), len(texts)
-    )
-    tables = struct.pack(f"{order}{2 * len(offsets)}I", *[0] * len(offsets), *offsets)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(header + tables + locations + texts + contents)
     return path

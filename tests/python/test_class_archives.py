@@ -1,22 +1,25 @@
-"""Classes without source: what their files say, in which jars, folders and images they are, and what is refused."""
+"""Classes without source: what their files say, in which jars and folders they are, and what is refused."""
 
-import contextlib
 import shutil
 import struct
-import subprocess
 import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.python.java_classes import class_file, image, jar
+from tests.python import hprof_files
+from tests.python.java_classes import class_file, jar
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import open_view
 
 from memlens.sources import class_files
-from memlens.sources.archives import DAMAGED, Archives, Found
-from memlens.sources.class_archives import CLASSES, classes_of, compiled_from
+from memlens.sources.archives import Archives, Found
+from memlens.sources.class_archives import CLASSES, compiled_from
 from memlens.sources.declarations import TypeName
-from memlens.sources.jimage import Image
-from memlens.sources.places import java_homes, of_classes
+from memlens.sources.places import of_classes
+
+pytest_plugins = ("tests.python.server_fixtures",)
 
 ENTRY = TypeName("com.acme.cache", ("Cache", "Entry"))
 NAMES = ("com/acme/cache/Cache", "com/acme/cache/Cache$Entry", "com/acme/cache/Cached", "com/acme/Cache")
@@ -94,63 +97,6 @@ def test_what_the_workspace_has_built_comes_first(home: Path) -> None:
     assert find(workspace, wanted=TypeName("com.acme.cache", ("Only",))).declared == []
 
 
-def test_a_class_comes_with_those_in_it(tmp_path: Path) -> None:
-    packed = jar(tmp_path / "cache.jar", *NAMES, source="caches.kt", below="BOOT-INF/classes/")
-    whole = classes_of(packed, "BOOT-INF/classes/com/acme/cache/Cache.class")
-    assert whole.name == "com/acme/cache/Cache"
-    assert list(whole.files) == ["Cache.class", "Cache$Entry.class"]
-    assert whole.files["Cache$Entry.class"] == class_file("com/acme/cache/Cache$Entry", "caches.kt")
-
-
-@pytest.mark.parametrize("order", ["<", ">"])
-def test_classes_of_a_jdk_are_in_its_module_image(
-    home: Path, monkeypatch: pytest.MonkeyPatch, order: str
-) -> None:
-    names = ("java/util/HashMap", "java/util/HashMap$Node", "java/util/concurrent/HashMap", "com/acme/Cache")
-    data = {f"java.base/{name}": class_file(name, "HashMap.java", (9,)) for name in names}
-    path = image(home / "jdk/lib/modules", data, order)
-    monkeypatch.setenv("JAVA_HOME", str(home / "jdk"))
-    found = find(wanted=TypeName("java.util", ("HashMap", "Node")))
-    assert members(found) == [("modules", "java.base/java/util/HashMap.class")]
-    whole = classes_of(path, found.declared[0].member)
-    assert compiled_from(path, found.declared[0].member, TypeName("java.util", ("HashMap", "Node"))) == (
-        "HashMap.java",
-        9,
-    )
-    assert list(whole.files.values()) == [data[f"java.base/{name}"] for name in names[:2]]
-    assert find(wanted=TypeName("java.util", ("Map",))).declared == []
-    # no image, and damaged ones
-    whole_image = path.read_bytes()
-    for end in range(len(whole_image) - sum(map(len, data.values()))):
-        path.write_bytes(whole_image[:end])
-        with pytest.raises((*DAMAGED, KeyError)):
-            classes_of(path, "java.base/java/util/HashMap.class")
-    for at in range(len(whole_image)):
-        path.write_bytes(whole_image[:at] + bytes([whole_image[at] ^ 0x41]) + whole_image[at + 1 :])
-        with contextlib.suppress(*DAMAGED, KeyError):
-            classes_of(path, "java.base/java/util/HashMap.class")
-
-
-@pytest.mark.slow
-def test_the_image_of_this_machines_jdk() -> None:
-    modules = [
-        path for home in java_homes({"PATH": "/usr/bin"}) if (path := home / "lib" / "modules").is_file()
-    ]
-    tool = modules[0].parent.parent / "bin" / "jimage" if modules else None
-    if tool is None or not tool.is_file():
-        pytest.skip("needs a JDK with its jimage")
-    listed = subprocess.run([tool, "list", modules[0]], capture_output=True, text=True, check=True).stdout
-    with Image(modules[0]) as opened:
-        paths = list(opened.paths(None))
-    assert len(paths) == sum(line.endswith(".class") for line in listed.split("\n"))
-    described = class_files.read(
-        classes_of(modules[0], "java.base/java/util/HashMap.class").files["HashMap.class"]
-    )
-    assert described is not None
-    assert described[:2] == ("java/util/HashMap", "HashMap.java")
-    assert described.first_line > 100
-
-
 def test_a_class_says_which_file_it_was_compiled_from(tmp_path: Path) -> None:
     path = tmp_path / "cache.jar"
     classes = {
@@ -172,26 +118,46 @@ def test_a_class_says_which_file_it_was_compiled_from(tmp_path: Path) -> None:
     assert source_of("Odd") == source_of("Bare") == ("", 1)
 
 
-def test_a_class_elsewhere_than_its_name_says_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "odd.jar"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("com/acme/Cache.class", class_file("com/acme/Other"))
-        archive.writestr("x/../../Cache.class", class_file("x/../../Cache"))
-        archive.writestr("com/acme/Text.class", "class Text { }")
-        archive.writestr("com/acme/A.class", class_file("com/acme/A"))
-        archive.writestr("com/acme/A$/../../B.class", b"")
-        archive.writestr("com/acme/A$..\\B.class", b"")
-    for member in ("com/acme/Cache.class", "x/../../Cache.class", "com/acme/Text.class"):
-        with pytest.raises(ValueError, match="name"):
-            classes_of(path, member)
-    assert list(classes_of(path, "com/acme/A.class").files) == ["A.class"]
-    with pytest.raises(KeyError):
-        classes_of(path, "com/acme/Gone.class")
-    # out of a folder
-    (tmp_path / "Secret.class").write_bytes(class_file("Secret"))
+def test_no_file_out_of_a_folder_of_classes_is_read(tmp_path: Path) -> None:
+    (tmp_path / "Secret.class").write_bytes(class_file("Secret", "Secret.java", (1,)))
     (tmp_path / "classes").mkdir()
+    for member in ("../Secret.class", "Gone.class"):
+        with pytest.raises((KeyError, OSError)):
+            compiled_from(tmp_path / "classes", member, TypeName("", (Path(member).stem,)))
+    path = jar(tmp_path / "cache.jar", *NAMES)
     with pytest.raises(KeyError):
-        classes_of(tmp_path / "classes", "../Secret.class")
+        compiled_from(path, "com/acme/Gone.class", TypeName("com.acme", ("Gone",)))
+
+
+def test_the_server_names_the_file_of_the_workspace_that_a_class_was_compiled_from(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    dump = tmp_path / "dump.hprof"
+    dump.write_bytes(hprof_files.small().end())
+    server.notify("workspace/didChangeConfiguration", {"settings": {"cache_directory": str(cache_folder)}})
+    snapshot = open_view(server, dump)["snapshot"]
+    with zipfile.ZipFile(workspace / "texts.jar", "w") as archive:
+        archive.writestr("com/acme/Texts.class", class_file("com/acme/Texts", "strings.kt", (9, 4)))
+    folder = workspace / "src" / "elsewhere"
+    folder.mkdir(parents=True)
+    (folder / "strings.kt").write_text('@file:JvmName("Texts")\npackage com.acme\n\nfun trim() = 1\n')
+    # of another package
+    (workspace / "src" / "strings.kt").write_text("package com.acme.other\n\nfun trim() = 1\n")
+
+    def asked(name: str) -> Any:
+        return server.request("memlens/libraryClass", {"snapshot": snapshot, "type": name})
+
+    assert asked("com.acme.Texts")["local"] == {"path": str(folder / "strings.kt"), "line": 4}
+    (folder / "copy").mkdir()
+    (folder / "copy" / "strings.kt").write_text("package com.acme\n")
+    server.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": []}})
+    # which of two isn't guessed
+    answer = asked("com.acme.Texts")
+    assert answer["local"] is None
+    assert answer["looked_for"].startswith("1 jar or folder of class files in ")
+    assert str(workspace) in answer["looked_for"]
+    assert asked("com.acme.Gone")["local"] is None
+    assert asked("int[]") == {"local": None, "looked_for": ""}
 
 
 @pytest.mark.parametrize("package", ["com.acme.cache", "..", "com./etc", "-jar.cache"])
@@ -219,22 +185,4 @@ def test_a_jar_whose_directory_would_fill_memory_is_not_opened(record: bytes, tm
     path = jar(tmp_path / "cache.jar", *NAMES)
     path.write_bytes(record + path.read_bytes())
     with pytest.raises(zipfile.BadZipFile, match="too large"):
-        classes_of(path, f"{NAMES[0]}.class")
-
-
-def test_an_image_whose_locations_never_end_is_read_to_its_end(tmp_path: Path) -> None:
-    count = 20_000
-    texts = b"\0class\0" + b"\0java/lang\0"
-    # each location is all of these: a number of 8 bytes, as large as can be
-    locations = (bytes([5 << 3 | 7]) + b"\xff" * 8) * count
-    head = struct.pack("<7I", 0xCAFEDADA, 1, 0, 0, count, len(locations), len(texts))
-    path = tmp_path / "modules"
-    path.write_bytes(head + bytes(8 * count) + locations + texts)
-    with Image(path) as opened:
-        assert list(opened.paths(None)) == []
-    # a place far behind the end
-    locations = bytes([1 << 3 | 7]) + b"\xff" * 8 + bytes([4 << 3, 1]) + b"\0"
-    head = struct.pack("<7I", 0xCAFEDADA, 1, 0, 0, 1, len(locations), len(texts))
-    path.write_bytes(head + bytes(8) + locations + texts)
-    with Image(path) as opened:
-        assert list(opened.paths(None)) == ["//.class"]
+        compiled_from(path, f"{NAMES[0]}.class", ENTRY)

@@ -494,7 +494,6 @@ INTERNAL = {
     "stores.py": "a temporary folder",
     "server/sessions/children.py": "what a killed child has left",
     "server/sessions/registry.py": "a damaged archive of the cache",
-    "sources/decompilers.py": "a temporary folder",
     "store/artefacts.py": "an archive",
     "store/bookmarks.py": "the cache",
     "store/files/cache.py": "archives",

@@ -7,21 +7,18 @@ import type { Server } from '../server/client';
 /** The scheme of source files in archives; package.json activates the extension for it. */
 const SCHEME = 'memlens-source';
 
-/**
- * The address of a file in an archive, whose name comes before the path in it as a folder's does. A class file, which is
- * decompiled, is called as its source.
- */
+/** The address of a file in an archive, whose name comes before the path in it as a folder's does. */
 export function uriOf({ archive, member }: Pick<LibrarySource, 'archive' | 'member'>): vscode.Uri {
   return vscode.Uri.from({
     scheme: SCHEME,
-    path: `/${path.basename(archive)}/${member.replace(/\.class$/, '.java')}`,
+    path: `/${path.basename(archive)}/${member}`,
     query: JSON.stringify({ archive, member }),
   });
 }
 
 /**
- * Source files in archives, and class files as they are decompiled, read-only. They are a file system and not just texts, so that VS Code waits for the
- * extension where it restores them.
+ * Source files in archives, read-only. They are a file system and not just texts, so that VS Code waits for the extension
+ * where it restores them.
  */
 export class ArchivedFiles extends Disposable implements vscode.FileSystemProvider {
   readonly #changed = this.own(new vscode.EventEmitter<vscode.FileChangeEvent[]>());

@@ -131,7 +131,7 @@ export class SourceDownloads {
   }
 }
 
-/** "Download Sources…", for the libraries whose classes are decompiled as well. */
+/** "Download Sources…", also for the libraries whose classes an extension decompiles. */
 export function registerDownloadCommand(downloads: SourceDownloads): vscode.Disposable {
   return vscode.commands.registerCommand('memlens.downloadSources', async () => {
     try {

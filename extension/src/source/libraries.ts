@@ -40,7 +40,7 @@ type Choose = (name: string, candidates: string[]) => Promise<string | null>;
 /**
  * Finds the declarations of types that no file of the workspace declares: asks the language extensions, which know the
  * libraries of the projects that are open and may decompile them, then searches the archives of source on this machine,
- * then those of classes, which a decompiler of the user makes source of.
+ * then the class files, which say which file of the workspace they were compiled from.
  */
 export class LibrarySources {
   constructor(
@@ -100,33 +100,29 @@ export class LibrarySources {
     say: Say,
   ): Promise<Place | Missing | null> {
     const { symbol, language } = type.declared;
-    const sources = await this.#search('memlens/librarySource', type, choose, token);
+    const sources = await this.#searchSources(type, choose, token);
     if (sources === null || 'uri' in sources) return sources;
     const asked = vscode.l10n.t('{0} among the symbols of the language extensions', symbol);
     if (language !== 'jvm') return { lookedFor: [asked, sources.looked_for], advice: advice(type.declared) };
-    say(vscode.l10n.t('among class files, to decompile it'));
-    const classes = await this.#search('memlens/libraryClass', type, choose, token);
-    if (classes === null || 'uri' in classes) return classes;
-    return {
-      lookedFor: [asked, sources.looked_for, classes.looked_for],
-      advice: [classes.problem, advice(type.declared)].filter((text) => text !== '').join(' '),
-    };
+    say(vscode.l10n.t('among class files'));
+    const params = { snapshot: type.snapshot, type: type.type };
+    const { local, looked_for } = await this.server.request('memlens/libraryClass', params, token);
+    if (local !== null) return { uri: vscode.Uri.file(local.path), line: local.line };
+    return { lookedFor: [asked, sources.looked_for, looked_for], advice: advice(type.declared) };
   }
 
-  /** Where the archives have a type; lets the user choose among several. Null if none was chosen. */
-  async #search(
-    method: 'memlens/librarySource' | 'memlens/libraryClass',
+  /** Where the archives of source have a type; lets the user choose among several. Null if none was chosen. */
+  async #searchSources(
     { snapshot, type }: LibraryType,
     choose: Choose,
     token: vscode.CancellationToken,
   ): Promise<Place | LibrarySourceResult | null> {
-    const params = { snapshot, type };
+    const [method, params] = ['memlens/librarySource', { snapshot, type }] as const;
     let answer = await this.server.request(method, params, token);
     if (answer.candidates.length > 0) {
       if ((await choose(answer.artifact, answer.candidates)) === null) return null;
       answer = await this.server.request(method, params, token);
     }
-    if (answer.local !== null) return { uri: vscode.Uri.file(answer.local.path), line: answer.local.line };
     return answer.found === null ? answer : { uri: uriOf(answer.found), line: answer.found.line };
   }
 }
@@ -137,11 +133,11 @@ function advice({ language }: DeclaredType): string {
     return vscode.l10n.t('The C# extension knows the types of the projects that are open in this window.');
   return vscode.extensions.getExtension(JAVA_EXTENSION) === undefined
     ? vscode.l10n.t(
-        'The extension “Language Support for Java” ({0}) finds the sources of a project’s libraries and decompiles classes that have none. The setting memlens.sourceArchives names further archives, memlens.java.decompiler the jar of a decompiler.',
+        'The extension “Language Support for Java” ({0}) finds the sources of a project’s libraries and decompiles classes that have none. The setting memlens.sourceArchives names further archives.',
         JAVA_EXTENSION,
       )
     : vscode.l10n.t(
-        'The Java extension finds and decompiles classes of the projects that are open in this window: open the program’s project. The setting memlens.sourceArchives names further archives, memlens.java.decompiler the jar of a decompiler.',
+        'The Java extension finds and decompiles classes of the projects that are open in this window: open the program’s project. The setting memlens.sourceArchives names further archives.',
       );
 }
 

@@ -24,7 +24,7 @@ LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstand
 OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", "memray")
 """What some commands use where it is installed: fleets, and memray's captures."""
 PROGRAMS = ("java", "jcmd", "dotnet-gcdump", "node", "uv")
-"""What taking heap dumps, decompiling and installing a Python look for."""
+"""What taking heap dumps and installing a Python look for."""
 
 _HOMES = re.compile(
     r"(?:/home|/Users)/(?!Shared\b)[^/\s:;,'\"]+"

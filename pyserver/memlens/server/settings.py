@@ -9,7 +9,6 @@ import msgspec
 
 from memlens.formats import tools as reading
 from memlens.server.protocol.settings import Settings
-from memlens.sources.decompilers import Tools
 from memlens.store.files.cache import Cache
 
 logger = logging.getLogger(__name__)
@@ -95,13 +94,6 @@ class Configuration:
     def class_places(self) -> list[Path]:
         """Where classes are looked for first: what ``source_archives`` names, and the workspace's folders."""
         return [*self.source_archives, *(folder for _, folder in self.folders)]
-
-    @property
-    def decompiling(self) -> Tools:
-        """What the settings say of decompilers and Java."""
-        settings = self.settings
-        named = (settings.java_decompiler, settings.java_home, settings.java_extension)
-        return Tools(*(self.expand(value.strip()) if value.strip() else None for value in named))
 
     @property
     def mappings(self) -> dict[str, Path]:

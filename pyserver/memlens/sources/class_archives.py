@@ -1,74 +1,42 @@
-"""Archives of classes: jars, folders of class files such as ``target/classes``, and the module image of a JDK."""
+"""Class files of the workspace's build and of libraries, in jars and folders such as ``target/classes``.
+
+Of a class only the file that it was compiled from is read.
+"""
 
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
 
 from memlens.local_paths import below, file_below
 from memlens.sources import class_files, zips
 from memlens.sources.archives import Archived, Holding
 from memlens.sources.declarations import TypeName
-from memlens.sources.jimage import Image
 
 _JAR = re.compile(r"(?!.*-(?:sources|src|javadoc)\.).+\.(?:jar|war)", re.IGNORECASE)
-IMAGE = "modules"
-"""The name of a JDK's module image."""
 _PLAIN = re.compile(r"[\w$-]+")
 """A name of a package or class as compilers make it, which is one part of a path and nothing else."""
 
 _FILE = re.compile(r"[^/\\:\0]+")
 
 _MOST_CLASS_BYTES = 16 << 20
-_MOST_BYTES = 64 << 20
-_MOST_CLASSES = 2_000
-"""Of a class and those in it."""
-
-
-class Classes(NamedTuple):
-    """A class with those in it. ``name`` has ``/`` between the package's names, as the class file says it."""
-
-    name: str
-    files: dict[str, bytes]
-    """Class files by base name, which is one part of a path."""
-
-
-def classes_of(archive: Path, member: str) -> Classes:
-    """A class of an archive with those in it.
-
-    Raises KeyError if there is none, ValueError if it isn't where its name says, or one of ``archives.DAMAGED``.
-    """
-    folder, _, base = member.rpartition("/")
-    with _opened(archive) as opened:
-        own = opened.read(member, _MOST_CLASS_BYTES)
-        described = class_files.read(own)
-        if described is None or not f"/{member}".endswith(f"/{described.name}.class"):
-            raise ValueError(f"{member} is another class than its name says")
-        package, _, stem = described.name.rpartition("/")
-        if not all(map(_PLAIN.fullmatch, described.name.split("/"))):
-            raise ValueError(f"{member} has an odd name")
-        files = {base: own}
-        left = _MOST_BYTES - len(own)
-        for path in opened.paths(package):
-            parent, _, name = path.rpartition("/")
-            if parent == folder and name.startswith(f"{stem}$") and _PLAIN.fullmatch(name[: -len(".class")]):
-                files[name] = opened.read(path, _MOST_CLASS_BYTES)
-                left -= len(files[name])
-                if left < 0 or len(files) > _MOST_CLASSES:
-                    break
-    return Classes(described.name, files)
 
 
 def compiled_from(archive: Path, member: str, wanted: TypeName) -> tuple[str, int]:
     """The base name of the file that a class was compiled from, and the first line there with code.
 
-    An unknown name is empty, an unknown line 1. Raises what :func:`classes_of` does.
+    An unknown name is empty, an unknown line 1. Raises KeyError if the archive has no such class, or one of
+    ``archives.DAMAGED``.
     """
-    files = classes_of(archive, member).files
-    own = files.get(f"{'$'.join(wanted.names)}.class", files[member.rpartition("/")[2]])
-    described = class_files.read(own)
+    folder = member.rpartition("/")[0]
+    nested = "/".join(filter(None, (folder, f"{'$'.join(wanted.names)}.class")))
+    with _opened(archive) as opened:
+        try:
+            data = opened.read(nested, _MOST_CLASS_BYTES)
+        except (KeyError, FileNotFoundError):
+            data = opened.read(member, _MOST_CLASS_BYTES)
+    described = class_files.read(data)
     if described is None or not _FILE.fullmatch(described.source):
         return "", 1
     return described.source, described.first_line or 1
@@ -113,10 +81,8 @@ class _Folder(AbstractContextManager["_Folder"]):
             return file.read(most)
 
 
-def _opened(archive: Path) -> _Jar | _Folder | Image:
-    if archive.is_dir():
-        return _Folder(archive)
-    return Image(archive) if archive.name == IMAGE else _Jar(archive)
+def _opened(archive: Path) -> _Jar | _Folder:
+    return _Folder(archive) if archive.is_dir() else _Jar(archive)
 
 
 def _archives_among(folder: Path, files: Iterable[str]) -> list[Path]:

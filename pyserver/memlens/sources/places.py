@@ -9,9 +9,8 @@ from memlens.programs import program
 FIRST = 100
 """A likeness above all others."""
 
-_OF_JDKS = ("src.zip", "modules", "rt.jar")
+_OF_JDKS = "src.zip"
 _SOURCE = ("lib/src.zip", "src.zip", "../src.zip")
-_CLASSES = ("lib/modules", "lib/rt.jar", "jre/lib/rt.jar")
 
 
 def caches(environment: Mapping[str, str]) -> list[Path]:
@@ -39,8 +38,8 @@ def of_source(environment: Mapping[str, str]) -> list[Path]:
 
 
 def of_classes(environment: Mapping[str, str]) -> list[Path]:
-    """Where archives of classes are: of build tools, and of the JDKs."""
-    return [*caches(environment), *(jdk / place for jdk in java_homes(environment) for place in _CLASSES)]
+    """Where archives of classes are: of build tools."""
+    return caches(environment)
 
 
 def likeness(archive: Path, package: str) -> int:
@@ -48,7 +47,7 @@ def likeness(archive: Path, package: str) -> int:
 
     What is a JDK's comes first for the packages of the JDK, and last for others.
     """
-    if archive.name in _OF_JDKS:
+    if archive.name == _OF_JDKS:
         return FIRST - 1 if package.startswith(("java.", "javax.", "jdk.", "sun.", "com.sun.")) else 0
     folders = ".".join(archive.parent.parts)
     parts = package.split(".")

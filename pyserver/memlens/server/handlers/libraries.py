@@ -1,4 +1,4 @@
-"""The source of library types: in archives on this machine, decompiled, and in texts that language extensions have."""
+"""The source of library types: in archives, in files of the workspace, and in texts that language extensions have."""
 
 import asyncio
 import contextlib
@@ -17,6 +17,7 @@ from memlens.server.protocol.libraries import (
     DeclarationParams,
     DeclarationResult,
     LibrariesChangedParams,
+    LibraryClassResult,
     LibrarySource,
     LibrarySourceResult,
     LocalSource,
@@ -30,7 +31,6 @@ from memlens.sources.archives import DAMAGED, Archived, Archives, Found
 from memlens.sources.class_archives import CLASSES, compiled_from
 from memlens.sources.declarations import TypeName, is_of_package, line_of, type_name
 from memlens.sources.declarations import text_of as text_of_file
-from memlens.sources.decompilers import DecompilerError, Decompilers
 from memlens.sources.finder import Finder
 from memlens.sources.source_archives import SOURCES, text_of
 from memlens.sources.type_finder import some_of
@@ -65,7 +65,7 @@ def register(
 
 
 class _Libraries:
-    """Answers of the archives of this machine, and of a decompiler."""
+    """Answers of the archives of this machine."""
 
     def __init__(self, configuration: Configuration, registry: Registry, finder: Finder) -> None:
         self._configuration = configuration
@@ -73,7 +73,6 @@ class _Libraries:
         self._finder = finder
         self.sources = Archives(SOURCES, lambda: configuration.source_archives, places.of_source)
         self.classes = Archives(CLASSES, lambda: configuration.class_places, places.of_classes)
-        self._decompilers = Decompilers(lambda: configuration.decompiling)
 
     async def changed(self, _: LibrariesChangedParams) -> Done:
         for archives in (self.sources, self.classes):
@@ -91,27 +90,17 @@ class _Libraries:
             return _result([], found=declared[0])
         return _result(declared, looked_for=searched_in(found))
 
-    async def class_file(self, params: TypeParams) -> LibrarySourceResult:
+    async def class_file(self, params: TypeParams) -> LibraryClassResult:
         kind, wanted = self._type(params.snapshot, params.type)
         if wanted is None or kind not in JAVA_KINDS:
-            return _result([])
+            return LibraryClassResult(None, "")
         with _stopped_at_last() as stop:
             found = await asyncio.to_thread(self.classes.find, kind, wanted, stop)
-            looked_for, declared = searched_for_classes(found), self._chosen(found.declared)
-            if len(declared) != 1:
-                return _result(declared, looked_for=looked_for)
-            [own] = declared
+        for own in found.declared:
             local = await self._local(own, wanted)
             if local is not None:
-                return LibrarySourceResult(None, [], "", "", local=local)
-            try:
-                text = await asyncio.to_thread(self._decompiled, own.archive, own.member, stop)
-            except DecompilerError as error:
-                has = phrase(
-                    "{archive} has the class. {problem}.", archive=own.archive, problem=error.message
-                )
-                return _result([], looked_for=looked_for, problem=has)
-        return _result([], found=own._replace(line=line_of(text, wanted) or 1))
+                return LibraryClassResult(local, "")
+        return LibraryClassResult(None, spoken(searched_for_classes(found)))
 
     async def _local(self, own: Archived, wanted: TypeName) -> LocalSource | None:
         """The file of the workspace that a class was compiled from, if it has the class' package and is the only one.
@@ -121,18 +110,14 @@ class _Libraries:
         try:
             name, line = await asyncio.to_thread(compiled_from, own.archive, own.member, wanted)
         except (*DAMAGED, KeyError):
-            return None  # decompiling says what is wrong with it
+            return None
         paths = (await self._finder.find([name])).get(name.lower(), []) if name else []
         texts = await asyncio.to_thread(lambda: [text_of_file(path) for path in paths])
         found = [path for path, text in zip(paths, texts, strict=True) if is_of_package(text, wanted.package)]
         return LocalSource(found[0], line) if len(found) == 1 else None
 
     async def text(self, params: ArchivedTextParams) -> ArchivedTextResult:
-        archive, member = Path(params.archive), params.member
-        if not member.endswith(".class"):
-            return ArchivedTextResult(await asyncio.to_thread(text_of, archive, member))
-        with _stopped_at_last() as stop:
-            return ArchivedTextResult(await asyncio.to_thread(self._decompiled, archive, member, stop))
+        return ArchivedTextResult(await asyncio.to_thread(text_of, Path(params.archive), params.member))
 
     async def declaration(self, params: DeclarationParams) -> DeclarationResult:
         _, wanted = self._type(params.snapshot, params.type)
@@ -151,11 +136,6 @@ class _Libraries:
             each for each in declared if remembered.get(declared[0].artifact) == str(each.archive)
         ] or declared
 
-    def _decompiled(self, archive: Path, member: str, stop: threading.Event) -> str:
-        made = self._decompilers.decompile(archive, member, stop)
-        by = spoken(phrase("Decompiled by {jar} from the class in {archive}", jar=made.by, archive=archive))
-        return f"// {' '.join(by.split())}\n{made.text}"
-
 
 @contextlib.contextmanager
 def _stopped_at_last() -> Iterator[threading.Event]:
@@ -172,13 +152,12 @@ def _result(
     *,
     found: Archived | None = None,
     looked_for: Text = NOTHING,
-    problem: Text = NOTHING,
 ) -> LibrarySourceResult:
     if found is not None:
         return LibrarySourceResult(LibrarySource(str(found.archive), found.member, found.line), [], "", "")
     artifact = declared[0].artifact if declared else ""
     archives = [str(each.archive) for each in declared]
-    return LibrarySourceResult(None, archives, artifact, spoken(looked_for), spoken(problem))
+    return LibrarySourceResult(None, archives, artifact, spoken(looked_for))
 
 
 def searched_in(found: Found) -> Text:

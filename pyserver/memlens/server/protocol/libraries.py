@@ -24,7 +24,7 @@ class TypeParams(Struct, frozen=True):
 
 
 class LibrarySource(Struct, frozen=True):
-    """A file in an archive that declares the type, a class file if it has to be decompiled.
+    """A file in an archive that declares the type.
 
     ``archive`` is an absolute path, ``member`` a path in it. The line is that of the text.
     """
@@ -45,19 +45,24 @@ class LibrarySourceResult(Struct, frozen=True):
     """``found`` is set when one archive is meant; else ``candidates`` are the equally good ones, the newest first.
 
     ``artifact`` is what ``memlens/remember`` remembers the choice of an archive by. ``looked_for`` says in which
-    archives the type was searched for, and ``problem`` why the class file that was found there can't be shown.
+    archives the type was searched for.
     """
 
     found: LibrarySource | None
     candidates: list[str]
     artifact: str
     looked_for: str
-    problem: str = ""
-    local: LocalSource | None = None
+
+
+class LibraryClassResult(Struct, frozen=True):
+    """``looked_for`` says in which archives a class file of the type was searched for if it leads to no file."""
+
+    local: LocalSource | None
+    looked_for: str
 
 
 class ArchivedTextParams(Struct, frozen=True):
-    """A source file in an archive, or a class file, which is decompiled."""
+    """A source file in an archive."""
 
     archive: str
     member: str
@@ -90,7 +95,7 @@ class LibrariesChangedParams(Struct, frozen=True):
 REQUESTS: Requests = {
     "memlens/librariesChanged": (LibrariesChangedParams, Done),
     "memlens/librarySource": (TypeParams, LibrarySourceResult),
-    "memlens/libraryClass": (TypeParams, LibrarySourceResult),
+    "memlens/libraryClass": (TypeParams, LibraryClassResult),
     "memlens/archivedText": (ArchivedTextParams, ArchivedTextResult),
     "memlens/declaration": (DeclarationParams, DeclarationResult),
 }

@@ -32,12 +32,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Patterns of paths and names that are library code, or after ``!`` the user's; the last that matches decides."""
     source_archives: list[str] = []
     """Archives of the source of libraries, or folders with such; they may begin with a variable."""
-    java_decompiler: str = ""
-    """The jar of CFR or Vineflower, which may begin with a variable; empty for one that is found."""
-    java_home: str = ""
-    """The folder of a Java that runs it; without one that of ``JAVA_HOME`` or of ``PATH`` is taken."""
-    java_extension: str = ""
-    """The folder of VS Code's Java extension, which has a Java and a decompiler; empty where it isn't installed."""
     snapshots: list[str] = []
     """Files that are open as long as they are named, for editors without views; they may begin with a variable."""
     fleets: list[str] = []
