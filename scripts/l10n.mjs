@@ -1,18 +1,17 @@
-// Writes the files that translators start from: l10n/bundle.l10n.json with every text of extension/src, webview/src and
-// the server's sentences, and a pseudo-language (qps-ploc) of it and of package.nls.json, in which untranslated text
-// stands out. `--check` compares them with the sources instead, and checks that package.json uses exactly the texts of
-// package.nls.json, and that all texts of the page can be translated.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+// Writes the file that translators start from: l10n/bundle.l10n.json with every text of extension/src, webview/src and
+// the server's sentences; and the pseudo-language of the tests. `--check` compares the file with the sources instead, and
+// checks that package.json uses exactly the texts of package.nls.json, and that all texts of the page can be translated.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
 import { ROOT, VENV_PYTHON } from './lib/paths.mjs';
 import { UserError, filesUnder, main, run } from './lib/steps.mjs';
+import { writePseudoLanguage } from './lib/pseudo.mjs';
 import { untranslated } from './lib/untranslated.mjs';
 
 const BUNDLE = 'l10n/bundle.l10n.json';
 const TEXTS = 'package.nls.json';
 const MANIFEST = 'package.json';
-const PSEUDO = 'qps-ploc';
 
 /** The keys of package.json whose texts people read. */
 const READ_KEYS = new Set([
@@ -28,23 +27,6 @@ const READ_LISTS = new Set(['enumItemLabels', 'enumDescriptions']);
 const OF_MODELS = new Set(['inputSchema']);
 /** Names that are the same in every language. */
 const NAMES = new Set(['Memlens']);
-
-/** What stays as it is in a translation: placeholders, code, targets of links, names of commands and settings. */
-const KEPT = /\{\w+\}|`[^`]*`|\]\([^)]*\)|\$\([\w-]+\)|Memlens: [A-Z][\w ]*…?(?=")|memlens\.[\w.]+/g;
-const ACCENTS = { a: 'å', e: 'é', i: 'î', o: 'ö', u: 'û', A: 'Å', E: 'É', I: 'Î', O: 'Ö', U: 'Û' };
-
-/** A text with accents and brackets, longer by a third, as translations are. */
-function pseudo(text) {
-  let from = 0;
-  let made = '';
-  const accented = (part) => part.replace(/[aeiouAEIOU]/g, (letter) => ACCENTS[letter]);
-  for (const { 0: kept, index } of text.matchAll(KEPT)) {
-    made += accented(text.slice(from, index)) + kept;
-    from = index + kept.length;
-  }
-  made += accented(text.slice(from));
-  return `[${made}${'~'.repeat(Math.ceil(text.length / 3))}]`;
-}
 
 /**
  * Every text that `vscode.l10n.t`, the page's `t` or its `plural` is called with in a file; one that isn't a literal
@@ -114,35 +96,26 @@ function manifestProblems(manifest, texts) {
 }
 
 const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
-const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
-const translated = (texts) =>
-  Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, pseudo(text)]));
 
-/** The contents of the generated files, by path. */
-async function made() {
+/** The text of the bundle. */
+async function bundleText() {
   const messages = ['extension/src', 'webview/src'].flatMap((folder) =>
     filesUnder(folder, ['.ts', '.tsx']).flatMap((file) => messagesOf(file, read(file))),
   );
   messages.push(...(await templates()));
   const bundle = Object.fromEntries([...new Set(messages)].sort().map((message) => [message, message]));
-  return {
-    [BUNDLE]: json(bundle),
-    [BUNDLE.replace('.json', `.${PSEUDO}.json`)]: json(translated(bundle)),
-    [TEXTS.replace('.json', `.${PSEUDO}.json`)]: json(translated(JSON.parse(read(TEXTS)))),
-  };
+  return `${JSON.stringify(bundle, null, 2)}\n`;
 }
 
 main(async () => {
   const problems = manifestProblems(JSON.parse(read(MANIFEST)), JSON.parse(read(TEXTS)));
   const checking = process.argv.includes('--check');
-  for (const [file, content] of Object.entries(await made())) {
-    const target = path.join(ROOT, file);
-    if (!checking) {
-      mkdirSync(path.dirname(target), { recursive: true });
-      writeFileSync(target, content);
-    } else if (!existsSync(target) || read(file) !== content) {
-      problems.push(`${file} is not current: run npm run l10n.`);
-    }
+  const [target, content] = [path.join(ROOT, BUNDLE), await bundleText()];
+  if (!checking) {
+    writeFileSync(target, content);
+    writePseudoLanguage();
+  } else if (!existsSync(target) || read(BUNDLE) !== content) {
+    problems.push(`${BUNDLE} is not current: run npm run l10n.`);
   }
   if (checking)
     for (const text of filesUnder('webview/src', ['.ts', '.tsx']).flatMap((file) =>

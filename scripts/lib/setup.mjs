@@ -2,6 +2,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { CACHE, ROOT, VENV, VENV_PYTHON, WINDOWS, venvProgram } from './paths.mjs';
+import { ENGLISH, pseudoFileOf, writePseudoLanguage } from './pseudo.mjs';
 import { checkCompiler, describe, findPython } from './python.mjs';
 import { UserError, exclusively, filesUnder, hashOf, must, npm, seconds, step } from './steps.mjs';
 
@@ -20,7 +21,7 @@ export async function setup(log = (text) => void process.stdout.write(text)) {
     let said = '';
     const chains = await Promise.allSettled([
       inTurn([environment, pythonPackages, kernels, editableInstall], log),
-      inTurn([nodePackages, bundles], (text) => void (said += text)),
+      inTurn([nodePackages, bundles, pseudoLanguage], (text) => void (said += text)),
     ]);
     log(said);
     for (const { reason } of chains) if (reason) throw reason;
@@ -144,5 +145,16 @@ const bundles = (log) =>
     ]),
     outputs: ['dist/extension.js', 'dist/webview.js', 'dist/webview.css'],
     work: () => must([process.execPath, 'scripts/build.mjs']),
+    log,
+  });
+
+const pseudoLanguage = (log) =>
+  step({
+    name: 'pseudo-language',
+    doing: 'the texts in qps-ploc, for tests',
+    stamp: 'dist/.memlens-pseudo-stamp',
+    key: hashOf(['scripts/lib/pseudo.mjs', ...ENGLISH]),
+    outputs: ENGLISH.map(pseudoFileOf),
+    work: writePseudoLanguage,
     log,
   });
