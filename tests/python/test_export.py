@@ -3,6 +3,7 @@
 import gzip
 import json
 import operator
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.python.command_line import memlens as run
-from tests.python.conftest import WithOracle, real_profiles
+from tests.python.conftest import WithOracle, event, frame, real_profiles
 from tests.python.made_stacks import stacks_of_nodes
 from tests.python.profile_reading import FIXTURES, load
 from tests.python.protobuf import fields, varints
@@ -377,6 +378,17 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     )
     assert run("export", sample, "--pprof", tmp_path / "none" / "x", status=1).stderr.count("\n") == 1
     assert "required" in run("export", sample, status=2).stderr
+    empty = tmp_path / "empty"
+    nothing = run("export", sample, "--pprof", empty, "--filter", "size>1TiB", status=1).stderr
+    assert "Nothing matches the filter, so nothing is written" in nothing
+    freed = tmp_path / "freed.pickle"
+    place = frame("/a/b.py", 1, "f")
+    trace = [event("alloc", 4096, 512, place), event("free_completed", 4096, 512, place)]
+    freed.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, 4))
+    for option in ("--pprof", "--speedscope"):
+        nothing = run("export", freed, option, empty, "--at", "end", status=1).stderr
+        assert "Nothing is live at the end, so nothing is written" in nothing
+        assert not empty.exists()
     zipped = tmp_path / "out.zip"
     assert "whole trace" in run("export", sample, "--snapviewer", zipped, "--at", "end", status=2).stderr
     assert not zipped.exists()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.python.command_line import memlens
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES
 
 from memlens.errors import BadRequestError
+from memlens.fleet import engine
 from memlens.fleet.listing import files_of
 from memlens.fleet.place import keep, remove_unfinished, url_of
 from memlens.stores import place_of, without_credentials
@@ -162,3 +164,15 @@ def test_an_archive_is_kept_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
         (kept / other).mkdir()
     remove_unfinished(place_of(str(kept)))
     assert {path.name for path in kept.iterdir()} == others
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="workers are forked only elsewhere")
+def test_a_temporary_folder_with_a_long_path_is_no_place_for_a_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    longest = f"/{'t' * (engine._LONGEST_TEMPORARY - 1)}"
+    # what multiprocessing puts below it; a socket's path may have 103 bytes on macOS, 107 on Linux
+    assert len(f"{longest}/pymp-12345678/listener-12345678") <= 103
+    for folder, method in ((longest, "forkserver"), (f"{longest}t", "spawn")):
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        assert engine._starting_method() == method

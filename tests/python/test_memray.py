@@ -38,6 +38,8 @@ from memlens.formats.memray import MemrayNeededError
 from memlens.formats.tools import Tools
 from memlens.model.frames import POSSIBLE_ARENA, USER, SourceFrame
 from memlens.model.profile import Profile
+from memlens.server.protocol.settings import Settings
+from memlens.server.settings import Configuration
 from memlens.store.files.processes import is_running
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
@@ -161,6 +163,33 @@ def stand_in(folder: Path, text: str) -> Path:
     program.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{text}\n", "utf-8")
     program.chmod(0o755)
     return program
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts aren't programs there")
+def test_a_bare_name_is_an_interpreter_of_path_and_a_path_is_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows, and an entry of ``PATH`` that isn't absolute, would begin with the folder that Memlens runs in."""
+    (tmp_path / "bin").mkdir()
+    stand_in(tmp_path, "open('ran-in-project', 'w')\nprint('[\"missing\"]')")
+    stand_in(tmp_path / "bin", 'print(\'["refused", "by PATH"]\')')
+    path = tmp_path / "x.bin"
+    path.write_bytes(header())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join(("", ".", str(tmp_path / "bin"))))
+    with pytest.raises(MemlensError, match="by PATH"):
+        read_with(path, "python", tmp_path)
+    with pytest.raises(MemlensError, match="by PATH"):
+        read_with(path, "bin/python", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MemrayNeededError, match="no program python in the folders of PATH"):
+        read_with(path, "python", tmp_path)
+    assert not list(tmp_path.rglob("ran-in-project"))
+    # nor does the setting mean a file of the workspace by it
+    configuration = Configuration()
+    configuration.replace(Settings(memray_python="python"))
+    configuration.set_folders([("project", tmp_path)])
+    assert configuration.memray_python == Path("python")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts aren't programs there")

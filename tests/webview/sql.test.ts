@@ -136,6 +136,10 @@ describe('rows of an answer', () => {
     for (const start of ['=', '+', '-', '@', '\uff1d', '\uff0b', '\uff0d', '\uff20'])
       for (const before of ['', ' ', '\u00a0', '\t', '\u200b', '\ufeff ', '\n'])
         assert.match(toCsv([], [[`${before}${start}1`]]).split('\r\n')[1] ?? '', /^"?'/);
+    // where cells are separated by other signs, as a spreadsheet does in many languages
+    for (const separator of [';', '|', '\t', '\n', '\r'])
+      for (const formula of ['=1+1', ' +1', '\uff1d1'])
+        assert.ok(toCsv([], [[1, `a${separator}${formula}`]]).includes(`a${separator}'${formula}`));
     for (const text of ['a=1', '\u2212 1', ' x', '1-2', 'src/a.py'])
       assert.equal(toCsv([], [[text]]), `\r\n${text}\r\n`);
   });

@@ -9,6 +9,7 @@ from memlens.cli.output import note_of_cut, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.cli.written import output_of, write_file
+from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
 from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
         say(output.path)
         return 0
     samples, title = ask(options, lambda snapshot: _samples(snapshot, options))
+    if not samples.stacks.rows.size:
+        raise _nothing(options)
     note_of_cut(samples.levels())
     if options.speedscope is not None:
         write_file(output, speedscope(samples, title))
@@ -49,6 +52,23 @@ def run(options: argparse.Namespace) -> int:
     else:
         write_file(output, pprof(samples, title))
     return 0
+
+
+def _nothing(options: argparse.Namespace) -> BadRequestError:
+    """Why a file that would be empty isn't written."""
+    if options.filter:
+        return BadRequestError(
+            phrase("Nothing matches the filter, so nothing is written"),
+            advice=phrase("Choose another filter."),
+        )
+    match options.at:
+        case "end":
+            return BadRequestError(
+                phrase("Nothing is live at the end, so nothing is written"),
+                advice=phrase("Choose --at peak, or --at all for all that was allocated."),
+            )
+        case _:
+            return BadRequestError(phrase("The file has no allocations, so nothing is written"))
 
 
 def _output(options: argparse.Namespace) -> Output:

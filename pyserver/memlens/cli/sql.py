@@ -35,10 +35,14 @@ _WIDEST_CELL = 60
 _LONGEST_CELL = 4_000
 """Characters of a cell in a printed table; JSON and CSV have all of them."""
 _ROWS_MEASURED = 1_000
-_FORMULA = re.compile(
-    r"[\s\x00-\x1f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]"
-)
+_FORMULA = r"[\s\x00-\x1f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 """Signs that begin a formula, also the full-width ones; spreadsheets skip blanks before them."""
+_FIRST = re.compile(rf"{_FORMULA}|[\t\r\n]")
+_LATER = re.compile(rf"([;|\t\r\n])(?={_FORMULA})")
+"""The same after what ends a cell where a spreadsheet separates by something other than commas, as in many languages.
+
+Quotes are then no help: they are quotes only at a cell's beginning.
+"""
 
 Form = Literal["table", "json", "csv"]
 
@@ -180,13 +184,14 @@ def _print_csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
 
 
 def csv_value(value: Any) -> Any:
-    """Return a value for CSV. Text that a spreadsheet would read as a formula gets a leading apostrophe.
+    """Return a value for CSV. What a spreadsheet would read as a formula, in a text, gets an apostrophe before it.
 
     Source: OWASP, "CSV Injection". Function names and paths in a snapshot are untrusted.
     """
-    if isinstance(value, str) and _FORMULA.match(value):
-        return f"'{value}"
-    return _json_value(value)
+    if not isinstance(value, str):
+        return _json_value(value)
+    first = "'" if _FIRST.match(value) else ""
+    return first + _LATER.sub(r"\1'", value)
 
 
 def csv_on_terminal(value: Any) -> Any:

@@ -30,6 +30,8 @@ from memlens.texts import phrase, plural
 MOST_DEATHS = 3
 """How often a file whose worker died is given to another worker."""
 
+_LONGEST_TEMPORARY = 70
+"""Bytes of a temporary folder's path in which a socket may lie: a socket's path has at most 103 of them on macOS."""
 _CONNECT_S = 30.0
 _LOOK_S = 0.2
 _RESULT_S = 2.0
@@ -59,7 +61,6 @@ _OWN_CLUSTER = {
     "distributed.admin.tick.interval": "5 s",
     "distributed.admin.system-monitor.interval": "10 s",
     "distributed.worker.profile.enabled": False,
-    "distributed.worker.multiprocessing-method": "forkserver" if os.name == "posix" else "spawn",
     # its dask_setup is called in each worker at its start
     "distributed.worker.preload": [work.__name__],
     "distributed.scheduler.work-stealing": False,
@@ -264,12 +265,15 @@ def engine(
             yield Engine(client, on_event)
         return
     with Hold() as hold, _scratch() as folder, contextlib.ExitStack() as opened:
-        _start_forkserver()
+        method = _starting_method()
+        if method == "forkserver":
+            _start_forkserver()
         with needed("distributed"):
             import dask
             import distributed
         _silence()
-        opened.enter_context(dask.config.set({**_OWN_CLUSTER, "temporary-directory": folder}))
+        of_this_run = {"distributed.worker.multiprocessing-method": method, "temporary-directory": folder}
+        opened.enter_context(dask.config.set({**_OWN_CLUSTER, **of_this_run}))
         count = workers or os.cpu_count() or 1
         cluster = opened.enter_context(
             distributed.LocalCluster(
@@ -290,17 +294,22 @@ def engine(
             yield Engine(client, on_event, lambda: cluster.scale(count))
 
 
+def _starting_method() -> str:
+    """How workers are started: forked, unless the socket for that would have too long a path."""
+    is_short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_TEMPORARY
+    return "forkserver" if os.name == "posix" and is_short else "spawn"
+
+
 def _start_forkserver() -> None:
     """Start the process from which workers are forked; it imports what they need in parallel with this one."""
-    if os.name == "posix":
-        from multiprocessing import forkserver, resource_tracker
+    from multiprocessing import forkserver, resource_tracker
 
-        # first, because it unblocks Ctrl+C, which its process ignores
-        with unknown_to_children():
-            resource_tracker.ensure_running()
-        multiprocessing.set_forkserver_preload(["distributed", work.__name__])
-        with unknown_to_children():
-            forkserver.ensure_running()
+    # first, because it unblocks Ctrl+C, which its process ignores
+    with unknown_to_children():
+        resource_tracker.ensure_running()
+    multiprocessing.set_forkserver_preload(["distributed", work.__name__])
+    with unknown_to_children():
+        forkserver.ensure_running()
 
 
 def _silence() -> None:

@@ -33,6 +33,7 @@ from memlens.formats.stacks import Numbers, distinct_frames
 from memlens.model.frames import POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
+from memlens.programs import program
 from memlens.progress import Report
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
@@ -122,7 +123,7 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:
     :class:`DamagedSnapshotError`, or MemoryError.
     """
     header = _header(source)
-    python = source.tools.memray_python or sys.executable
+    python = _interpreter(source.tools.memray_python, header)
     records = _Records(header)
     with _on_disk(source, scratch) as path:
         for row in _rows(python, path, header, scratch):
@@ -131,6 +132,23 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:
                 report("reading", min(0.9, records.count / 1_000_000))
     report("reading", 1.0)
     return records.profile()
+
+
+def _interpreter(named: str, header: Header) -> str:
+    """The path of the Python that was named: a bare name's in a folder of ``PATH``, never in the working directory.
+
+    Raises :class:`MemrayNeededError`.
+    """
+    if not named:
+        return sys.executable
+    # the process starts in another folder
+    found = program(named) if Path(named).name == named else Path(named).absolute()
+    if found is None:
+        raise MemrayNeededError(
+            phrase("There is no program {python} in the folders of PATH", python=named),
+            advice=_advice(header),
+        )
+    return str(found)
 
 
 def _header(source: Source) -> Header:

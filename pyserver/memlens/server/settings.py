@@ -74,8 +74,13 @@ class Configuration:
 
     @property
     def memray_python(self) -> Path | None:
-        """The interpreter that has memray; None if the settings name none."""
+        """The interpreter that has memray; None if the settings name none.
+
+        A bare name stays one, which is looked up in ``PATH``: a workspace may have a file of that name.
+        """
         value = self.settings.memray_python.strip()
+        if value and Path(value).name == value and not _VARIABLE.search(value):
+            return Path(value)
         return self.expand(value) if value else None
 
     @property

@@ -303,11 +303,15 @@ SELECT a.allocation, a.device, a.size_bytes, a.rounded_bytes, f.file, f.line, f.
 FROM allocations AS a JOIN stacks AS s ON s.stack = a.stack LEFT JOIN frames AS f ON f.frame = s.frame
 WHERE a.live_at_peak = 1;
 
--- Source lines, those with the most at the peak first.
+-- Source lines with what their stacks' frames to show first are charged with, those with the most at the peak first.
+-- What a line allocated through what it calls, of which main has all, is in lines.
 CREATE VIEW by_line AS
-SELECT file, line, function, kind, live_at_peak_bytes, live_at_peak_count, total_bytes, count, live_at_end_bytes,
-       largest_bytes, self_total_bytes, self_count
-FROM lines ORDER BY live_at_peak_bytes DESC, total_bytes DESC;
+SELECT f.file, f.line, f.function, f.kind, sum(s.live_at_peak_bytes) AS live_at_peak_bytes,
+       sum(s.live_at_peak_count) AS live_at_peak_count, sum(s.total_bytes) AS total_bytes, sum(s.count) AS count,
+       sum(s.live_at_end_bytes) AS live_at_end_bytes, max(s.largest_bytes) AS largest_bytes, l.self_total_bytes,
+       l.self_count
+FROM stacks AS s JOIN frames AS f USING (frame) LEFT JOIN lines AS l ON l.file = f.file AND l.line = f.line
+GROUP BY f.file, f.line ORDER BY sum(s.live_at_peak_bytes) DESC, sum(s.total_bytes) DESC;
 
 -- What was made during the trace and is live at its end: growth, if it should not be there.
 CREATE VIEW survivors AS

@@ -1,18 +1,16 @@
 -- Queries that the editor offers, each below its title.
 
 -- # What filled the memory at the peak, by line of my code
-SELECT file, line, function, sum(live_at_peak_bytes) AS live_at_peak_bytes,
-       sum(live_at_peak_count) AS live_at_peak_count, sum(total_bytes) AS total_bytes
-FROM stacks JOIN frames USING (frame)
+SELECT file, line, function, live_at_peak_bytes, live_at_peak_count, total_bytes
+FROM by_line
 WHERE kind = 'user'
-GROUP BY file, line
-ORDER BY live_at_peak_bytes DESC
 LIMIT 100;
 
 -- # The same with what each line calls
 SELECT file, line, function, live_at_peak_bytes, live_at_peak_count, total_bytes
-FROM by_line
+FROM lines
 WHERE kind = 'user'
+ORDER BY live_at_peak_bytes DESC
 LIMIT 100;
 
 -- # The largest allocations at the peak
