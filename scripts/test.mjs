@@ -1,7 +1,8 @@
 // npm test: set-up, then all checks, then a table. `npm test -- --quick` leaves out the network, the slow Python tests
-// and all end-to-end tests but one; `npm test -- --only python,e2e` selects steps, `--verbose` also shows the output of
-// steps that pass. Arguments after a second `--` are passed to the one selected step:
-// `npm test -- --only python -- -k timeline`.
+// and all end-to-end tests but one; `--slow` adds the Python tests that repeat others with more files and in more
+// combinations. `npm test -- --only python,e2e` selects steps, `--verbose` also shows the output of steps that pass.
+// Arguments after a second `--` are passed to the one selected step, and of Python's tests they select also those of
+// `--slow`: `npm test -- --only python -- -k timeline`.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -134,7 +135,8 @@ const STEPS = [
       if (!values.quick) await Promise.all([installMemray(), installMcp(), installFleet()]);
       // A lane that has finished takes tests from the other, because durations differ a lot.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
-      const chosen = values.quick ? ['-m', 'not slow'] : [];
+      const left = values.quick ? 'not slow' : values.slow || rest.length ? '' : 'not nightly';
+      const chosen = left ? ['-m', left] : [];
       return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...chosen, ...(rest.length ? rest : all)]];
     },
     again: () => {
@@ -190,7 +192,12 @@ function namesOf({ suites }, status) {
 }
 
 const { values, tokens } = argumentsOf({
-  options: { only: { type: 'string' }, quick: { type: 'boolean' }, verbose: { type: 'boolean' } },
+  options: {
+    only: { type: 'string' },
+    quick: { type: 'boolean' },
+    slow: { type: 'boolean' },
+    verbose: { type: 'boolean' },
+  },
   allowPositionals: true,
   tokens: true,
 });

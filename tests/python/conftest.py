@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -82,17 +83,73 @@ def _real(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     return sorted(found)
 
 
+# Of these, others are of the same program, format and version, smaller, and in every run of the tests.
+_REPEATED = (
+    *(
+        "torch/wedson__*_training_*",
+        "torch/wedson__medium_1*_inference_*",
+        "torch/wedson__medium_2*_inference_*",
+    ),
+    *("torch/nothanmin__*", "torch/niu__*_150__*", "torch/niu__*_200_*", "torch/silmont__memory_*"),
+    *("torch/silmont__fp32__*", "torch/zijian__memory__[ac]*", "torch/flexgen__1.3b_snapshot__[046c]*"),
+    *(
+        "torch/cpu_profile_transformer*",
+        "torch/cherryni2022__*",
+        "torch/linyunlinyun__*",
+        "torch/yyin-dev__*",
+    ),
+    *(
+        "torch/bolongcheng__*",
+        "torch/bcrafton__*",
+        "torch/qr-0w__*",
+        "torch/tonghuikang__*",
+        "torch/magma27__*",
+    ),
+    *("profiles/pprof/go-heap.pb.gz", "profiles/pprof/go-heap-base.pb.gz", "profiles/pprof/go-allocs.pb.gz"),
+    *("profiles/pprof/go-heap-mid.debug1*", "profiles/public/google-pprof/large.cpu"),
+    *("profiles/heaptrack/heaptrack.cc1plus*", "profiles/heaptrack/heaptrack.python-ast*"),
+    *("profiles/heaptrack/heaptrack.cpp-tree-deep*", "profiles/heaptrack/heaptrack.rust-svc-1M*"),
+    *(
+        "profiles/public/heaptrack/heaptrack.heaptrack_gui*",
+        "profiles/memray/ast-[!a]*",
+        "profiles/memray/pandas*",
+    ),
+    *("profiles/tracemalloc/ast-1*", "profiles/jemalloc/*.i1.*", "profiles/jemalloc/*.2.f*"),
+    *("profiles/gperftools/tree.hp.0001.heap", "profiles/massif/massif.out.python"),
+    *("heap/hprof/mat_openjdk*", "heap/hprof/mat_java_pid1884*", "heap/hprof/mat_HeapDumpSample*"),
+    *("heap/hprof/mat_sun_jdk6_32bit*", "heap/hprof/javac_*", "heap/hprof/xuguoliang1995*"),
+    *("heap/v8/small_node2[46]*", "heap/v8/cdmcp_heap-[23]*", "heap/v8/cdmcp_example*", "heap/v8/leak_*"),
+    *("heap/v8/ts20check*", "heap/v8/devcyclehq*", "heap/gcdump/perfview_test2*", "heap/gcdump/jp_test1*"),
+)
+
+
+def _files_of(item: pytest.Item) -> list[Path]:
+    """The real files among a test's parameters."""
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return []
+    given = item.callspec.params.values()
+    paths = [each for value in given for each in (value if isinstance(value, tuple | list) else [value])]
+    return [path for path in paths if isinstance(path, Path) and path.is_relative_to(DATA)]
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests with real files as slow: the project's own recordings are of the same kinds, and small."""
+    """Mark what ``--quick`` leaves out, and what only ``--slow`` takes.
+
+    Tests with real files are slow: the project's own recordings are of the same kinds, and small. Of a test's rows
+    those with repeated files are nightly, if it has others.
+    """
+    rows = defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-            given = item.callspec.params.values()
-            paths = [
-                each for value in given for each in (value if isinstance(value, tuple | list) else [value])
-            ]
-            if any(isinstance(path, Path) and path.is_relative_to(DATA) for path in paths):
-                item.add_marker(pytest.mark.slow)
+        rows[item.nodeid.partition("[")[0]].append(item)
+        if _files_of(item):
+            item.add_marker(pytest.mark.slow)
+    repeated = {path for pattern in _REPEATED for path in DATA.glob(pattern)}
+    for of_test in rows.values():
+        again = [item for item in of_test if repeated.intersection(_files_of(item))]
+        if len(again) < len(of_test):
+            for item in again:
+                item.add_marker(pytest.mark.nightly)
 
 
 def pytest_configure(config: pytest.Config) -> None:

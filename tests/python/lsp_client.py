@@ -125,6 +125,7 @@ class LspClient:
     def enter(self, workspace: Path, settings: dict[str, Any]) -> None:
         """Change to another workspace and other settings."""
         self.notifications.clear()
+        self.stderr = b""
         self._change_folders(added=[workspace])
         self.notify("workspace/didChangeConfiguration", {"settings": settings})
 

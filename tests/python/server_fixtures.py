@@ -1,7 +1,8 @@
 """Fixtures of the server's tests, a pytest plugin: a server process, a workspace, a big snapshot."""
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,21 +36,31 @@ def own_server(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
 
 
 @pytest.fixture
-def server(shared_server: LspClient, workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
-    """The server process of the test file: it is empty for each test, with that test's workspace and archives."""
-    shared_server.enter(workspace, {"cache_directory": str(cache_folder)})
-    yield shared_server
-    shared_server.leave(workspace)
-
-
-@pytest.fixture(scope="module")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LspClient]:
-    """A server process for all tests of a file, because starting one takes a second."""
-    folder = tmp_path_factory.mktemp("shared-server")
-    with LspClient() as client:
-        client.start(folder, {"cache_directory": str(folder / "cache")})
-        yield client
+def server(
+    running_server: Callable[[], LspClient], workspace: Path, cache_folder: Path
+) -> Iterator[LspClient]:
+    """The server process of all tests: it is empty for each test, with that test's workspace and archives."""
+    client = running_server()
+    client.enter(workspace, {"cache_directory": str(cache_folder)})
+    yield client
+    client.leave(workspace)
     assert "Traceback" not in client.stderr.decode(), client.stderr.decode()
+
+
+@pytest.fixture(scope="session")
+def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], LspClient]]:
+    """A server process for all tests, because starting one takes a second; another one if a test ended it."""
+    folder = tmp_path_factory.mktemp("server")
+    with contextlib.ExitStack() as started:
+        clients: list[LspClient] = []
+
+        def running() -> LspClient:
+            if not clients or clients[-1].process.poll() is not None:
+                clients.append(started.enter_context(LspClient()))
+                clients[-1].start(folder, {"cache_directory": str(folder / "cache")})
+            return clients[-1]
+
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -78,12 +78,26 @@ REFUSED = ("cut.pickle", "evil.pickle", "header.memray.bin", "index.memray.bin")
 """Files that are refused whole, recordings of memray where there is no memray."""
 
 
+REPEATED = (
+    "everything.pickle.gz", "misaligned.json", "protocol2.pickle", "protocol5.pickle", "ranks.pickle",
+    "segments.pickle", "profile.pb.gz", "images.hprof", "native.hprof",
+)  # fmt: skip
+"""Others are of the same format."""
+
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="files are read in forked children there")
 
 
 @LINUX
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*(name for name in OPENING if name not in REFUSED), "checked.pickle.zst"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] if name in REPEATED else [])
+        for name in [*OPENING, "checked.pickle.zst"]
+        if name not in REFUSED
+    ],
+)
 def test_a_file_that_is_truncated_or_has_a_flipped_bit_is_reported_or_answers(name: str) -> None:
     data = damaged(name)
     assert read(data) == "opened"

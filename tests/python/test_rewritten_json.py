@@ -156,8 +156,18 @@ RUBY_STYLES: dict[str, Callable[[list[Any]], bytes]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("style", RUBY_STYLES)
-@pytest.mark.parametrize("source", ["small", "sessions"])
+@pytest.mark.parametrize(
+    ("source", "style"),
+    [
+        *(("small", style) for style in RUBY_STYLES),
+        ("sessions", "indented"),
+        *(
+            pytest.param("sessions", style, marks=pytest.mark.nightly)
+            for style in RUBY_STYLES
+            if style != "indented"
+        ),
+    ],
+)
 def test_rewritten_dumps_of_ruby_read_the_same(tmp_path: Path, source: str, style: str) -> None:
     rows = RUBY
     if source == "sessions":
