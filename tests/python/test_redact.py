@@ -50,7 +50,7 @@ OWN = (
     "found(sys.argv[2] + 'looked up')\n"
     # more than are asked for the names of their attributes
     "bags = [Bag() for _ in range(12)]\n"
-    "for number, each in enumerate(bags): setattr(each, f'late{number}', {sys.argv[2] + str(number): number})\n"
+    "for number, each in enumerate(bags): setattr(each, 'late', {sys.argv[2] + str(number): number})\n"
     "noted = [Session(number) for number in range(12)]\n"
     "for each in noted: each.notes\n"
     "sessions = {sys.argv[2] + 'key': Session(sys.argv[2].encode()), 12345678901234567890: 1.2345678901234567}\n"

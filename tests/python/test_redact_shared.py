@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.python import hprof_files, pyheap_files
 from tests.python.graph_reading import load, type_names
 from tests.python.heap_files import HeapFile
@@ -83,6 +85,94 @@ def test_they_stay_if_asked_for(tmp_path: Path) -> None:
     before = load(path)
     assert before.references.target.tolist() == after.references.target.tolist()
     assert before.references.name.tolist()[:1] == after.references.name.tolist()[:1]
+
+
+ACCOUNTS = """
+import enum, sys, threading, memlens.dump
+class State(enum.Enum):
+    ACTIVE = 1
+    LOCKED = 2
+class Account:
+    def __init__(self, number):
+        self.age, self.vip, self.kind = 34 + number, number % 2 == 0, "age"
+        self.state = State.LOCKED if number % 3 else State.ACTIVE
+        self.digits = list("7391")
+class Session: pass
+accounts = [Account(number) for number in range(12)]
+sessions = [Session() for _ in accounts]
+for number, each in enumerate(sessions):
+    each.started = each.owner = number
+    setattr(each, f"ada_{number}", accounts)
+    setattr(each, "ada@example.org", number)
+table = [None] * 5000
+table[int("4711")] = accounts[7]
+threading.Thread(target=threading.Event().wait, name="worker of ada", daemon=True).start()
+memlens.dump.heap(sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def own_heap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("python") / "own.heap"
+    subprocess.run([sys.executable, "-c", ACCOUNTS, path], check=True)
+    return path
+
+
+def rows_of(graph: Graph, name: str) -> list[int]:
+    return [row for row, each in enumerate(type_names(graph)) if each == name]
+
+
+def attributes(graph: Graph, row: int) -> dict[str, int]:
+    start, end = graph.references.start[row : row + 2].tolist()
+    named = names_of(graph, graph.references.name[start:end].tolist())
+    return dict(zip(named, graph.references.target[start:end].tolist(), strict=True))
+
+
+def test_python_objects_tell_no_values_by_their_places(own_heap: Path, tmp_path: Path) -> None:
+    before, copy = load(own_heap), tmp_path / "copy.heap"
+    places, ranks = set(), set()
+    for _ in range(6):
+        data, _ = redacted(own_heap, keeps_shared=False, keeps_threads=False)
+        copy.write_bytes(data)
+        after = load(copy)
+        owners = rows_of(after, "__main__.Account")
+        assert len(owners) == 12
+        ranks.add(tuple(owners))
+        (table,) = (row for row in rows_of(after, "list") if int(after.objects.shallow[row]) > 5000 * 8)
+        start, end = after.references.start[table : table + 2].tolist()
+        targets = after.references.target[start:end].tolist()
+        places.update(targets.index(row) for row in owners if row in targets)
+    assert len(places) == len(ranks) == 6
+    assert Counter(type_names(before)) == Counter(type_names(after))
+    assert int(before.objects.shallow.sum()) == int(after.objects.shallow.sum())
+    assert before.objects.ids.tolist() != sorted(after.objects.ids.tolist())
+    of_owners = [attributes(after, row) for row in owners]
+    for name, kind in (("age", "int"), ("vip", "bool"), ("state", "__main__.State"), ("kind", "str")):
+        (one,) = {each[name] for each in of_owners}
+        assert type_names(after)[one] == kind
+        # also where the text is the name of an attribute, as the account's kind is
+        assert names_of(after, [int(after.objects.name[one])]) == [""]
+    digits = [each["digits"] for each in of_owners]
+    for row in digits:
+        start, end = after.references.start[row : row + 2].tolist()
+        assert len(set(after.references.target[start:end].tolist())) == 1
+    (said,) = [each for each in after.notices if each.code == "redirected-references"]
+    assert int(said.said.values["n"].text.replace(",", "")) > 100
+
+
+def test_names_that_are_data_leave_a_python_dump(own_heap: Path, tmp_path: Path) -> None:
+    """Attributes that each object has others of, those that are no identifiers, and threads."""
+    data, _ = redacted(own_heap, keeps_shared=False, keeps_threads=False)
+    copy = tmp_path / "copy.heap"
+    copy.write_bytes(data)
+    after = load(copy)
+    assert b"ada_" not in data
+    assert b"ada@" not in data
+    assert b"worker of ada" not in data
+    assert b"worker of ada" in redacted(own_heap, keeps_shared=False)[0]
+    sessions = [attributes(after, row) for row in rows_of(after, "__main__.Session")]
+    assert all({"started", "__class__"} <= set(each) for each in sessions)
+    assert {"MainThread", "thread-1"} <= set(names_of(after, after.threads.rows["name"].tolist()))
 
 
 def test_time_process_and_build_go_unless_they_are_asked_for(tmp_path: Path) -> None:

@@ -34,7 +34,10 @@ COLLECTED = "collected"
 REMOVED = "removed"
 """The note of what ``memlens redact`` removed."""
 
-_NUMBERS = ("process_id", "peak_bytes")
+REDIRECTED = "redirected"
+"""Its note of how many references lead to another object."""
+
+_NUMBERS = ("process_id", "peak_bytes", REDIRECTED)
 _PYTHON_MOST = 200
 _MOST_DIGITS = 15
 _LOCAL, _EXCEPTION = "local", "exception"
@@ -60,7 +63,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     cut = source.truncated or objects.is_cut
     tables = {name: np.asarray(table) for name, table in objects.tables().items()}
     graph = _graph(objects, tables, pointer_bytes, cut=cut)
-    mark_graph(graph, REMOVALS.get(graph.settings.get(REMOVED)))
+    redirected = graph.settings.pop(REDIRECTED, None)
+    mark_graph(
+        graph,
+        REMOVALS.get(graph.settings.get(REMOVED)),
+        redirected=redirected if isinstance(redirected, int) else None,
+    )
     return graph
 
 

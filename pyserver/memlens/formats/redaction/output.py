@@ -46,15 +46,15 @@ def compressed(file: BinaryIO, name: str) -> Iterator[Output]:
         yield cast("Output", file)
 
 
-def pour(filler: Filler, output: Output) -> Iterator[None]:
-    """Write all that ``filler`` has. Yields after each part, for progress."""
+def pour(filler: Filler, output: Output) -> Iterator[int]:
+    """Write all that ``filler`` has. Yields the bytes of each part, for progress."""
     buffer = bytearray(_BUFFER_BYTES)
     while True:
         count = filler.fill(buffer)
         if count:
             with memoryview(buffer) as whole, whole[:count] as part:
                 output.write(part)
-            yield
+            yield count
         elif filler.needed:
             buffer = bytearray(filler.needed)
         else:

@@ -1,19 +1,19 @@
+from collections.abc import Mapping
+
 from typing_extensions import Buffer
 
-from memlens.kernels.readers.scan import Scan
+from memlens.kernels.readers.python_survey import Survey
 
-OK: int
-MORE: int
-NO_MEMORY: int
-WRITE: int
-
-class Dump(Scan):
-    stage: int
-    end: int
-    is_whole: bool
-    objects: int
+class Dump(Survey):
     needed: int
-    def __init__(self, data: Buffer, start: int, keeps_numbers: bool, keeps_time: bool = False) -> None: ...
-    @property
-    def texts(self) -> int: ...
+    redirected: int
+    def __init__(
+        self,
+        data: Buffer,
+        start: int,
+        keeps_numbers: bool,
+        keeps_time: bool = False,
+        keeps_shared: bool = False,
+    ) -> None: ...
+    def replace(self, texts: Mapping[int, bytes]) -> None: ...
     def fill(self, out: bytearray) -> int: ...

@@ -1,297 +1,191 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Writes Memlens' own heap dumps of Python anew without the text of strings and numbers.
 
-Attributes of instances whose ``__dict__`` is a dictionary are named by its keys, which are strings: these stay. What is
-written is put together from what was decoded: an address at which the file has no object becomes one that none has, and
-the number of a text, a frame or a stack that it doesn't have that of none.
+What is written is put together from what was decoded: an address at which the file has no object becomes one that none
+has, and the number of a text, a frame or a stack that it doesn't have that of none.
+
+Values can be read from where objects are: small numbers stand in an array by their value, and what was made one after
+the other is close by. So addresses are drawn at random; objects come after all other records, in a random order (a
+window takes chunks from anywhere in the file, and its objects are shuffled), and so do the elements of each. References
+to an object that the runtime shares lead to one of its type without a name, and so do those to a string that is the key
+of an attribute, but for the key. With ``keeps_shared`` all of this stays as it is.
 """
 
 import os
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, strlen
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from memlens.kernels.base.addresses cimport (
-    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
+    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank,
 )
-from memlens.kernels.base.known_ids cimport KnownIds, is_known_id, know_id, known_ids_free, known_ids_init
-from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
+)
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
-from memlens.kernels.readers.scan cimport Scan
-
-OK, MORE, NO_MEMORY = range(3)
-
-cdef enum:
-    E_OK
-    E_MORE
-    E_NO_MEMORY
+from memlens.kernels.readers.python_survey cimport (
+    S_WRITE, W_BYTES, W_MODULE, W_STR, W_UNKNOWN, Chunk, Shared, Survey,
+)
 
 cdef enum:
-    # stages
-    S_NAMES         # texts that are names, and dictionaries of attributes
-    S_KEYS          # the keys of these, and which objects there are
-    S_TEXTS         # the texts of these
-    S_WRITE
-
-WRITE = S_WRITE
-
-cdef enum:
-    # flags of a text
-    IS_NAME = 1
-    IS_DICTIONARY = 2       # "__dict__"
-    IS_BUILTINS = 4         # "builtins"
-    IS_VALUE_TYPE = 8       # the name of a type whose objects have a content as their text
-    IS_NOTE = 16            # a key of a note
-    IS_ROOT = 32            # a kind of roots
-    IS_ODD = 64             # no name: it has control characters, or is too long
-
-cdef enum:
-    CONTENTS = 2            # how many of the following are of text
-    MOST_TEXT = 1 << 20
-    MOST_TYPES = 64         # of contents, each of which is there once
-    MOST_NAME = 0xFFFF
-    MOST_WORD = 18          # bytes of the longest text below
-    NOTES = 10
-    NOTES_OF_TIME = 3       # the first of them
-    ROOTS = 6
+    WINDOW_BYTES = 3 << 18
+    ADDRESS_BITS = 4            # that are 0 in all new addresses
 
 cdef uint32_t NO_FRAME = 0xFFFFFFFF
-cdef const char **NOTES_KEPT = [
-    "python", "process_id", "seconds", "program", "allocations_traced", "collected", "peak_bytes", "unread",
-    "unread_example", "removed",
-]
-cdef const char **ROOTS_KEPT = ["module", "builtins", "thread", "local", "exception", "unknown"]
-cdef const char **VALUE_TYPES = ["str", "bytes", "int", "float", "complex"]
+cdef uint64_t NOWHERE = 0xFFFFFFFFFFFFFFFEULL
+cdef uint32_t IS_SHARED = 1u << 31
 
 
-cdef inline bint is_equal(const uint8_t *text, size_t length, const char *other) noexcept nogil:
-    return length and text[0] == <uint8_t> other[0] and strlen(other) == length and memcmp(text, other, length) == 0
-
-
-cdef class Dump(Scan):
+cdef class Dump(Survey):
     """Looks through the records from the byte ``start`` on, in stages, then writes them, but not the end record.
 
-    With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and Python.
-    After the first stage ``end`` is where the records end, and ``is_whole`` whether an end record is there.
+    With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and Python, with
+    ``keeps_shared`` addresses and order. After the first stage ``end`` is where the records end, and ``is_whole``
+    whether an end record is there; after writing ``redirected`` is how many references lead to another object.
     """
 
-    cdef readonly int stage
-    cdef readonly size_t end
-    cdef readonly bint is_whole
-    cdef readonly uint64_t needed
-    cdef int value_types
-    cdef bint keeps_time
-    cdef uint32_t text
-    cdef size_t start
-    cdef readonly uint64_t objects
-    cdef uint64_t frames, stacks
-    cdef KnownIds known
-    cdef bint has_attributes    # whether the last object is a dictionary of attributes
-    cdef Vector flags, types, dictionaries, keys
-    cdef AddressMap by_dictionary, by_key
+    cdef readonly uint64_t needed, redirected
+    cdef bint is_at_objects
+    cdef uint64_t random
+    cdef Vector numbers             # of objects, by their ranks
+    cdef Vector canonical           # by the ordinals of what is shared
+    cdef Vector chunk_order, pieces
+    cdef size_t next_chunk, next_piece
+    cdef bint is_within, is_first   # an object that is being written, and its first record
+    cdef bint has_attributes        # whether the object that is being written is a dictionary of attributes
+    cdef AddressMap by_shared
+    cdef Vector replaced_texts, replaced_ends, replaced_bytes
+    cdef size_t next_replaced
 
-    def __init__(self, const uint8_t[::1] data, size_t start, bint keeps_numbers, bint keeps_time=False):
+    def __init__(
+        self, const uint8_t[::1] data, size_t start, bint keeps_numbers, bint keeps_time=False, bint keeps_shared=False,
+    ):
         self.keeps_time = keeps_time
-        if start > self.length:
-            raise ValueError("no records")
-        self.position = self.start = start
-        self.end = self.length
-        self.value_types = CONTENTS if keeps_numbers else 5
-        self.own(&self.flags, 1)
-        self.own(&self.types, 8)
-        self.own(&self.dictionaries, 8)
-        self.own(&self.keys, 8)
-        address_map_init(&self.by_dictionary)
-        address_map_init(&self.by_key)
-        if self.add_text(b"", 0) < 0:
-            raise MemoryError
+        self.keeps_shared = keeps_shared
+        self.random = int.from_bytes(os.urandom(8), "little")
+        self.own(&self.numbers, 4)
+        self.own(&self.canonical, 8)
+        self.own(&self.chunk_order, 4)
+        self.own(&self.pieces, 8)
+        self.own(&self.replaced_texts, 4)
+        self.own(&self.replaced_ends, 8)
+        self.own(&self.replaced_bytes, 1)
+        address_map_init(&self.by_shared)
 
     def __dealloc__(self):
-        address_map_free(&self.by_dictionary)
-        address_map_free(&self.by_key)
-        known_ids_free(&self.known)
+        address_map_free(&self.by_shared)
 
-    @property
-    def texts(self):
-        """The number of texts in the file."""
-        return self.flags.count - 1
+    def replace(self, texts):
+        """Write other bytes for some texts that stay, by their numbers."""
+        cdef uint64_t end = 0
+        cdef bytes new
+        cdef uint8_t byte
+        for number in sorted(texts):
+            new = texts[number]
+            end += len(new)
+            if vector_push_u32(&self.replaced_texts, number) < 0 or vector_push(&self.replaced_ends, &end) < 0:
+                raise MemoryError
+            for byte in new:
+                if vector_push(&self.replaced_bytes, &byte) < 0:
+                    raise MemoryError
 
-    cdef int add_text(self, const uint8_t *text, size_t length) noexcept nogil:
-        cdef uint8_t flags = 0
-        cdef int each
-        if length > MOST_WORD:
-            flags = 0 if is_name(text, length) else IS_ODD
-            return vector_push(&self.flags, &flags)
-        if is_equal(text, length, b"__dict__"):
-            flags = IS_DICTIONARY
-        elif is_equal(text, length, b"builtins"):
-            flags = IS_BUILTINS
-        for each in range(self.value_types):
-            if is_equal(text, length, VALUE_TYPES[each]):
-                flags = IS_VALUE_TYPE
-        for each in range(0 if self.keeps_time else NOTES_OF_TIME, NOTES):
-            if is_equal(text, length, NOTES_KEPT[each]):
-                flags |= IS_NOTE
-        for each in range(ROOTS):
-            if is_equal(text, length, ROOTS_KEPT[each]):
-                flags |= IS_ROOT
-        if not is_name(text, length):
-            flags |= IS_ODD
-        return vector_push(&self.flags, &flags)
+    cdef uint64_t draw(self, uint64_t below) noexcept nogil:
+        """Return a random number below another."""
+        cdef uint64_t mixed
+        self.random += 0x9E3779B97F4A7C15ULL
+        mixed = self.random
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL
+        mixed ^= mixed >> 31
+        # all that are drawn for are below 2**32, so that no number is noticeably more likely
+        return ((mixed >> 32) * below) >> 32
 
-    cdef inline uint8_t flags_of(self, uint32_t text) noexcept nogil:
-        return self.flags.data[text] if text < self.flags.count else 0
+    # what is drawn before writing
 
-    cdef inline bint is_written(self, uint32_t text) noexcept nogil:
-        return self.flags_of(text) & (IS_NAME | IS_ODD) == IS_NAME
+    cdef int prepare(self) noexcept nogil:
+        cdef uint32_t *numbers
+        cdef uint64_t each, other
+        if self.keeps_shared:
+            return 0
+        if self.known.count >= IS_SHARED or vector_reserve(&self.numbers, self.known.count + 1) < 0:
+            return -1
+        numbers = <uint32_t *> self.numbers.data
+        for each in range(self.known.count):
+            other = self.draw(each + 1)
+            numbers[each] = numbers[other]
+            numbers[other] = <uint32_t> each
+        self.numbers.count = self.known.count
+        if self.choose_shared() < 0:
+            return -1
+        for each in range(self.chunks.count):
+            if vector_push_u32(&self.chunk_order, <uint32_t> each) < 0:
+                return -1
+        shuffle32(self, <uint32_t *> self.chunk_order.data, self.chunk_order.count)
+        return 0
 
-    cdef inline void name(self, uint32_t text) noexcept nogil:
-        if text < self.flags.count:
-            self.flags.data[text] |= IS_NAME
-
-    cdef bint is_value_type(self, uint64_t type) noexcept nogil:
+    cdef int choose_shared(self) noexcept nogil:
+        """Choose one object of each type that references to all others lead to: one that has no name."""
+        cdef Shared *rows = <Shared *> self.shared.data
+        cdef AddressMap by_group
+        cdef Vector addresses, groups, firsts
         cdef size_t each
-        if self.types.count > MOST_TYPES:
-            # no program has so many, and what isn't known to be a name goes
-            return True
-        for each in range(self.types.count):
-            if (<uint64_t *> self.types.data)[each] == type:
-                return True
-        return False
-
-    cdef size_t record_bytes(self, size_t at) noexcept nogil:
-        """Return the bytes of the record at ``at``; 0 if there is none, or not all of it."""
-        cdef size_t left = self.end - at, bytes = 0
-        cdef uint8_t tag
-        if left == 0:
-            return 0
-        tag = self.data[at]
-        if tag == c"O":
-            bytes = 37
-        elif tag == c"F" or tag == c"L":
-            bytes = 13
-        elif tag == c"T":
-            bytes = 17
-        elif tag == c"A" or tag == c"G":
-            bytes = 21
-        elif tag == c"N" or tag == c"E":
-            bytes = 9
-        elif left < 5:
-            return 0
-        elif tag == c"S":
-            bytes = 5 + <size_t> le32_at(self.data + at + 1)
-            if bytes > MOST_TEXT + 5:
-                return 0
-        elif tag == c"K":
-            bytes = 5 + 4 * <size_t> le32_at(self.data + at + 1)
-        elif tag == c"n":
-            bytes = 5 + 12 * <size_t> le32_at(self.data + at + 1)
-        elif tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d":
-            bytes = 5 + 8 * <size_t> le32_at(self.data + at + 1)
-        return bytes if bytes <= left else 0
-
-    # looking through the file
-
-    def run(self, size_t limit):
-        """Continue a stage before the last. Returns OK at its end, MORE or NO_MEMORY."""
-        cdef int status
-        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little")
-        with nogil:
-            status = self.run_to(limit)
-            if status == E_OK:
-                status = self.end_stage(seed)
+        cdef int64_t number
+        cdef uint64_t one
+        cdef int status = 0
+        address_map_init(&by_group)
+        vector_init(&addresses, 8)
+        vector_init(&groups, 8)
+        vector_init(&firsts, 8)
+        for each in range(self.shared.count):
+            one = 0
+            status |= vector_push(&addresses, &rows[each].address)
+            status |= vector_push(&groups, &rows[each].group)
+            status |= vector_push(&firsts, &one)
+        if status == 0:
+            status |= address_map_build(
+                &self.by_shared, <uint64_t *> addresses.data, addresses.count, self.known.seed)
+            status |= address_map_build(&by_group, <uint64_t *> groups.data, groups.count, self.known.seed)
+        for each in range(self.shared.count if status == 0 else 0):
+            number = address_ordinal(&by_group, rows[each].group)
+            if not rows[each].is_named and not (<uint64_t *> firsts.data)[number]:
+                (<uint64_t *> firsts.data)[number] = rows[each].address
+        for each in range(self.shared.count if status == 0 else 0):
+            one = (<uint64_t *> firsts.data)[address_ordinal(&by_group, rows[each].group)]
+            if not one:
+                # only strings can all be keys
+                one = self.nameless if self.nameless else rows[each].address
+            status |= vector_push(&self.canonical, &one)
+            number = address_rank(&self.known, rows[each].address)
+            if number >= 0 and address_rank(&self.known, one) >= 0:
+                # else the file has changed since it was looked through
+                (<uint32_t *> self.numbers.data)[number] |= IS_SHARED
+        address_map_free(&by_group)
+        vector_free(&addresses)
+        vector_free(&groups)
+        vector_free(&firsts)
         return status
 
-    cdef int run_to(self, size_t limit) noexcept nogil:
-        cdef size_t bytes
-        while self.position < self.end:
-            if self.position >= limit:
-                return E_MORE
-            bytes = self.record_bytes(self.position)
-            if bytes == 0 or self.data[self.position] == c"E":
-                # the end says how many objects there are
-                self.is_whole = bytes > 0 and le64_at(self.data + self.position + 1) == self.objects
-                self.end = self.position
-                break
-            if self.look_at(self.data + self.position) < 0:
-                return E_NO_MEMORY
-            self.position += bytes
-        return E_OK
-
-    cdef int end_stage(self, uint64_t seed) noexcept nogil:
-        cdef int status = 0
-        if self.stage == S_NAMES:
-            status = address_map_build(
-                &self.by_dictionary, <uint64_t *> self.dictionaries.data, self.dictionaries.count, seed)
-            if status == 0:
-                status = known_ids_init(&self.known, self.objects, seed | 1)
-        elif self.stage == S_KEYS:
-            status = address_map_build(&self.by_key, <uint64_t *> self.keys.data, self.keys.count, seed)
-        self.stage += 1
-        self.position = self.start
-        return E_NO_MEMORY if status < 0 else E_OK
-
-    cdef int look_at(self, const uint8_t *record) noexcept nogil:
-        if self.stage == S_NAMES:
-            return self.note_names(record)
-        if record[0] == c"O":
-            if self.stage == S_TEXTS:
-                if address_ordinal(&self.by_key, le64_at(record + 1)) >= 0:
-                    self.name(le32_at(record + 25))
-            else:
-                know_id(&self.known, le64_at(record + 1))
-                self.has_attributes = address_ordinal(&self.by_dictionary, le64_at(record + 1)) >= 0
-        elif record[0] == c"d" and self.stage == S_KEYS and self.has_attributes:
-            return self.note_keys(record)
-        return 0
-
-    cdef int note_keys(self, const uint8_t *record) noexcept nogil:
-        """Add the keys of a dictionary."""
-        cdef uint32_t each, count = le32_at(record + 1)
-        cdef uint64_t address
-        for each in range(0, count, 2):
-            address = le64_at(record + 5 + 8 * <size_t> each)
-            if vector_push(&self.keys, &address) < 0:
-                return -1
-        return 0
-
-    cdef int note_names(self, const uint8_t *record) noexcept nogil:
-        cdef uint32_t each, count
-        cdef uint64_t address
-        cdef uint8_t tag = record[0]
-        cdef const uint8_t *names
-        if tag == c"S":
-            return self.add_text(record + 5, le32_at(record + 1))
-        if tag == c"O":
-            self.objects += 1
-            if not self.is_value_type(le64_at(record + 9)):
-                self.name(le32_at(record + 25))
-        elif tag == c"T":
-            self.name(le32_at(record + 9))
-            self.name(le32_at(record + 13))
-            if self.flags_of(le32_at(record + 9)) & IS_VALUE_TYPE and self.flags_of(le32_at(record + 13)) & IS_BUILTINS:
-                address = le64_at(record + 1)
-                return vector_push(&self.types, &address)
-        elif tag == c"F" or (tag == c"N" and self.flags_of(le32_at(record + 1)) & IS_NOTE):
-            self.frames += tag == c"F"
-            self.name(le32_at(record + 1))
-            self.name(le32_at(record + 5))
-        elif tag == c"K":
-            self.stacks += 1
-        elif tag == c"A" or tag == c"L":
-            self.name(le32_at(record + 9))
-        elif tag == c"G" and self.flags_of(le32_at(record + 9)) & IS_ROOT:
-            self.name(le32_at(record + 9))
-            self.name(le32_at(record + 13))
-        elif tag == c"n":
-            count = le32_at(record + 1)
-            names = record + 5 + 8 * <size_t> count
-            for each in range(count):
-                self.name(le32_at(names + 4 * <size_t> each))
-                if self.flags_of(le32_at(names + 4 * <size_t> each)) & IS_DICTIONARY:
-                    address = le64_at(record + 5 + 8 * <size_t> each)
-                    if vector_push(&self.dictionaries, &address) < 0:
-                        return -1
+    cdef int take_window(self) noexcept nogil:
+        """Fill ``pieces`` with the objects that come next, in a random order. -1 if out of memory."""
+        cdef Chunk *chunk
+        cdef size_t at, bytes
+        cdef uint64_t start, total = 0
+        self.pieces.count = self.next_piece = 0
+        while self.next_chunk < self.chunk_order.count and total < WINDOW_BYTES:
+            chunk = <Chunk *> self.chunks.data + (<uint32_t *> self.chunk_order.data)[self.next_chunk]
+            self.next_chunk += 1
+            total += chunk.end - chunk.start
+            at = chunk.start
+            while at < chunk.end:
+                bytes = self.record_bytes(at)
+                if bytes == 0:
+                    # the file has changed since it was looked through
+                    break
+                start = at
+                if self.data[at] == c"O" and vector_push(&self.pieces, &start) < 0:
+                    return -1
+                at += bytes
+        shuffle64(self, <uint64_t *> self.pieces.data, self.pieces.count)
         return 0
 
     # writing
@@ -300,42 +194,92 @@ cdef class Dump(Scan):
         """Write the records that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
         """
         cdef size_t done = 0
+        cdef int status
         if self.stage != S_WRITE:
             raise ValueError("the file has not been looked through")
         self.needed = 0
         with nogil:
-            self.write_records(&out[0], out.shape[0], &done)
+            status = self.write_records(&out[0], out.shape[0], &done)
+        if status < 0:
+            raise MemoryError
         return done
 
-    cdef void write_records(self, uint8_t *out, size_t room, size_t *done) noexcept nogil:
-        cdef const uint8_t *record
+    cdef int write_records(self, uint8_t *out, size_t room, size_t *done) noexcept nogil:
+        """Write all but objects, then these. -1 if out of memory."""
         cdef size_t bytes
-        while self.position < self.end:
-            record = self.data + self.position
+        while not self.is_at_objects:
             bytes = self.record_bytes(self.position)
-            if room - done[0] < bytes:
-                self.needed = 0 if done[0] else bytes
-                return
-            self.position += bytes
-            done[0] += self.write_record(record, bytes, out + done[0])
+            if bytes == 0:
+                self.is_at_objects = True
+            elif is_of_object(self.data[self.position]) and not self.keeps_shared:
+                self.position += bytes
+            elif not self.write_next(out, room, done):
+                return 0
+        while not self.keeps_shared:
+            if not self.is_within:
+                if self.next_piece < self.pieces.count:
+                    self.position = (<uint64_t *> self.pieces.data)[self.next_piece]
+                    self.next_piece += 1
+                    self.is_within = self.is_first = True
+                elif self.next_chunk >= self.chunk_order.count:
+                    break
+                elif self.take_window() < 0:
+                    return -1
+                continue
+            bytes = self.record_bytes(self.position)
+            if bytes == 0 or (self.data[self.position] == c"O" and not self.is_first):
+                self.is_within = False
+            elif not is_of_object(self.data[self.position]):
+                self.position += bytes
+            elif not self.write_next(out, room, done):
+                return 0
+            else:
+                self.is_first = False
+        return 0
+
+    cdef bint write_next(self, uint8_t *out, size_t room, size_t *done) noexcept nogil:
+        """Write the record at the position; False if there is too little room."""
+        cdef const uint8_t *record = self.data + self.position
+        cdef size_t bytes = self.record_bytes(self.position), most
+        most = bytes + self.longer() if record[0] == c"S" else bytes
+        if room - done[0] < most:
+            self.needed = 0 if done[0] else most
+            return False
+        self.position += bytes
+        done[0] += self.write_record(record, bytes, out + done[0])
+        return True
+
+    cdef size_t longer(self) noexcept nogil:
+        """Return the most bytes that the next text has more than in the file."""
+        return self.replacement(NULL) if self.is_replaced(self.text + 1) else 0
+
+    cdef bint is_replaced(self, uint32_t text) noexcept nogil:
+        return self.next_replaced < self.replaced_texts.count and (
+            (<uint32_t *> self.replaced_texts.data)[self.next_replaced] == text)
+
+    cdef size_t replacement(self, const uint8_t **bytes) noexcept nogil:
+        """Return the length of the text that is written instead of the next, and where it is."""
+        cdef uint64_t *ends = <uint64_t *> self.replaced_ends.data
+        cdef uint64_t start = ends[self.next_replaced - 1] if self.next_replaced else 0
+        if bytes != NULL:
+            bytes[0] = self.replaced_bytes.data + start
+        return ends[self.next_replaced] - start
 
     cdef size_t write_record(self, const uint8_t *record, size_t bytes, uint8_t *out) noexcept nogil:
-        """Write a record, and return its bytes, which aren't more than it had."""
+        """Write a record, and return its bytes, which aren't more than it had, but for a text."""
         cdef uint8_t tag = record[0]
         cdef uint32_t each, count
+        cdef const uint8_t *text
+        cdef bint is_key
         out[0] = tag
         if tag == c"S":
-            self.text += 1
-            # texts have numbers, so that an empty one takes the place of another
-            count = le32_at(record + 1) if self.is_written(self.text) else 0
-            put32(out + 1, count)
-            memcpy(out + 5, record + 5, count)
-            return 5 + <size_t> count
+            return self.write_text(record, out)
         if tag == c"O":
-            put64(out + 1, le64_at(record + 1))
+            self.has_attributes = address_rank(&self.by_dictionary, le64_at(record + 1)) >= 0
+            self.put_address(out + 1, record + 1)
             self.put_address(out + 9, record + 9)
-            put64(out + 17, le64_at(record + 17))
-            self.put_text(out + 25, record + 25)
+            memcpy(out + 17, record + 17, 8)
+            self.put_own_text(out + 25, record)
             put32(out + 29, le32_at(record + 29) if le32_at(record + 29) <= self.stacks else 0)
             self.put_frame(out + 33, record + 33)
         elif tag == c"T":
@@ -345,24 +289,24 @@ cdef class Dump(Scan):
         elif tag == c"F":
             self.put_text(out + 1, record + 1)
             self.put_text(out + 5, record + 5)
-            put32(out + 9, le32_at(record + 9))
+            memcpy(out + 9, record + 9, 4)
         elif tag == c"L":
             self.put_address(out + 1, record + 1)
             self.put_text(out + 9, record + 9)
         elif tag == c"A":
             self.put_address(out + 1, record + 1)
             self.put_text(out + 9, record + 9)
-            put32(out + 13, le32_at(record + 13))
+            memcpy(out + 13, record + 13, 4)
             self.put_frame(out + 17, record + 17)
         elif tag == c"G":
-            if not self.flags_of(le32_at(record + 9)) & IS_ROOT:
+            if not W_MODULE <= self.word(le32_at(record + 9)) <= W_UNKNOWN:
                 return 0
-            self.put_address(out + 1, record + 1)
+            self.put_reference(out + 1, record + 1)
             self.put_text(out + 9, record + 9)
             self.put_text(out + 13, record + 13)
             self.put_frame(out + 17, record + 17)
         elif tag == c"N":
-            if not self.flags_of(le32_at(record + 1)) & IS_NOTE:
+            if not self.is_written(le32_at(record + 1)) or not self.is_note(le32_at(record + 1)):
                 return 0
             self.put_text(out + 1, record + 1)
             self.put_text(out + 5, record + 5)
@@ -372,38 +316,110 @@ cdef class Dump(Scan):
             for each in range(count):
                 if tag == c"K":
                     self.put_frame(out + 5 + 4 * <size_t> each, record + 5 + 4 * <size_t> each)
-                else:
+                elif tag == c"d" and self.has_attributes and each % 2 == 0:
                     self.put_address(out + 5 + 8 * <size_t> each, record + 5 + 8 * <size_t> each)
+                else:
+                    self.put_reference(out + 5 + 8 * <size_t> each, record + 5 + 8 * <size_t> each)
             if tag == c"n":
                 out += 5 + 8 * <size_t> count
                 record += 5 + 8 * <size_t> count
                 for each in range(count):
                     self.put_text(out + 4 * <size_t> each, record + 4 * <size_t> each)
+            elif tag != c"K" and not self.keeps_shared:
+                self.mix(out + 5, count // 2 if tag == c"d" else count, 16 if tag == c"d" else 8)
         return bytes
 
+    cdef void mix(self, uint8_t *items, uint32_t count, size_t width) noexcept nogil:
+        """Shuffle items of up to 16 bytes."""
+        cdef uint8_t[16] kept
+        cdef uint32_t each
+        cdef uint64_t other
+        for each in range(1, count):
+            other = self.draw(<uint64_t> each + 1)
+            memcpy(kept, items + width * each, width)
+            memcpy(items + width * each, items + width * other, width)
+            memcpy(items + width * other, kept, width)
+
+    cdef size_t write_text(self, const uint8_t *record, uint8_t *out) noexcept nogil:
+        """Write a text; since texts have numbers, an empty one takes the place of one that goes."""
+        cdef const uint8_t *text = record + 5
+        cdef size_t count
+        self.text += 1
+        count = le32_at(record + 1) if self.is_written(self.text) else 0
+        if self.is_replaced(self.text):
+            if count:
+                count = self.replacement(&text)
+            self.next_replaced += 1
+        put32(out + 1, <uint32_t> count)
+        memcpy(out + 5, text, count)
+        return 5 + count
+
     cdef inline void put_address(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write the address of an object itself."""
         cdef uint64_t address = le64_at(at)
-        # no object has the other one
-        put64(out, address if not address or is_known_id(&self.known, address) else <uint64_t> -2)
+        cdef int64_t rank = address_rank(&self.known, address) if address else -1
+        if rank < 0:
+            # no object has the other one
+            address = NOWHERE if address else 0
+        elif not self.keeps_shared:
+            address = (<uint64_t> ((<uint32_t *> self.numbers.data)[rank] & ~IS_SHARED) + 1) << ADDRESS_BITS
+        put64(out, address)
+
+    cdef inline void put_reference(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write the address of an object that is referred to, or of the one that all such references lead to."""
+        cdef uint64_t address = le64_at(at), one
+        cdef int64_t rank = address_rank(&self.known, address) if address else -1
+        cdef uint32_t number
+        if rank < 0 or self.keeps_shared:
+            self.put_address(out, at)
+            return
+        number = (<uint32_t *> self.numbers.data)[rank]
+        if number & IS_SHARED:
+            one = (<uint64_t *> self.canonical.data)[address_ordinal(&self.by_shared, address)]
+            if one != address:
+                self.redirected += 1
+                number = (<uint32_t *> self.numbers.data)[address_rank(&self.known, one)]
+        put64(out, (<uint64_t> (number & ~IS_SHARED) + 1) << ADDRESS_BITS)
 
     cdef inline void put_text(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         cdef uint32_t text = le32_at(at)
         put32(out, text if self.is_written(text) else 0)
+
+    cdef inline void put_own_text(self, uint8_t *out, const uint8_t *record) noexcept nogil:
+        """Write the text of an object: that of a string only if it is the key of an attribute."""
+        cdef uint32_t text = le32_at(record + 25), word = self.word_of(le64_at(record + 9))
+        if not self.is_written(text) or word == W_BYTES or (
+                word == W_STR and address_rank(&self.keys, le64_at(record + 1)) < 0):
+            text = 0
+        put32(out, text)
 
     cdef inline void put_frame(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         cdef uint32_t frame = le32_at(at)
         put32(out, frame if frame < self.frames else NO_FRAME)
 
 
-cdef inline bint is_name(const uint8_t *text, size_t length) noexcept nogil:
-    """Return whether a text can name something. Records that a wrong length has made a part of it have zeros."""
-    cdef size_t each
-    if length > MOST_NAME:
-        return False
-    for each in range(length):
-        if text[each] < 0x20 or text[each] == 0x7F:
-            return False
-    return True
+cdef inline bint is_of_object(uint8_t tag) noexcept nogil:
+    return tag == c"O" or tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d" or tag == c"n"
+
+
+cdef void shuffle32(Dump dump, uint32_t *items, size_t count) noexcept nogil:
+    cdef size_t each, other
+    cdef uint32_t kept
+    for each in range(1, count):
+        other = dump.draw(each + 1)
+        kept = items[each]
+        items[each] = items[other]
+        items[other] = kept
+
+
+cdef void shuffle64(Dump dump, uint64_t *items, size_t count) noexcept nogil:
+    cdef size_t each, other
+    cdef uint64_t kept
+    for each in range(1, count):
+        other = dump.draw(each + 1)
+        kept = items[each]
+        items[each] = items[other]
+        items[other] = kept
 
 
 cdef inline void put32(uint8_t *out, uint32_t number) noexcept nogil:

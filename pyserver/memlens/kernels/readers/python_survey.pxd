@@ -1,0 +1,149 @@
+# What names something in a Python heap dump, and which of its objects the runtime shares (see the .pyx).
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from memlens.kernels.base.addresses cimport AddressMap
+from memlens.kernels.base.counts cimport Counts
+from memlens.kernels.base.vectors cimport Vector
+from memlens.kernels.readers.scan cimport Scan
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_NO_MEMORY
+
+cdef enum:
+    # stages
+    S_NAMES         # texts that are names, types, dictionaries of attributes
+    S_KEYS          # how many objects of a type have an attribute, and which objects there are
+    S_CHOSEN        # which attributes are names
+    S_TEXTS         # the texts of these, and objects that are shared
+    S_WRITE
+
+cdef enum:
+    # flags of a text, above the number of the word that it is
+    A_WORD = 0x3F
+    IS_NAME = 0x40
+    IS_ODD = 0x80           # no name: it has control characters, or is too long
+    IS_NO_IDENTIFIER = 0x100
+    IS_SPECIAL = 0x200      # a name of the language's, as __class__ is
+    IS_SMALL = 0x400        # of no more than one character, or a number that the runtime has one object for
+    IS_THREAD = 0x800       # a thread's name
+    IS_DETAIL = 0x1000      # of a root, with a thread's name in parentheses at its end
+    IS_STAYING = IS_NAME | IS_THREAD | IS_DETAIL
+
+cdef enum:
+    # words
+    NOTES = 10
+    NOTES_OF_TIME = 3       # the first of them
+    W_MODULE = NOTES + 1    # the first kind of roots, and a type
+    W_BUILTINS
+    W_THREAD
+    W_LOCAL
+    W_EXCEPTION
+    W_UNKNOWN
+    W_STR                   # the first of the other types
+    W_BYTES
+    W_INT
+    W_FLOAT
+    W_COMPLEX
+    W_BOOL                  # those up to here have a value
+    W_CODE                  # those from here have a name as their text
+    W_FUNCTION
+    W_TYPE
+    W_GENERATOR
+    W_COROUTINE
+    W_DICT                  # those from here have none
+    W_METHOD
+    W_BUILTIN_METHOD
+    W_CELL
+    W_PROPERTY
+    W_STATICMETHOD
+    W_CLASSMETHOD
+    W_SLICE
+    W_TRACEBACK
+    W_FRAME
+    W_OWN_DICT              # no types
+    W_BASE
+    W_ENUM
+    W_ENUM_TYPE             # classes whose instances are classes of enums
+    W_ENUM_META
+    W_CHOICES_TYPE
+    W_CHOICES_META
+    WORDS
+
+cdef struct Kind:
+    # a type of the runtime's
+    uint64_t address
+    uint32_t word
+
+cdef struct Shared:
+    uint64_t address, group     # of which one object of each is led to
+    bint is_named               # one that isn't led to
+
+cdef struct Named:
+    # a text that stays
+    uint64_t at
+    uint32_t text
+
+cdef struct Chunk:
+    # records of objects that follow one another, and others between them
+    uint64_t start, end
+
+
+cdef class Survey(Scan):
+    cdef readonly int stage
+    cdef readonly size_t end
+    cdef readonly bint is_whole
+    cdef readonly uint64_t objects
+    cdef bint keeps_numbers, keeps_time, keeps_shared
+    cdef uint32_t text          # the number of the last text
+    cdef size_t start
+    cdef uint64_t frames, stacks, bits
+    cdef uint32_t last_word     # what the type of the last object is called
+    cdef uint64_t last_type, last_object
+    cdef Vector flags, types, dictionaries, dictionary_types, enum_classes, shared, chunks, named
+    cdef AddressMap known       # all objects
+    cdef AddressMap by_dictionary, by_enum
+    cdef AddressMap keys, named_keys
+    cdef Counts of_types, of_attributes
+    cdef uint64_t nameless      # the first string that is the key of no attributes
+
+    cdef int add_text(self, const uint8_t *text, size_t length) noexcept nogil
+    cdef int note_names(self, const uint8_t *record) noexcept nogil
+    cdef int note_type(self, const uint8_t *record) noexcept nogil
+    cdef int note_members(self, const uint8_t *record) noexcept nogil
+    cdef int note_attributes(self, const uint8_t *record) noexcept nogil
+    cdef int note_attribute(self, uint64_t form, uint64_t attribute) noexcept nogil
+    cdef int count_object(self, uint64_t form, uint32_t attributes) noexcept nogil
+    cdef bint is_of_code(self, uint64_t form, uint64_t attribute) noexcept nogil
+    cdef int note_keys(self, const uint8_t *record) noexcept nogil
+    cdef int note_object(self, const uint8_t *record) noexcept nogil
+    cdef int note_named(self) noexcept nogil
+    cdef int look_at(self, const uint8_t *record, size_t bytes) noexcept nogil
+    cdef int end_stage(self, uint64_t seed) noexcept nogil
+    cdef int take_object(self) noexcept nogil
+    cdef int prepare(self) noexcept nogil
+    cdef uint32_t word_of(self, uint64_t type) noexcept nogil
+    cdef size_t record_bytes(self, size_t at) noexcept nogil
+
+    cdef inline uint16_t flags_of(self, uint32_t text) noexcept nogil:
+        return (<uint16_t *> self.flags.data)[text] if text < self.flags.count else 0
+
+    cdef inline uint32_t word(self, uint32_t text) noexcept nogil:
+        return self.flags_of(text) & A_WORD
+
+    cdef inline bint is_written(self, uint32_t text) noexcept nogil:
+        cdef uint16_t flags = self.flags_of(text)
+        return flags & IS_STAYING and not flags & IS_ODD
+
+    cdef inline void mark(self, uint32_t text, uint16_t flags) noexcept nogil:
+        if text < self.flags.count:
+            (<uint16_t *> self.flags.data)[text] |= flags
+
+    cdef inline void name(self, uint32_t text) noexcept nogil:
+        self.mark(text, IS_NAME)
+
+    cdef inline bint is_note(self, uint32_t text) noexcept nogil:
+        """Return whether a text is the key of a note that stays."""
+        return (0 if self.keeps_time else NOTES_OF_TIME) < self.word(text) <= NOTES

@@ -1,0 +1,505 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Finds out what names something in one of Memlens' own heap dumps of Python, and which objects the runtime shares.
+
+The attributes of classes and modules have names, if these are identifiers. Those of instances do as well, unless the
+program uses the instances of a type as dictionaries, by ``setattr`` or ``__dict__``: then there are more than 256
+attributes, or three objects or more have more than twice as many in all as any of them has. Of such a type only what
+half of the objects have is a name.
+
+The runtime has one object for each number from -5 to 256, for each text and bytes of no more than one character, for
+True and False; classes of enums have one for each constant.
+"""
+
+import os
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, strlen
+
+from memlens.kernels.base.addresses cimport (
+    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank, address_set_add,
+    address_set_begin, address_set_end,
+)
+from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
+from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.readers.numbers cimport le32_at, le64_at
+
+OK, MORE, NO_MEMORY = range(3)
+
+WRITE = S_WRITE
+
+ANY, THREAD, DETAIL = IS_NAME, IS_THREAD, IS_DETAIL
+"""Texts that stay: all, names of threads, and details of roots that end in one in parentheses."""
+
+cdef enum:
+    MOST_TEXT = 1 << 20
+    MOST_TYPES = 256        # of the runtime, each of which is there once
+    MOST_NAME = 0xFFFF
+    MOST_WORD = 26          # bytes of the longest word
+    MOST_SHARED = 256       # the largest number that the runtime has one object for
+    CHUNK_BYTES = 1 << 14
+    MOST_ATTRIBUTES = 256   # of a type whose instances aren't used as dictionaries
+    LEAST_OBJECTS = 3       # by which it can be told
+
+# By their numbers: keys of notes, kinds of roots, names of types, and others.
+cdef const char **WORDS_KNOWN = [
+    "", "python", "process_id", "seconds", "program", "allocations_traced", "collected", "peak_bytes", "unread",
+    "unread_example", "removed", "module", "builtins", "thread", "local", "exception", "unknown", "str", "bytes",
+    "int", "float", "complex", "bool", "code", "function", "type", "generator", "coroutine", "dict", "method",
+    "builtin_function_or_method", "cell", "property", "staticmethod", "classmethod", "slice", "traceback", "frame",
+    "__dict__", "__base__", "enum", "EnumType", "EnumMeta", "ChoicesType", "ChoicesMeta",
+]
+
+
+cdef inline bint is_equal(const uint8_t *text, size_t length, const char *other) noexcept nogil:
+    return length and text[0] == <uint8_t> other[0] and strlen(other) == length and memcmp(text, other, length) == 0
+
+
+cdef inline bint is_name(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text can name something. Records that a wrong length has made a part of it have zeros."""
+    cdef size_t each
+    if length > MOST_NAME:
+        return False
+    for each in range(length):
+        if text[each] < 0x20 or text[each] == 0x7F:
+            return False
+    return True
+
+
+cdef inline bint is_letter(uint8_t byte) noexcept nogil:
+    return 0x41 <= (byte & 0xDF) <= 0x5A or byte == 0x5F or byte >= 0x80
+
+
+cdef inline bint is_identifier(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether code can name something so; ".0" is what a comprehension goes through."""
+    cdef size_t each
+    if length == 2 and text[0] == 0x2E and text[1] == 0x30:
+        return True
+    if length == 0 or not is_letter(text[0]):
+        return False
+    for each in range(1, length):
+        if not is_letter(text[each]) and not 0x30 <= text[each] <= 0x39:
+            return False
+    return True
+
+
+cdef inline bint is_special(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a name is one of the language's, as ``__class__`` is."""
+    return length > 4 and text[0] == 0x5F == text[1] and text[length - 1] == 0x5F == text[length - 2]
+
+
+cdef inline bint is_small(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text is that of a value for which the runtime has one object."""
+    cdef size_t each, first = 1 if length and text[0] == 0x2D else 0
+    cdef uint32_t number = 0
+    if length <= 1 or (length == 2 and text[0] >= 0x80):
+        return True
+    # bytes are written as their representation
+    if text[0] == 0x62 and length <= 7 and (text[1] == 0x27 or text[1] == 0x22):
+        return length <= 4 or text[2] == 0x5C
+    if length - first > 3 or length == first:
+        return False
+    for each in range(first, length):
+        if not 0x30 <= text[each] <= 0x39:
+            return False
+        number = 10 * number + text[each] - 0x30
+    return number <= MOST_SHARED
+
+
+cdef inline uint64_t attribute_key(uint64_t form, uint64_t attribute) noexcept nogil:
+    """Return a number for an attribute of a type."""
+    return (form * 0x9E3779B97F4A7C15ULL) ^ (attribute * 0xC4CEB9FE1A85EC53ULL + 1)
+
+
+cdef class Survey:
+    """Looks through the records from the byte ``start`` on, in stages."""
+
+    def __cinit__(self, const uint8_t[::1] data, size_t start, bint keeps_numbers, *_):
+        if start > self.length:
+            raise ValueError("no records")
+        self.position = self.start = start
+        self.end = self.length
+        self.keeps_numbers = keeps_numbers
+        self.own(&self.flags, 2)
+        self.own(&self.types, sizeof(Kind))
+        self.own(&self.dictionaries, 8)
+        self.own(&self.dictionary_types, 8)
+        self.own(&self.enum_classes, 8)
+        self.own(&self.shared, sizeof(Shared))
+        self.own(&self.chunks, sizeof(Chunk))
+        self.own(&self.named, sizeof(Named))
+        address_map_init(&self.known)
+        address_map_init(&self.by_dictionary)
+        address_map_init(&self.by_enum)
+        address_map_init(&self.keys)
+        address_map_init(&self.named_keys)
+        counts_init(&self.of_types)
+        counts_init(&self.of_attributes)
+        if self.add_text(b"", 0) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        address_map_free(&self.known)
+        address_map_free(&self.by_dictionary)
+        address_map_free(&self.by_enum)
+        address_map_free(&self.keys)
+        address_map_free(&self.named_keys)
+        counts_free(&self.of_types)
+        counts_free(&self.of_attributes)
+
+    @property
+    def texts(self):
+        """The number of texts in the file."""
+        return self.flags.count - 1
+
+    def names(self, int chosen):
+        """Return the number and the bytes of each text that stays and has one of the flags ``chosen``, and whether it
+        also names something else.
+
+        Called when the file has been looked through.
+        """
+        cdef Named *rows = <Named *> self.named.data
+        cdef size_t each, start
+        found = []
+        for each in range(self.named.count):
+            if self.flags_of(rows[each].text) & chosen:
+                start = rows[each].at + 5
+                text = bytes(self.bytes[start:start + le32_at(self.data + rows[each].at + 1)])
+                found.append((rows[each].text, text, self.flags_of(rows[each].text) & IS_NAME != 0))
+        return found
+
+    cdef int add_text(self, const uint8_t *text, size_t length) noexcept nogil:
+        cdef uint16_t flags = 0
+        cdef int each
+        if length <= MOST_WORD:
+            for each in range(1, WORDS):
+                if is_equal(text, length, WORDS_KNOWN[each]):
+                    flags = <uint16_t> each
+                    break
+            if is_small(text, length):
+                flags |= IS_SMALL
+        if not is_name(text, length):
+            flags |= IS_ODD
+        if not is_identifier(text, length):
+            flags |= IS_NO_IDENTIFIER
+        elif is_special(text, length):
+            flags |= IS_SPECIAL
+        return vector_push(&self.flags, &flags)
+
+    cdef uint32_t word_of(self, uint64_t type) noexcept nogil:
+        """Return the word that a type of the runtime's is called by; 0 for others."""
+        cdef Kind *kinds = <Kind *> self.types.data
+        cdef size_t each
+        if self.types.count > MOST_TYPES:
+            # what isn't known to be a name goes
+            return W_STR
+        for each in range(self.types.count):
+            if kinds[each].address == type:
+                return kinds[each].word
+        return 0
+
+    cdef size_t record_bytes(self, size_t at) noexcept nogil:
+        """Return the bytes of the record at ``at``; 0 if there is none, or not all of it."""
+        cdef size_t left = self.end - at, bytes = 0
+        cdef uint8_t tag
+        if left == 0:
+            return 0
+        tag = self.data[at]
+        if tag == c"O":
+            bytes = 37
+        elif tag == c"F" or tag == c"L":
+            bytes = 13
+        elif tag == c"T":
+            bytes = 17
+        elif tag == c"A" or tag == c"G":
+            bytes = 21
+        elif tag == c"N" or tag == c"E":
+            bytes = 9
+        elif left < 5:
+            return 0
+        elif tag == c"S":
+            bytes = 5 + <size_t> le32_at(self.data + at + 1)
+            if bytes > MOST_TEXT + 5:
+                return 0
+        elif tag == c"K":
+            bytes = 5 + 4 * <size_t> le32_at(self.data + at + 1)
+        elif tag == c"n":
+            bytes = 5 + 12 * <size_t> le32_at(self.data + at + 1)
+        elif tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d":
+            bytes = 5 + 8 * <size_t> le32_at(self.data + at + 1)
+        return bytes if bytes <= left else 0
+
+    # looking through the file
+
+    def run(self, size_t limit):
+        """Continue a stage before the last. Returns OK at its end, MORE or NO_MEMORY."""
+        cdef int status
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        with nogil:
+            status = self.run_to(limit)
+            if status == E_OK:
+                status = self.end_stage(seed)
+        return status
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef size_t bytes
+        while self.position < self.end:
+            if self.position >= limit:
+                return E_MORE
+            bytes = self.record_bytes(self.position)
+            if bytes == 0 or self.data[self.position] == c"E":
+                # the end says how many objects there are
+                self.is_whole = bytes > 0 and le64_at(self.data + self.position + 1) == self.objects
+                self.end = self.position
+                break
+            if self.look_at(self.data + self.position, bytes) < 0:
+                return E_NO_MEMORY
+            self.position += bytes
+        return E_OK
+
+    cdef int look_at(self, const uint8_t *record, size_t bytes) noexcept nogil:
+        cdef uint8_t tag = record[0]
+        if self.stage == S_NAMES:
+            return self.note_names(record)
+        if self.stage == S_TEXTS:
+            return self.note_object(record) if tag == c"O" else 0
+        if tag == c"O":
+            self.last_object, self.last_type = le64_at(record + 1), le64_at(record + 9)
+            self.last_word = self.word_of(self.last_type)
+            if self.stage == S_KEYS:
+                return -1 if self.take_object() < 0 else address_set_add(&self.known, self.last_object)
+        elif tag == c"d":
+            return self.note_keys(record)
+        elif tag == c"n":
+            return self.note_attributes(record)
+        return 0
+
+    cdef int end_stage(self, uint64_t seed) noexcept nogil:
+        cdef int status = 0
+        if self.stage == S_NAMES:
+            status |= address_map_build(
+                &self.by_dictionary, <uint64_t *> self.dictionaries.data, self.dictionaries.count, seed)
+            status |= address_map_build(
+                &self.by_enum, <uint64_t *> self.enum_classes.data, self.enum_classes.count, seed)
+            status |= address_set_begin(&self.known, self.bits, seed)
+            status |= address_set_begin(&self.keys, self.bits, seed)
+            status |= address_set_begin(&self.named_keys, self.bits, seed)
+            self.of_types.seed = self.of_attributes.seed = seed
+        elif self.stage == S_KEYS:
+            address_set_end(&self.known)
+            address_set_end(&self.keys)
+        elif self.stage == S_CHOSEN:
+            address_set_end(&self.named_keys)
+        elif self.stage == S_TEXTS:
+            status |= self.note_named()
+            status |= self.prepare()
+        self.stage += 1
+        self.position = self.start
+        return E_NO_MEMORY if status < 0 else E_OK
+
+    cdef int prepare(self) noexcept nogil:
+        """Prepare to write. -1 if out of memory."""
+        return 0
+
+    cdef int take_object(self) noexcept nogil:
+        """Add the object to the last chunk, or begin another."""
+        cdef Chunk *last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
+        cdef Chunk chunk
+        if self.chunks.count:
+            if self.position - last.start < CHUNK_BYTES:
+                return 0
+            last.end = self.position
+        chunk.start, chunk.end = self.position, self.end
+        return vector_push(&self.chunks, &chunk)
+
+    cdef int note_keys(self, const uint8_t *record) noexcept nogil:
+        """Count the keys of a dictionary of attributes, or choose those that are names."""
+        cdef uint32_t each, count = le32_at(record + 1)
+        cdef int64_t number = address_ordinal(&self.by_dictionary, self.last_object)
+        cdef uint64_t address, form
+        if number < 0:
+            return 0
+        # 0 for those of classes and modules; another than that of the same type's attributes in records
+        form = (<uint64_t *> self.dictionary_types.data)[number]
+        for each in range(0, count, 2):
+            address = le64_at(record + 5 + 8 * <size_t> each)
+            if address & ~self.bits:
+                # the address of no object
+                continue
+            if self.stage == S_KEYS:
+                if address_set_add(&self.keys, address) < 0 or (form and self.note_attribute(form, address) < 0):
+                    return -1
+            elif form == 0 or self.is_of_code(form, address):
+                if address_set_add(&self.named_keys, address) < 0:
+                    return -1
+        return self.count_object(form, count // 2) if self.stage == S_KEYS and form else 0
+
+    cdef int note_attributes(self, const uint8_t *record) noexcept nogil:
+        """Count the named attributes of an instance, or choose those that are names."""
+        cdef uint32_t each, text, found = 0, count = le32_at(record + 1)
+        cdef const uint8_t *names = record + 5 + 8 * <size_t> count
+        if self.last_word and not W_ENUM_TYPE <= self.last_word <= W_CHOICES_META:
+            return 0
+        for each in range(count):
+            text = le32_at(names + 4 * <size_t> each)
+            if text == 0 or self.flags_of(text) & (IS_NO_IDENTIFIER | IS_SPECIAL):
+                continue
+            found += 1
+            if self.stage == S_CHOSEN:
+                if self.is_of_code(self.last_type, text):
+                    self.name(text)
+            elif self.note_attribute(self.last_type, text) < 0:
+                return -1
+        return self.count_object(self.last_type, found) if self.stage == S_KEYS and found else 0
+
+    cdef int note_attribute(self, uint64_t form, uint64_t attribute) noexcept nogil:
+        """Count an object that has an attribute, and the attributes of its type, up to a number."""
+        cdef CountRow *type = counts_row(&self.of_types, form)
+        cdef CountRow *row
+        if type == NULL:
+            return -1
+        row = counts_find(&self.of_attributes, attribute_key(form, attribute))
+        if row == NULL:
+            if type.second > MOST_ATTRIBUTES:
+                return 0
+            type.second += 1
+            row = counts_row(&self.of_attributes, attribute_key(form, attribute))
+            if row == NULL:
+                return -1
+        row.first += 1
+        return 0
+
+    cdef int count_object(self, uint64_t form, uint32_t attributes) noexcept nogil:
+        """Count an object of a type, and the most attributes that one has."""
+        cdef CountRow *type = counts_row(&self.of_types, form)
+        if type == NULL:
+            return -1
+        type.first += 1
+        type.third = max(type.third, attributes)
+        return 0
+
+    cdef bint is_of_code(self, uint64_t form, uint64_t attribute) noexcept nogil:
+        """Return whether an attribute is named by the program's code, and not by its data."""
+        cdef CountRow *type = counts_find(&self.of_types, form)
+        cdef CountRow *row
+        if type == NULL:
+            return False
+        if type.second <= MOST_ATTRIBUTES and (type.first < LEAST_OBJECTS or type.second <= 2 * type.third):
+            return True
+        row = counts_find(&self.of_attributes, attribute_key(form, attribute))
+        return row != NULL and type.first >= LEAST_OBJECTS and 2 * <uint64_t> row.first >= type.first
+
+    cdef int note_names(self, const uint8_t *record) noexcept nogil:
+        cdef uint8_t tag = record[0]
+        cdef uint32_t word, text
+        if tag == c"S":
+            return self.add_text(record + 5, le32_at(record + 1))
+        if tag == c"O":
+            self.objects += 1
+            self.bits |= le64_at(record + 1)
+            self.last_type = le64_at(record + 9)
+            self.last_word = word = self.word_of(self.last_type)
+            text = le32_at(record + 25)
+            if W_CODE <= word <= W_COROUTINE or word == W_MODULE:
+                self.name(text)
+            elif W_INT <= word <= W_COMPLEX and self.keeps_numbers:
+                self.name(text)
+            elif W_ENUM_TYPE <= word <= W_CHOICES_META:
+                self.last_object = le64_at(record + 1)
+                return vector_push(&self.enum_classes, &self.last_object)
+        elif tag == c"T":
+            return self.note_type(record)
+        elif tag == c"F" or (tag == c"N" and self.is_note(le32_at(record + 1))):
+            self.frames += tag == c"F"
+            self.name(le32_at(record + 1))
+            self.name(le32_at(record + 5))
+        elif tag == c"K":
+            self.stacks += 1
+        elif tag == c"A":
+            self.mark(le32_at(record + 9), IS_THREAD)
+        elif tag == c"L":
+            self.name(le32_at(record + 9))
+        elif tag == c"G":
+            word = self.word(le32_at(record + 9))
+            if W_MODULE <= word <= W_UNKNOWN:
+                self.name(le32_at(record + 9))
+                if word == W_THREAD:
+                    text = IS_THREAD
+                else:
+                    text = IS_DETAIL if word == W_LOCAL or word == W_EXCEPTION else IS_NAME
+                self.mark(le32_at(record + 13), <uint16_t> text)
+        elif tag == c"n":
+            return self.note_members(record)
+        return 0
+
+    cdef int note_type(self, const uint8_t *record) noexcept nogil:
+        cdef uint32_t word = self.word(le32_at(record + 9)), owner = self.word(le32_at(record + 13))
+        cdef Kind kind
+        self.name(le32_at(record + 9))
+        self.name(le32_at(record + 13))
+        if owner == W_BUILTINS and (word == W_MODULE or W_STR <= word <= W_FRAME) or (
+                W_ENUM_TYPE <= word <= W_CHOICES_META):
+            kind.address, kind.word = le64_at(record + 1), word
+            return vector_push(&self.types, &kind)
+        return 0
+
+    cdef int note_members(self, const uint8_t *record) noexcept nogil:
+        """Note the names that the runtime, classes and modules have, and dictionaries of attributes."""
+        cdef uint32_t each, text, count = le32_at(record + 1)
+        cdef const uint8_t *names = record + 5 + 8 * <size_t> count
+        cdef bint is_class = self.last_word == W_TYPE or self.last_word == W_MODULE
+        cdef bint is_known = self.last_word and not W_ENUM_TYPE <= self.last_word <= W_CHOICES_META
+        cdef uint64_t address, form
+        cdef int status = 0
+        for each in range(count):
+            # which all classes have
+            is_class = is_class or self.word(le32_at(names + 4 * <size_t> each)) == W_BASE
+        for each in range(count):
+            text = le32_at(names + 4 * <size_t> each)
+            if self.flags_of(text) & IS_NO_IDENTIFIER:
+                continue
+            if is_known or is_class or self.flags_of(text) & IS_SPECIAL:
+                self.name(text)
+            if self.word(text) == W_OWN_DICT:
+                address = le64_at(record + 5 + 8 * <size_t> each)
+                form = 0 if is_class else ~self.last_type
+                status |= vector_push(&self.dictionaries, &address)
+                status |= vector_push(&self.dictionary_types, &form)
+        return status
+
+    cdef int note_object(self, const uint8_t *record) noexcept nogil:
+        """Note whether an object is shared, and what a key's text is."""
+        cdef uint64_t address = le64_at(record + 1), type = le64_at(record + 9)
+        cdef uint32_t text = le32_at(record + 25), word = self.word_of(type)
+        cdef bint is_key = word == W_STR and address_rank(&self.keys, address) >= 0
+        cdef Shared row
+        if is_key:
+            if not self.flags_of(text) & IS_NO_IDENTIFIER and address_rank(&self.named_keys, address) >= 0:
+                self.name(text)
+        elif word == W_STR and not self.nameless:
+            self.nameless = address
+        if self.keeps_shared or (self.keeps_numbers and W_INT <= word <= W_BOOL):
+            # a number that stays can't be led to another
+            return 0
+        row.address, row.group, row.is_named = address, type, is_key
+        if word == W_BOOL or (W_STR <= word <= W_COMPLEX and (is_key or (text and self.flags_of(text) & IS_SMALL))) or (
+                address_rank(&self.by_enum, type) >= 0):
+            return vector_push(&self.shared, &row)
+        return 0
+
+    cdef int note_named(self) noexcept nogil:
+        """Note where each text is that stays."""
+        cdef size_t at = self.start, bytes
+        cdef Named row
+        row.text = 0
+        while at < self.end:
+            bytes = self.record_bytes(at)
+            if bytes == 0:
+                # the file has changed since it was looked through
+                break
+            if self.data[at] == c"S":
+                row.text += 1
+                row.at = at
+                if self.is_written(row.text) and vector_push(&self.named, &row) < 0:
+                    return -1
+            at += bytes
+        return 0
