@@ -163,7 +163,7 @@ def _newcomer(root: Path) -> Iterator[str]:
         "no:cacheprovider",
         "tests/python/test_newcomer.py",
     ]
-    environment = {**os.environ, "MEMLENS_PACKAGE": str(root)}
+    environment = {**os.environ, "MEMLENS_UNPACKED": str(root)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     print(f"      a newcomer's first hour: {done.stdout.strip().rpartition(chr(10))[2]}", flush=True)
     if done.returncode:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.python.conftest import ROOT
 
-PACKAGE = os.environ.get("MEMLENS_PACKAGE")
+PACKAGE = os.environ.get("MEMLENS_UNPACKED")
 """The folder of an unpacked package's server, where a package is tried and not the sources."""
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _ENTER = """
