@@ -16,7 +16,7 @@ from tests.python.replays import pprof
 
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, USER
-from memlens.model.languages import is_allocation_function, is_start_up
+from memlens.model.languages import is_allocation_function, is_language_runtime, is_start_up
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.totals import stack_totals
@@ -62,10 +62,15 @@ def profile(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot
 
 @lru_cache(maxsize=1 << 16)
 def comes_last(file: str, function: str) -> int:
-    """2 for a frame that is charged only where a stack has nothing else, 1 where it has no name, 0 for any other."""
+    """0 for a frame that says what it is; the others are charged only where a stack has none of a smaller number."""
     if is_allocation_function(function, file) or is_start_up(function):
-        return 2
-    return int(re.fullmatch(r"\?{0,2}|(.* at )?0x[0-9a-f]+", function) is not None)
+        return 4
+    if re.fullmatch(r"\?{0,2}|0x[0-9a-f]+", function):
+        return 3
+    at_address = re.fullmatch(r"(.* at )0x[0-9a-f]+", function) is not None
+    if is_language_runtime(file):
+        return 3 if at_address else 2
+    return int(at_address)
 
 
 class Plain:
@@ -89,7 +94,7 @@ class Plain:
 
         def rank(number: int) -> int:
             kind = self.frames[number][3]
-            last = 0 if kind == USER else self.last[number]
+            last = 0 if kind == USER or (kind != NATIVE and self.last[number] < 4) else self.last[number]
             return last if attribution == "any" else NATIVE + last if last else kind
 
         return min(range(len(ids)), key=lambda place: (rank(ids[place]), place), default=None)
@@ -408,7 +413,7 @@ def test_a_function_without_a_name_is_charged_only_where_no_caller_has_one(
     opened: Callable[[Path], Snapshot], tmp_path: Path, attribution: Attribution
 ) -> None:
     path = tmp_path / "massif.out.1"
-    named = "sqlite3Malloc (in /usr/lib/libsqlite3.so.0.8.6)"
+    named = "sqlite3BtreeInsert (in /usr/lib/libsqlite3.so.0.8.6)"
     path.write_text(STRIPPED.format(inner=named, outer="??? (in /usr/bin/sqlite3)"), encoding="ascii")
     snapshot = opened(path)
     charged = {
@@ -418,4 +423,30 @@ def test_a_function_without_a_name_is_charged_only_where_no_caller_has_one(
         )
         if amount
     }
-    assert charged == {"sqlite3Malloc": 90, "sqlite3 at 0x4444": 10}
+    assert charged == {"sqlite3BtreeInsert": 90, "sqlite3 at 0x4444": 10}
+
+
+@pytest.mark.parametrize("attribution", ["mine", "any"])
+@pytest.mark.parametrize(
+    ("inner", "outer", "charged_to"),
+    [
+        ("sqlite3Malloc (in /usr/lib/libsqlite3.so)", "??? (in /usr/bin/app)", "libsqlite3.so.0.8.6 at 0x1111"),
+        ("std::string::f() (in /usr/lib/libstdc++.so.6)", "??? (in /bin/app)", "libsqlite3.so.0.8.6 at 0x1111"),
+        ("xmalloc (in /usr/bin/app)", "main (in /usr/bin/app)", "main"),
+    ],
+)  # fmt: skip
+def test_allocators_and_the_language_s_own_library_are_charged_last(
+    opened: Callable[[Path], Snapshot], tmp_path: Path, inner: str, outer: str, charged_to: str,
+    attribution: Attribution,
+) -> None:  # fmt: skip
+    path = tmp_path / "massif.out.1"
+    path.write_text(STRIPPED.format(inner=inner, outer=outer), encoding="ascii")
+    snapshot = opened(path)
+    frames = charged_frames(snapshot, attribution).tolist()
+    totals = stack_totals(snapshot)[:, 2].tolist()
+    names = {
+        amount: snapshot.frames.rows([frame])[frame][2]
+        for frame, amount in zip(frames, totals, strict=True)
+        if amount
+    }
+    assert names[90] == charged_to

@@ -10,6 +10,7 @@ from tests.python.test_memray import PYTHON as MEMRAY
 
 from memlens.errors import MemlensError
 from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame, source_frame
+from memlens.model.languages import AllocationFunctions, allocation_functions, is_allocation_function
 from memlens.model.libraries import Example, Rule, library_of, match_of, qualified, rules
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
@@ -28,6 +29,14 @@ def test_examples_and_near_misses(rule: Rule) -> None:
     for each in rule.near:
         frame = Example(each) if isinstance(each, str) else each
         assert library_of(frame.file, frame.function, frame.module, cut=frame.cut) == "", frame
+
+
+@pytest.mark.parametrize("row", allocation_functions(), ids=lambda row: row.name)
+def test_functions_that_allocate(row: AllocationFunctions) -> None:
+    assert row.fits
+    assert row.near
+    assert [each for each in row.fits if not is_allocation_function(each, "app")] == []
+    assert [each for each in row.near if is_allocation_function(each, "app")] == []
 
 
 def test_names_of_rules_are_distinct() -> None:

@@ -10,7 +10,7 @@ from memlens.kernels.tree.calltree import best_above
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_nameless, is_recorder
 from memlens.model.info import Model
-from memlens.model.languages import is_allocation_function, is_start_up
+from memlens.model.languages import is_allocation_function, is_language_runtime, is_start_up
 from memlens.model.timeline import NEVER
 
 U32 = npt.NDArray[np.uint32]
@@ -18,7 +18,11 @@ U32 = npt.NDArray[np.uint32]
 NAMELESS = NATIVE + 1
 """The rank of frames without a name, of which a caller with one says more."""
 
-PASSED_OVER = NAMELESS + 1
+RUNTIME, NOWHERE = NAMELESS + 1, NAMELESS + 2
+"""The ranks of functions of the library of C or C++ without a line, than which an address in another binary says more,
+and of frames that have neither a name nor such a binary."""
+
+PASSED_OVER = NOWHERE + 1
 """The rank of frames in which nearly every stack begins or ends, and which are therefore the least informative."""
 
 
@@ -26,8 +30,8 @@ def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDA
     """Return the rank of frames (file, function, kind) that are charged only if their stack has no other; 0 for others.
 
     In profiles and heap dumps :data:`PASSED_OVER` are allocation functions, those that start programs and threads, and
-    the marker of a possible pool of Python's allocator, and :data:`NAMELESS` functions without a name; in traces the
-    frames of PyTorch's recorder are passed over.
+    the marker of a possible pool of Python's allocator; :data:`NAMELESS`, :data:`RUNTIME` and :data:`NOWHERE` are those
+    that say little. In traces the frames of PyTorch's recorder are passed over.
     """
     match model:
         case "timeline":
@@ -44,7 +48,14 @@ def _passed_over(file: str, function: str, kind: int) -> int:
         return 0
     if function == POSSIBLE_ARENA.function or is_allocation_function(function, file) or is_start_up(function):
         return PASSED_OVER
-    return NAMELESS if kind == NATIVE and is_nameless(function) else 0
+    if kind != NATIVE:
+        return 0
+    if is_nameless(function):
+        binary = " at 0x" in function
+        return (
+            NAMELESS if binary and not is_language_runtime(file or function.partition(" at ")[0]) else NOWHERE
+        )
+    return RUNTIME if is_language_runtime(file) else 0
 
 
 def charged(parents: U32, frames: U32, nodes: U32, ranked: npt.NDArray[np.uint8]) -> U32:

@@ -1,6 +1,13 @@
-"""Names of compiled functions and shared libraries."""
+"""Names of compiled functions and shared libraries. Those that allocate are data, ``allocation_functions.toml``."""
 
+import functools
 import re
+import tomllib
+from collections.abc import Sequence
+from importlib import resources
+
+import msgspec
+from msgspec import Struct
 
 _SHARED_OBJECT = re.compile(r"(?:^|/)(?P<name>[^/]+?\.(?:so|dylib|dll))(?:\.[\d.]+)?$", re.IGNORECASE)
 
@@ -11,32 +18,82 @@ def shared_object_of(path: str) -> str:
     return match["name"] if match is not None else ""
 
 
-_ALLOCATES = re.compile(
-    r"_*(?:GI_+)?(?:libc_|int_)?(?:tc_|je_|mi_)?"
-    r"(?:malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|valloc|pvalloc)"
-    r"|operator new(?:\[\])?(?:\(.*\))?"
-    r"|_Zn[wa][jm]\w*"
-)
 _RECORDS = re.compile(r"(?:^|/)(?:vgpreload_|libheaptrack_)[^/]*$")
 _ALLOCATOR = re.compile(
     r"(?:^|/)lib(?:jemalloc|tcmalloc|mimalloc|snmalloc|rpmalloc)(?:_\w+)?(?:[-.]\d[\d.]*)?\.(?:so(?:\.[\d.]+)?|dylib)$"
 )
 
 
+class AllocationFunctions(Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of the table: a pattern of whole names without their arguments."""
+
+    name: str
+    function: str
+    fits: tuple[str, ...]
+    near: tuple[str, ...]
+
+
+class _Table(Struct, forbid_unknown_fields=True):
+    functions: list[AllocationFunctions]
+
+
+@functools.cache
+def allocation_functions() -> Sequence[AllocationFunctions]:
+    """Return the rows of the table.
+
+    Raises:
+        msgspec.ValidationError: A row isn't as described above.
+    """
+    text = resources.files("memlens.model").joinpath("allocation_functions.toml").read_text("utf-8")
+    return tuple(msgspec.convert(tomllib.loads(text), _Table).functions)
+
+
+@functools.cache
+def _allocates() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{row.function})" for row in allocation_functions()))
+
+
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+
+
+def _without_arguments(function: str) -> str:
+    """Return a function's name without its arguments and template arguments."""
+    if "<" in function:
+        shorter = _ARGUMENTS.sub("", function)
+        while shorter != function:
+            function, shorter = shorter, _ARGUMENTS.sub("", shorter)
+    return function.partition("(")[0]
+
+
 def is_allocation_function(function: str, file: str) -> bool:
-    """Return whether a function is called to allocate: one of the C library, of C++, of an allocator or a recorder.
+    """Return whether a function is called to allocate: one of the table, of an allocator's or a recorder's library.
 
     ``file`` may be the function's binary, such as valgrind's ``vgpreload_dhat-amd64-linux.so``.
     """
     file = file.replace("\\", "/")
     return (
-        _ALLOCATES.fullmatch(function) is not None or _RECORDS.search(file) is not None or is_allocator(file)
+        _allocates().fullmatch(_without_arguments(function)) is not None
+        or _RECORDS.search(file) is not None
+        or is_allocator(file)
     )
 
 
 def is_allocator(binary: str) -> bool:
     """Return whether a binary is the library of an allocator, which is in every stack that its own profiler records."""
     return _ALLOCATOR.search(binary) is not None
+
+
+_RUNTIME = re.compile(
+    r"(?:^|/)(?:lib(?:stdc\+\+|c\+\+(?:abi)?|supc\+\+|c|m|dl|rt|pthread|gcc_s|unwind|System(?:\.B)?)(?:-\d[\d.]*)?"
+    r"\.(?:so(?:\.[\d.]+)?|dylib)|libSystem(?:\.B)?\.dylib|ld-(?:linux|musl)[\w.-]*|ld-\d[\d.]*\.so"
+    r"|(?:msvcr|msvcp|vcruntime|ucrtbase|ntdll|kernel32|kernelbase)\w*\.dll)$",
+    re.IGNORECASE,
+)
+
+
+def is_language_runtime(binary: str) -> bool:
+    """Return whether a binary is the library of C or C++, or the system's loader, which every program uses."""
+    return _RUNTIME.search(binary.replace("\\", "/")) is not None
 
 
 _STARTS = frozenset((
