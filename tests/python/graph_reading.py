@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tests.python.graphs import STRONG, WEAK, SmallGraph
 
 from memlens.errors import MemlensError
 from memlens.formats import read
@@ -60,6 +61,14 @@ def followed(graph: Graph, left_out: Collection[str]) -> Rows:
     for number, each in enumerate(graph.reference_kinds):
         follows[number] = each.retains and each.name not in left_out
     return follows
+
+
+def plainly(graph: Graph, follows: Rows) -> SmallGraph:
+    """The graph of a small dump, for slow answers; only the references that are followed retain."""
+    starts, targets = graph.references.start.tolist(), graph.references.target.tolist()
+    kinds = [STRONG if follows[kind] else WEAK for kind in graph.references.kind.tolist()]
+    edges = [list(zip(targets[start:end], kinds[start:end], strict=True)) for start, end in pairwise(starts)]
+    return SmallGraph(edges, [], graph.objects.type.tolist(), graph.objects.shallow.tolist())
 
 
 def dominated(

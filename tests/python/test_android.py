@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 import zstandard
 from tests.python.conftest import DATA
-from tests.python.graph_reading import Rows, dominated, edges, followed, load, type_names
+from tests.python.graph_reading import Rows, dominated, edges, followed, load, plainly, type_names
+from tests.python.graphs import dominator_sets, naive_dominators
 from tests.python.hprof_files import Dump, fill
+from tests.python.native_files import NativeDump
 from tests.python.replays import hprof as replay
 from tests.python.test_hprof import check
 
@@ -37,7 +39,6 @@ NOT_FOLLOWED = (
     "local variable",
 )
 DUMPS = ["android4", "android8"] if FILES.is_dir() else []
-both = pytest.mark.parametrize("name", DUMPS)
 
 
 def _dump(name: str) -> Path:
@@ -50,7 +51,44 @@ def _ahat(name: str, count: int) -> Rows:
     return np.frombuffer(data, "<u4").reshape(3, count).astype(np.int64)
 
 
-@pytest.mark.parametrize("name", ["one of ours", *DUMPS])
+OURS = "one of ours"
+ours_and_both = pytest.mark.parametrize("name", [OURS, *DUMPS])
+
+
+def _loaded(name: str, folder: Path) -> Graph:
+    if name in DUMPS:
+        return load(_dump(name))
+    path = folder / "made.hprof"
+    dump = NativeDump()
+    one, two = (dump.instance(dump.id(), dump.object_class) for _ in range(2))
+    # a chain, and what two hold together
+    inner = dump.buffer(10, att=one)
+    for root in (dump.buffer(20, att=inner), dump.buffer(30, att=two), dump.buffer(40, att=two)):
+        dump.add(0xFF, "P", root)
+    for owner in (one, two, inner, dump.instance(dump.id(), dump.object_class)):
+        dump.register(owner, 1000)
+    path.write_bytes(dump.end())
+    return load(path)
+
+
+def _roots(graph: Graph) -> Rows:
+    """What roots of the file refer to."""
+    in_file = np.array([kind != "class of the boot loader" for kind in graph.root_kinds])[graph.roots["kind"]]
+    return np.unique(graph.roots["object"][in_file]).astype(np.uint32)
+
+
+def _by_hand(graph: Graph, sizes: Rows) -> tuple[Rows, Rows, Rows]:
+    """What is reached, each object's dominator, and what it retains, of a small dump."""
+    plain, roots = plainly(graph, followed(graph, NOT_FOLLOWED)), _roots(graph).tolist()
+    below, above = dominator_sets(plain, roots), naive_dominators(plain, roots)
+    return (
+        np.array([item in below for item in plain.objects]),
+        np.array([NONE if above.get(item) is None else above[item] for item in plain.objects]),
+        np.array([sum(int(sizes[each]) for each in below.get(item, ())) for item in plain.objects]),
+    )
+
+
+@ours_and_both
 def test_a_second_reading(name: str, tmp_path: Path) -> None:
     if name in DUMPS:
         path = _dump(name)
@@ -67,49 +105,55 @@ def test_a_second_reading(name: str, tmp_path: Path) -> None:
     check(load(path), replay.Heap(replay.File(path)))
 
 
-@both
-def test_dominators_and_retained_sizes_are_ahats(name: str) -> None:
-    graph = load(_dump(name))
+@ours_and_both
+def test_dominators_and_retained_sizes_are_ahats(name: str, tmp_path: Path) -> None:
+    graph = _loaded(name, tmp_path)
     count = len(graph.objects)
-    by_id = np.argsort(graph.objects.ids)
-    place = np.empty(count, np.int64)
-    place[by_id] = np.arange(count)
-    sizes, retained, dominator = (column[place] for column in _ahat(name, count))
-    in_file = np.array([kind != "class of the boot loader" for kind in graph.root_kinds])[graph.roots["kind"]]
-    roots = np.unique(graph.roots["object"][in_file]).astype(np.uint32)
-    reached, above, found = dominated(
-        graph, followed(graph, NOT_FOLLOWED), roots, sizes.astype(np.uint64), attached=False
+    if name in DUMPS:
+        by_id = np.argsort(graph.objects.ids)
+        place = np.empty(count, np.int64)
+        place[by_id] = np.arange(count)
+        sizes, retains, theirs = (column[place] for column in _ahat(name, count))
+        # numbers of theirs are 2 more than places, and 1 is the root of all
+        above = np.where(theirs < 2, NONE, by_id[np.maximum(theirs, 2) - 2])
+        live = theirs > 0
+    else:
+        sizes = graph.objects.shallow
+        live, above, retains = _by_hand(graph, sizes)
+        assert 5 < int(live.sum()) < count
+        assert retains[live].max() > sizes.max()
+    reached, found, retained = dominated(
+        graph, followed(graph, NOT_FOLLOWED), _roots(graph), sizes.astype(np.uint64), attached=False
     )
-    assert np.array_equal(reached == 1, dominator > 0)
-    live = reached == 1
-    assert np.array_equal(found[live].astype(np.int64), retained[live])
-    assert np.array_equal(
-        np.where(above == NONE, 1, place[np.minimum(above, count - 1)] + 2)[live], dominator[live]
-    )
+    assert np.array_equal(reached == 1, live)
+    assert np.array_equal(retained[live].astype(np.int64), retains[live])
+    assert np.array_equal(found[live], above[live])
 
 
-@both
-def test_native_memory_is_ahats(name: str) -> None:
+@ours_and_both
+def test_native_memory_is_ahats(name: str, tmp_path: Path) -> None:
     """What is registered for each object, and by its rules of dominators what each retains of that."""
     packed = FILES / f"{name}.native.zst"
-    if not packed.is_file():
+    if name in DUMPS and not packed.is_file():
         pytest.skip(f"there is no {packed}")
-    graph = load(_dump(name))
+    graph = _loaded(name, tmp_path)
     count = len(graph.objects)
-    theirs = np.frombuffer(zstandard.decompress(packed.read_bytes()), "<u4").reshape(2, count)
-    place = np.argsort(np.argsort(graph.objects.ids))
-    own, retained = (column[place].astype(np.uint64) for column in theirs)
     mine = np.zeros(count, np.uint64)
     mine[graph.natives["object"]] = graph.natives["bytes"]
-    assert np.array_equal(mine, own)
-    in_file = np.array([kind != "class of the boot loader" for kind in graph.root_kinds])[graph.roots["kind"]]
-    roots = np.unique(graph.roots["object"][in_file]).astype(np.uint32)
-    reached, _, found = dominated(graph, followed(graph, NOT_FOLLOWED), roots, mine, attached=False)
-    assert np.array_equal(found[reached == 1], retained[reached == 1])
-    assert name == "android4" or int(mine.sum()) == 50_200
+    if name in DUMPS:
+        theirs = np.frombuffer(zstandard.decompress(packed.read_bytes()), "<u4").reshape(2, count)
+        place = np.argsort(np.argsort(graph.objects.ids))
+        own, retains = (column[place].astype(np.uint64) for column in theirs)
+        assert np.array_equal(mine, own)
+        assert name == "android4" or int(mine.sum()) == 50_200
+    else:
+        retains = _by_hand(graph, mine)[2].astype(np.uint64)
+        assert retains.any()
+    reached, _, found = dominated(graph, followed(graph, NOT_FOLLOWED), _roots(graph), mine, attached=False)
+    assert np.array_equal(found[reached == 1], retains[reached == 1])
 
 
-@both
+@pytest.mark.parametrize("name", DUMPS)
 def test_sizes_of_instances_and_classes_are_ahats_aligned(name: str) -> None:
     """It counts only the elements of an array; those have 12 bytes more, or 16, and are aligned as well."""
     graph = load(_dump(name))

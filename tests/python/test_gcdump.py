@@ -12,6 +12,7 @@ from tests.python.command_line import memlens
 from tests.python.conftest import DATA
 from tests.python.gcdump_files import gcdump, number, small
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
+from tests.python.recordings import DOTNET
 
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.kernels.readers import gcdump as kernel
@@ -83,12 +84,22 @@ def test_totals_of_whole_dumps(name: str, tmp_path: Path) -> None:
     assert kinds >= ({"static vars", "local vars"} if graph.facts.id_bytes == 8 else set())
 
 
-@needs_real
-def test_facts_about_the_process_of_real_dumps() -> None:
-    settings = load(REAL / "perfview_test2.gcdump").settings
-    assert (settings["machine"], settings["process"]) == ("PAL-DEV01", "WpfApplication2")
-    assert "Dumping GC heap" in settings["log"]
-    assert load(REAL / "jp_test1.gcdump").settings["tool"] == "dotnet-gcdump"
+@pytest.mark.parametrize(
+    ("path", "facts"),
+    [
+        (DOTNET, {"tool": "dotnet-gcdump", "machine": "MACHINE", "process": "app", "process_id": 42}),
+        *(
+            (path, {"machine": "PAL-DEV01", "process": "WpfApplication2"})
+            for path in REAL.glob("perfview_test2*")
+        ),
+        *((path, {"tool": "dotnet-gcdump"}) for path in REAL.glob("jp_test1*")),
+    ],
+    ids=lambda each: each.name if isinstance(each, Path) else "",
+)
+def test_facts_about_the_process(path: Path, facts: dict[str, object]) -> None:
+    settings = load(path).settings
+    assert facts.items() <= settings.items()
+    assert settings.get("tool") == "dotnet-gcdump" or "Dumping GC heap" in settings["log"]
 
 
 def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
@@ -152,7 +163,7 @@ def test_types_without_names(tmp_path: Path) -> None:
     assert graph.types.module is not None
     assert graph.texts[int(graph.types.module[1])] == "C:\\app\\app.dll"
     assert graph.facts.id_bytes == 4
-    assert graph.settings["tool"] == "dotnet-gcdump"
+    assert graph.settings.get("tool") == "dotnet-gcdump"
 
 
 def test_a_total_that_differs_from_the_objects(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """What PyTorch allocates for itself: the table of it, and what is said of it."""
 
+import pickle
 from pathlib import Path
 
 import pytest
 from tests.python.conftest import event, frame, real_programs
 from tests.python.model_allocator import MIB
 from tests.python.test_findings import Opened, Run, of_rule
+from tests.python.test_inference import OPERATORS, backward, forward, trace_of
 
 from memlens.model.torch_machinery import Machinery, machinery
 from memlens.views.findings.ahead import headline
@@ -50,10 +52,16 @@ def test_what_an_optimizer_and_the_backward_pass_allocate(opened: Opened, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "path", real_programs("niu*backward*200_mixed*", "tonghuikang*"), ids=lambda path: path.stem[:40]
+    "path",
+    [None, *real_programs("niu*backward*200_mixed*", "tonghuikang*")],
+    ids=lambda path: path.stem[:40] if path else "made",
 )
-def test_a_line_is_named_once(opened: Opened, path: Path) -> None:
+def test_a_line_is_named_once(opened: Opened, tmp_path: Path, path: Path | None) -> None:
     """What is only inferred to come from a line is a part of what it holds, with a mark."""
+    if path is None:
+        path = tmp_path / "made.pickle"
+        stacks = [*(forward(name, 12) for name in OPERATORS), *map(backward, reversed(OPERATORS))]
+        path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace_of(stacks)]}))
     case = TraceCase.of(opened(path), 0)
     shown, apart = known_by_line(case), case.peak_by_line()
     lines = [(each.line.file, each.line.line) for each in shown.groups if each.line]

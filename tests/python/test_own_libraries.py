@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pickle
 from contextlib import closing
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 from tests.python.archived import source_lines
 from tests.python.command_line import memlens
-from tests.python.conftest import ROOT, real_files, real_profiles
+from tests.python.conftest import ROOT, frame, real_files, real_profiles
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, problem_of, wait_until, write_snapshot
+from tests.python.test_inference import OPERATORS, backward, forward, trace_of
 
 from memlens.ingest import ingest
 from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, is_recorder
@@ -151,10 +153,14 @@ def test_patterns_without_effect_share_cached_results(sample: Path, cache: Cache
         assert snapshot.relabelled == 0
 
 
-def test_inferred_lines_follow(cache: Cache) -> None:
+def test_inferred_lines_follow(cache: Cache, tmp_path: Path) -> None:
     """A line inferred for backward is the label of a forward stack, and changes with it."""
     seen = 0
-    for path in real_files("*training_memory_snapshot*", "*backward_memory_snapshot_100*"):
+    made = tmp_path / "made.pickle"
+    outer = frame("/p/block.py", 5, "forward")
+    stacks = [*(forward(name, 12, outer) for name in OPERATORS), *map(backward, reversed(OPERATORS))]
+    made.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace_of(stacks)]}))
+    for path in [made, *real_files("*training_memory_snapshot*", "*backward_memory_snapshot_100*")]:
         archive = ingest(path, cache, lambda *_: None)
         with closing(Snapshot.open(archive)) as plain:
             devices = [plain.device(info.device) for info in plain.timeline.devices]
@@ -171,14 +177,12 @@ def test_inferred_lines_follow(cache: Cache) -> None:
         with closing(open_with(archive, Libraries([pattern]))) as snapshot:
             new, changed = snapshot.stacks.label, snapshot.device(number).inferred
             assert changed is not None
-            for frame in frames:
-                followers = set(new[old == frame].tolist())
-                moved = set(changed[inferred == frame].tolist())
-                assert moved == (followers if len(followers) == 1 else {frame})
-                seen += moved != {frame}
-    if not real_files("*training_memory_snapshot*"):
-        pytest.skip("no real files")
-    assert seen
+            for label in frames:
+                followers = set(new[old == label].tolist())
+                moved = set(changed[inferred == label].tolist())
+                assert moved == (followers if len(followers) == 1 else {label})
+                seen += moved != {label}
+        assert seen
 
 
 def test_tables_and_the_first_flame_follow_the_setting(sample: Path, cache: Cache) -> None:

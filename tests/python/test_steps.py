@@ -385,12 +385,20 @@ def test_layers_agree_with_a_slow_computation(opened: Opened, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "path",
-    real_files("wedson*_inference_*", "nothanmin*forward_*", "magma27*", "qr-0w*"),
-    ids=lambda path: path.stem[:40],
+    "model",
+    [2, 12, 48, *real_files("wedson*_inference_*", "nothanmin*forward_*", "magma27*", "qr-0w*")],
+    ids=lambda model: model.stem[:40] if isinstance(model, Path) else f"{model} layers",
 )
-def test_layers_of_real_models_are_not_steps(opened: Opened, path: Path) -> None:
-    assert steps(opened(path), 0, 0, 1).source == "none"
+def test_layers_of_models_that_run_once_are_not_steps(
+    opened: Opened, tmp_path: Path, model: int | Path
+) -> None:
+    """Made ones build their layers before that."""
+    if isinstance(model, int):
+        built = [{**event, "addr": event["addr"] + 2**40} for event in building(model)]
+        snapshot = made(opened, tmp_path, built + loop(1, model), [])
+    else:
+        snapshot = opened(model)
+    assert steps(snapshot, 0, 0, 1).source == "none"
 
 
 def test_random_traces_have_no_steps(opened: Opened, tmp_path: Path) -> None:
