@@ -134,7 +134,8 @@ def made(path: Path) -> Any:
         clock = 1_000_000 + number * 1000
         if now and rng.random() < 0.45:
             addr, size = now.pop(rng.randrange(len(now)))
-            trace.append(event("free_requested", addr, size, time_us=clock))
+            by = [frame("/w/train.py", 9, "main")] if len(now) % 2 else []
+            trace.append(event("free_requested", addr, size, *by, time_us=clock))
             trace.append(event("free_completed", addr, size, time_us=clock + 1))
         else:
             size = rng.choice([0, 1, 512, 5000, 2**20, 3 * 2**20])
@@ -226,6 +227,9 @@ def test_terms_match_the_same_allocations_as_brute_force(
         f"address:{hex(first.addr + first.size // 2)}": lambda a: a is first,
         f"address:{first.addr - 1}": lambda _: False,
         hex(first.addr): lambda a: a is first,
+        "machinery:none": lambda _: True,
+        "freed-by:train.py:9": lambda a: bool(a.freed) and "train" in a.freed[0][0],
+        "freed-by:none": lambda a: a.end is not None and not a.freed,
         "category:none": lambda _: True,
         "category:activation": lambda _: False,
         "is:before": lambda a: a.early,

@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.python.conftest import event, frame, real_programs
@@ -19,9 +20,9 @@ from memlens.views.selection.texts import Pattern
 
 @pytest.mark.parametrize("kind", machinery(), ids=lambda kind: kind.name)
 def test_examples(kind: Machinery) -> None:
-    pattern = Pattern(kind.function)
-    assert all(pattern.matches(each) for each in kind.fits), kind.fits
-    assert not any(pattern.matches(each) for each in kind.near), kind.near
+    patterns = [Pattern(each) for each in kind.functions]
+    assert all(any(each.matches(name) for each in patterns) for name in kind.fits), kind.fits
+    assert not any(each.matches(name) for each in patterns for name in kind.near), kind.near
     assert kind.fits
     assert kind.near
 
@@ -49,6 +50,27 @@ def test_what_an_optimizer_and_the_backward_pass_allocate(opened: Opened, tmp_pa
     assert found.line.line == 9
     assert "foreach=False" in found.text
     assert "Held by AccumulateGrad (gradients) 20 MiB (50%)" in headline(snapshot, None).text
+
+
+def test_what_the_backward_pass_leaves_are_gradients(opened: Opened, tmp_path: Path) -> None:
+    """An operator's own allocation becomes a parameter's gradient; what is freed before Python goes on does not."""
+    run = Run()
+    engine = frame("", 0, "torch::autograd::Engine::evaluate_function(torch::autograd::Node*)")
+    multiplied = frame("", 0, "at::_ops::mm::call(at::Tensor const&)"), engine
+    added = frame("", 0, "at::_ops::add::call(at::Tensor const&)"), engine
+
+    def alloc(address: int, size: int, *stack: Any) -> None:
+        run.trace.append(event("alloc", address, size, *stack, time_us=1000 + len(run.trace)))
+
+    run.alloc(1, 10 * MIB)
+    alloc(1 << 40, 20 * MIB, *multiplied)
+    alloc(2 << 40, 5 * MIB, *added)
+    run.free(2 << 40, 5 * MIB, engine)
+    run.alloc(2, 15 * MIB)
+    alloc(3 << 40, 5 * MIB, *added)
+    said = headline(run.snapshot(opened, tmp_path), None).text
+    assert "Held by gradients (aten::mm) 20 MiB (40%); " in said
+    assert "; aten::add (C++ only) 5 MiB (10%)" in said
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         (TRACE, "size>1GiB", "Sizes go from 4 B to 3 MiB."),
         (TRACE, "life>1h", "The longest that is known is 603.3 ms."),
         (TRACE, "category:gradeint", "Perhaps you mean category:gradient."),
+        (TRACE, "machinery:foreach", "There are only machinery:optimizer_states."),
+        (TRACE, "freed-by:train.py:1", "There are "),
         (TRACE, "stream:7", "There are only stream:0."),
         (TRACE, "module:Linaer", "Perhaps you mean module:Linear."),
         (TRACE, "is:pending", "No free was still pending at the end."),

@@ -132,7 +132,8 @@ def _cache(command: argparse.ArgumentParser) -> None:
 
 
 GROUPINGS = (
-    "line", "function", "file", "module", "stack", "category", "stream", "pool", "size", "package", "thread", "label",
+    "line", "function", "file", "module", "stack", "freed", "category", "stream", "pool", "size", "package", "thread",
+    "label",
 )  # fmt: skip
 """What allocations can be grouped by: the groupings of :mod:`memlens.views.tables.groupings`, which takes a while to
 import.
@@ -213,8 +214,8 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     findings.add_argument("--markdown", action="store_true", help="print Markdown")
     lines.add_argument(
         "--by", choices=GROUPINGS, default="line",
-        help="what a row is (default line); of a profile also package, thread and label, of a trace module, category, "
-        "stream and pool",
+        help="what a row is (default line); of a profile also package, thread and label, of a trace module, freed "
+        "(the line that freed), category, stream and pool",
     )  # fmt: skip
     lines.add_argument(
         "--at", metavar="MOMENT",

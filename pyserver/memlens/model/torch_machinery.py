@@ -1,4 +1,4 @@
-"""What PyTorch allocates for itself: gradients, temporaries of optimizers, workspaces of libraries.
+"""What PyTorch allocates for itself: gradients, temporaries of optimizers, workspaces of libraries, buffers of ranks.
 
 The rows are data, ``torch_machinery.toml``, which says what they have.
 """
@@ -13,17 +13,17 @@ from msgspec import Struct
 
 
 class Machinery(Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of allocations; ``function`` is a pattern with ``*``."""
+    """A kind of allocations; ``functions`` are patterns of filters, any of which may match."""
 
     name: str
-    function: str
+    functions: tuple[str, ...]
     fits: tuple[str, ...]
     near: tuple[str, ...]
 
     @property
     def term(self) -> str:
         """The filter term that finds them."""
-        return f"function:{self.function}"
+        return f"machinery:={self.name}"
 
 
 class _Table(Struct, forbid_unknown_fields=True):

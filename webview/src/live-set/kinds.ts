@@ -6,11 +6,11 @@ import { never } from '../shell/model';
 import type { GroupKind } from './tree';
 
 const KINDS: readonly GroupKind[] = [
-  ...(['line', 'function', 'file', 'module', 'stack', 'category'] as const),
+  ...(['line', 'function', 'file', 'module', 'stack', 'freed', 'category'] as const),
   ...(['stream', 'pool', 'package', 'thread', 'label', 'size'] as const),
 ];
 const OF_SAMPLES: readonly GroupKind[] = ['package', 'thread', 'label'];
-const OF_TRACES: readonly GroupKind[] = ['module', 'category', 'stream', 'pool'];
+const OF_TRACES: readonly GroupKind[] = ['module', 'freed', 'category', 'stream', 'pool'];
 
 export function kindText(kind: GroupKind): string {
   const texts: Record<GroupKind, string> = {
@@ -19,6 +19,7 @@ export function kindText(kind: GroupKind): string {
     file: t('File'),
     module: t('Module'),
     stack: t('Stack'),
+    freed: t('Freed By'),
     category: t('Category'),
     stream: t('Stream'),
     pool: t('Pool'),
@@ -63,6 +64,7 @@ export function chargesPlaces(by: readonly (GroupKind | '')[]): boolean {
 export function groupsOf(groups: number, kind: GroupKind | undefined): string {
   switch (kind) {
     case 'line':
+    case 'freed':
       return plural(groups, '{0} line', '{0} lines');
     case 'function':
       return plural(groups, '{0} function', '{0} functions');

@@ -151,9 +151,9 @@ class TopArguments(OfSet, frozen=True, kw_only=True):
             By,
             Meta(
                 description="What rows are. All but heap dumps: line, function, file, stack, size; traces also module, "
-                "category, stream, pool; profiles also package, thread, label. Heap dumps: type, package, kind, "
-                "object, thread, and line (of definition, or of allocation if the dump has stacks; then also function, "
-                "file, stack). If left out, line, or type for a heap dump."
+                "freed (the line that freed), category, stream, pool; profiles also package, thread, label. Heap "
+                "dumps: type, package, kind, object, thread, and line (of definition, or of allocation if the dump has "
+                "stacks; then also function, file, stack). If left out, line, or type for a heap dump."
             ),
         ]
         | UnsetType

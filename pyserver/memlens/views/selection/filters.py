@@ -24,7 +24,9 @@ from memlens.views.naming.labels import labels_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks, with_inferred
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.naming.pools import pool_name, pools_of
+from memlens.views.selection.frees import lines_that_freed
 from memlens.views.selection.language import ALLOCATIONS, fields_of
+from memlens.views.selection.machinery import machinery_stacks
 from memlens.views.selection.texts import Pattern
 from memlens.views.selection.through import stacks_through
 
@@ -309,6 +311,14 @@ def _by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return _at(frames, labels)
 
 
+def _freed_by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    lines = lines_that_freed(snapshot, device)
+    found = _at(_frames_where(snapshot, term, _at_place), lines)
+    if "none" in term.values:
+        found |= (device.end != NEVER) & (lines == NEVER)
+    return found
+
+
 def _at(frames: Mask, labels: npt.NDArray[np.uint32]) -> Mask:
     """Mask of the labels that are among some frames; NEVER is not."""
     found: Mask = np.append(frames, False)[np.minimum(labels, len(frames))]
@@ -493,6 +503,16 @@ def _is(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return mask
 
 
+def _machinery(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    kinds = machinery_stacks(snapshot)
+    patterns = [Pattern(value) for value in term.values]
+    some = [stacks for name, stacks in kinds.items() if any(each.matches(name) for each in patterns)]
+    if "none" in term.values:
+        some.append(~np.logical_or.reduce([np.zeros(len(snapshot.stacks.node), bool), *kinds.values()]))
+    found: Mask = np.logical_or.reduce([np.zeros(len(snapshot.stacks.node), bool), *some])
+    return _of_stacks(device, found)
+
+
 def _label(_snapshot: Snapshot, _device: Device, term: Term) -> Mask:
     raise BadRequestError(phrase("'{term}': only samples of profiles have labels", term=str(term)))
 
@@ -530,6 +550,7 @@ _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
     "operator": lambda snapshot, device, term: _operators(snapshot, term)[device.stack],
     "by": _by,
     "innermost": _by,
+    "freed-by": _freed_by,
     "module": _module,
     "size": _size,
     "life": _life,
@@ -539,6 +560,7 @@ _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
     "address": _address,
     "stack": _stack,
     "allocation": _allocation,
+    "machinery": _machinery,
     "is": _is,
     "label": _label,
 }

@@ -42,9 +42,14 @@ ALLOCATIONS = (
     Entry(
         "innermost:", "the innermost line, no matter whose code it is", ("innermost:parser.go:88",), "", _BOTH
     ),
+    Entry("freed-by:", "the line that freed it", ("freed-by:train.py:105", "freed-by:none")),
     Entry("module:", "the torch.nn module it was made in", ("module:Linear", "module:none")),
     Entry("operator:", "the operator that C++ frames name", ("operator:aten::mm", "operator:none")),
     Entry("label:", "a label of the sample", ("label:worker", "label:thread:worker"), "", ("profile",)),
+    Entry(
+        "machinery:", "PyTorch's own: workspaces, buffers, gradients, an optimizer's temporaries",
+        ("machinery:workspace", "machinery:none"),
+    ),
     Entry("size>", "requested bytes", ("size>1MiB", "size<=512"), "", _BOTH),
     Entry("size<", "requested bytes", ("size<64KiB",), "", _BOTH),
     Entry("life>", "how long it was held", ("life>10ms", "life>100ev"), "ev are events"),
@@ -62,7 +67,7 @@ ALLOCATIONS = (
     Entry("is:native", "only C++ frames", (), "", _BOTH),
     Entry("is:inferred", "its line is inferred, not recorded"),
     Entry("-", _EXCLUDES, ("-size>1MiB",), "", _BOTH),
-)
+)  # fmt: skip
 """About allocations of a trace and samples of a profile."""
 
 _GRAPH: tuple[Model, ...] = ("graph",)

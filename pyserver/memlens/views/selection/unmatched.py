@@ -20,6 +20,8 @@ from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.selection import filters
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.filters import Term, in_quotes, quoted
+from memlens.views.selection.frees import lines_that_freed
+from memlens.views.selection.machinery import machinery_stacks
 from memlens.views.selection.profile_filters import matching as samples_matching
 from memlens.views.selection.texts import Pattern
 
@@ -231,6 +233,13 @@ def _hint(snapshot: Snapshot, device: Device, term: Term) -> Text | None:
             return of_names(term, snapshot.keep("modules", lambda: modules_of_stacks(snapshot))[1])
         case "category":
             return of_names(term, timeline_of(snapshot.info, "categories").categories)
+        case "machinery":
+            return of_names(term, machinery_stacks(snapshot))
+        case "freed-by":
+            numbers = np.unique(lines_that_freed(snapshot, device))
+            rows = snapshot.frames.rows(numbers[numbers != NEVER].tolist()).values()
+            places = {f"{row[0].replace(chr(92), '/').rpartition('/')[2]}:{row[1]}" for row in rows if row[1]}
+            return of_names(term, sorted(places))
         case "stream":
             used = np.unique(device.stream).tolist()
             return of_names(term, [str(snapshot.manifest.streams[number]) for number in used])

@@ -26,6 +26,7 @@ from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.columns import device_of, frame
 from memlens.views.selection.filters import quoted
+from memlens.views.selection.frees import stacks_that_freed
 from memlens.views.selection.items import sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import Meaning, ValuedStacks, taken
@@ -37,6 +38,7 @@ GroupKind = Literal[
     "file",
     "module",
     "stack",
+    "freed",
     "category",
     "stream",
     "pool",
@@ -47,7 +49,7 @@ GroupKind = Literal[
 ]
 
 _ONLY: dict[GroupKind, Model] = {
-    "module": "timeline", "category": "timeline", "stream": "timeline", "pool": "timeline",
+    "module": "timeline", "freed": "timeline", "category": "timeline", "stream": "timeline", "pool": "timeline",
     "package": "profile", "thread": "profile", "label": "profile",
 }  # fmt: skip
 """Groupings that only one model has."""
@@ -432,6 +434,32 @@ def _sizes(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     return Grouping(classes_of(taken(sizes, rows)), CLASSES, name)
 
 
+_FREED_UNKNOWN = phrase("Freed by no recorded line")
+_NEVER_FREED = phrase("Never freed")
+
+
+def _freed(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
+    """Group by the line that freed an allocation."""
+    device = device_of(snapshot, of.device, of.filter)
+    stacks = taken(stacks_that_freed(snapshot, device), rows)
+    lines = snapshot.keep("groups by line, mine", lambda: _lines(snapshot, "mine"))
+    # the two groups of missing stacks: the second is for what nothing freed
+    codes = np.where(stacks == 0, taken(device.end, rows) == NEVER, lines.codes[stacks]).astype(np.uint32)
+
+    def name(code: int) -> GroupName:
+        if code < FIRST:
+            never = code == BEFORE_TRACE
+            return GroupName(
+                _NEVER_FREED if never else _FREED_UNKNOWN, filter="is:live" if never else "freed-by:none"
+            )
+        found = lines.name(code)
+        place = found.place
+        terms = "" if place is None else _found_by("freed-by", f"={place.file}:{place.line}")
+        return msgspec.structs.replace(found, filter=terms)
+
+    return Grouping(codes, lines.groups, name)
+
+
 NO_CATEGORY_NAME = phrase("No category")
 
 
@@ -523,6 +551,7 @@ def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: Text)
 
 _BY_ROW: dict[GroupKind, Callable[[Snapshot, AllocationSet, U32], Grouping]] = {
     "size": _sizes,
+    "freed": _freed,
     "category": _categories,
     "stream": _streams,
     "pool": _pools,

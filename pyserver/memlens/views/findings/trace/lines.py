@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import msgspec
 
-from memlens.model.torch_machinery import machinery
 from memlens.texts import phrase
 from memlens.views.findings.answers import Figure
-from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
+from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.machinery import KNOWN
 from memlens.views.findings.writing import percent, text_in_sql
-from memlens.views.selection.filters import MOST_CHARACTERS
+from memlens.views.selection.columns import device_of, live_rows
+from memlens.views.selection.machinery import left_by_backward, machinery_stacks
 
 LEAST_OF_GROUP = 0.9
 _RECORDED = " -is:inferred"
@@ -64,11 +64,14 @@ def _sum(case: TraceCase, own: TopGroup, inferred: TopGroup) -> TopGroup:
 def _named(case: TraceCase, group: TopGroup) -> TopGroup:
     if group.is_bare or group.line is not None or not group.evidence.of.filter:
         return group
-    for kind in machinery():
-        if len(group.evidence.of.filter) + len(kind.term) >= MOST_CHARACTERS:
-            # the name that it filters by is longer than any of PyTorch's
-            break
-        part = top_groups(case.snapshot, group.evidence.of, "line", 1, "live", kind.term).total
-        if part >= LEAST_OF_GROUP * group.amount:
-            return replace(group, title=KNOWN[kind.name].title)
+    device = device_of(case.snapshot, case.number, group.evidence.of.filter)
+    rows = live_rows(device, case.info.peak_moment)
+    size, stack = device.size[rows], device.stack[rows]
+    least = LEAST_OF_GROUP * group.amount
+    for name, stacks in machinery_stacks(case.snapshot).items():
+        if int(size[stacks[stack]].sum()) >= least:
+            return replace(group, title=KNOWN[name].title)
+    if int(size[left_by_backward(case.snapshot, device)[rows]].sum()) >= least:
+        name = group.title.text.removesuffix(" (C++ only)")
+        return replace(group, title=phrase("gradients ({operator})", operator=name))
     return group

@@ -21,7 +21,9 @@ CATEGORY_SHARE = 0.25
 
 
 def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
-    """Lines that hold at least 15% of the peak, three at most; what has no stack has a rule of its own."""
+    """Lines that hold at least 15% of the peak, three at most: notes, as most files have such ones, and the headline
+    names them. What has no stack has a rule of its own.
+    """
     found = known_by_line(case)
     named = [
         group for group in found.groups if not group.is_bare and group.amount >= LINE_SHARE * found.total
@@ -34,7 +36,7 @@ def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
         )  # fmt: skip
         finding = made(
             "dominant_line", phrase("Most memory"), sentence, group.figure, group.evidence, group.line,
-            inferred=group.inferred,
+            inferred=group.inferred, is_note=True,
         )  # fmt: skip
         yield Ranked(group.amount / found.total, finding)
 

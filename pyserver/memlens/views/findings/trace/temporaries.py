@@ -6,7 +6,6 @@ from memlens.texts import phrase
 from memlens.units import MIB
 from memlens.views.findings.groups import top_groups
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.trace.machinery import NOT_IN_PLACE
 from memlens.views.findings.trace.peak import in_pieces
 from memlens.views.findings.writing import Ranked, made, percent
 
@@ -25,7 +24,8 @@ def short_lived(case: TraceCase) -> Iterator[Ranked]:
     if case.info.events < LEAST_TRACE:
         return
     life = min(MOST_EVENTS, max(LEAST_EVENTS, int(LIFE_SHARE * case.info.events)))
-    narrow = f"life<={life}ev is:freed {NOT_IN_PLACE}"
+    # in-place operations lower nothing that PyTorch allocates for itself
+    narrow = f"life<={life}ev is:freed machinery:none"
     found = top_groups(case.snapshot, case.peak, "line", MOST_LINES, "live", narrow)
     for group in found.groups:
         if group.amount < max(LEAST_SHARE * case.info.peak_bytes, MIB) or group.is_bare:
