@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.python import hprof_files, pyheap_files
 from tests.python.graph_reading import load, type_names
@@ -173,6 +174,50 @@ def test_names_that_are_data_leave_a_python_dump(own_heap: Path, tmp_path: Path)
     sessions = [attributes(after, row) for row in rows_of(after, "__main__.Session")]
     assert all({"started", "__class__"} <= set(each) for each in sessions)
     assert {"MainThread", "thread-1"} <= set(names_of(after, after.threads.rows["name"].tolist()))
+
+
+def test_pyheap_objects_tell_no_values_by_their_places(tmp_path: Path) -> None:
+    types = {**pyheap_files.SESSION, 0x90: "State", 0xA0: "EnumMeta", 0xB0: "bool"}
+    thing, own = pyheap_files.Thing, pyheap_files.TYPES
+    numbers = [thing(0x8000 + 32 * n, own["int"], 28, text=str(n)) for n in range(40)]
+    flags = [thing(each, 0xB0, 28, text="True") for each in (0xC00, 0xC20)]
+    states = [thing(each, 0x90, 48, text="<State>") for each in (0xD00, 0xD20)]
+    owners = [
+        thing(0x20000 + 64 * n, 0x80, 48, referents=(0x8000 + 32 * n, 0xC00 + 32 * (n % 2), 0xD00 + 32 * (n % 2)),
+              attributes=(("age", 0x8000 + 32 * n), ("vip", 0xC00 + 32 * (n % 2)), ("state", 0xD00 + 32 * (n % 2)),
+                          (f"ada_{n}", 0x8000 + 32 * n)))
+        for n in range(12)
+    ]  # fmt: skip
+    table = thing(0x5000, own["list"], 80_000, content=[0x20000 + 64 * 7] + [0x8000] * 500)
+    path, copy = tmp_path / "small.pyheap", tmp_path / "copy.pyheap"
+    thread = pyheap_files.Thread("worker of ada", [("/app/main.py", 1, "main", [("owner", 0x20000)])])
+    path.write_bytes(
+        pyheap_files.pyheap(
+            [*numbers, *flags, thing(0x90, 0xA0, 1064), *states, *owners, table],
+            threads=[thread],
+            types=types,
+        )
+    )
+    before, ranks, places = load(path), set(), set()
+    for _ in range(6):
+        data, _ = redacted(path, keeps_shared=False, keeps_threads=False)
+        copy.write_bytes(data)
+        after = load(copy)
+        assert Counter(type_names(before)) == Counter(type_names(after))
+        ranks.add(tuple(np.argsort(after.objects.ids[rows_of(after, "Session")]).tolist()))
+        (row,) = rows_of(after, "list")
+        start, end = after.references.start[row : row + 2].tolist()
+        found = after.references.target[start:end].tolist()
+        places.add(found.index(next(each for each in found if type_names(after)[each] == "Session")))
+    assert len(ranks) > 4
+    assert len(places) > 4
+    sessions = [attributes(after, row) for row in rows_of(after, "Session")]
+    for name, kind in (("age", "int"), ("vip", "bool"), ("state", "State")):
+        (one,) = {each[name] for each in sessions}
+        assert type_names(after)[one] == kind
+    assert b"ada" not in data
+    assert "redirected-references" in {notice.code for notice in after.notices}
+    assert "owner (thread-1)" in names_of(after, after.roots["detail"].tolist())
 
 
 def test_time_process_and_build_go_unless_they_are_asked_for(tmp_path: Path) -> None:

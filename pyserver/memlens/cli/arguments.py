@@ -386,12 +386,12 @@ def _redact(command: AddCommand) -> None:
     redact.add_argument("--mapping", type=Path, metavar="PATH",
                         help="with --rename: file that leads back to the names, or its folder; keep it")  # fmt: skip
     redact.add_argument("--keep-shared", action="store_true",
-                        help="V8, Java and Android: keep what leads to shared objects such as true, small numbers and "
+                        help="V8, Java, Android and Python: keep what leads to shared objects such as true, small numbers and "
                              "enum constants, addresses, and order: values can be read from these")  # fmt: skip
     redact.add_argument("--keep-time", action="store_true",
                         help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     redact.add_argument("--keep-thread-names", action="store_true",
-                        help="Java and Android: keep the names that the program gave its threads")  # fmt: skip
+                        help="Java, Android and Python: keep the names that the program gave its threads")  # fmt: skip
     redact.add_argument("--allow-damaged", action="store_true",
                         help="write a truncated or damaged dump up to the damage, instead of refusing it")  # fmt: skip
     redact.add_argument("--report", type=Path, metavar="FILE",

@@ -31,6 +31,11 @@ WITH_TEXTS = 1
 REMOVED_FLAG = 1 << 62
 """A flag that only dumps have from which Memlens removed the values."""
 
+REDIRECTED_FLAG = 1 << 61
+"""A flag of those whose references to shared objects lead to one of a type; then these bits say how many do."""
+REDIRECTED_SHIFT = 8
+MOST_REDIRECTED = (1 << 48) - 1
+
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are PyHeap's number and version 1."""
@@ -76,11 +81,10 @@ class Reader:
 
 
 class Head(Struct, frozen=True):
-    """What stands before the objects: ``flags`` at the byte ``flags_at``, and the first object at ``end``."""
+    """What stands before the objects, of which the first is at ``end``."""
 
     created: str
     flags: int
-    flags_at: int
     known: dict[str, int]
     frames: list[SourceFrame]
     roots: list[RootRow]
@@ -101,7 +105,6 @@ class Head(Struct, frozen=True):
         reader = Reader(source, len(MAGIC))
         try:
             created = reader.text()
-            flags_at = reader.at
             flags = reader.unpack("Q")
             known = {reader.text(): reader.unpack("Q") for _ in range(reader.count())}
             frames, roots, threads = _threads(reader)
@@ -119,9 +122,7 @@ class Head(Struct, frozen=True):
                 ),
                 offset=len(MAGIC),
             )
-        return cls(
-            created, flags, flags_at, known, frames, roots, threads, frequent, common, count, reader.at
-        )
+        return cls(created, flags, known, frames, roots, threads, frequent, common, count, reader.at)
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
@@ -159,7 +160,8 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         settings={"format_version": 1, "created": head.created},
         notices=notices_of(objects, linked, cut=cut),
     )
-    mark_graph(graph, VALUES if head.flags & REMOVED_FLAG else None)
+    redirected = head.flags >> REDIRECTED_SHIFT & MOST_REDIRECTED if head.flags & REDIRECTED_FLAG else None
+    mark_graph(graph, VALUES if head.flags & REMOVED_FLAG else None, redirected=redirected)
     return graph
 
 

@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     keeps_time: bool = False
     """Leave when the dump was written, by which process, and the build of what it ran on."""
     keeps_threads: bool = False
-    """Leave the names that a Java program gave its threads."""
+    """Leave the names that a program of Java or Python gave its threads."""
 
 
 MARK = "removed by Memlens: "

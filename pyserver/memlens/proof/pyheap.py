@@ -15,6 +15,9 @@ from memlens.texts import phrase
 _MAGIC = struct.pack(">QI", 123_000_321, 1)
 _CONTAINERS = ("dict", "list", "set", "tuple")
 _WITH_TEXTS, _REMOVED = 1, 1 << 62
+_REDIRECTED = 1 << 61
+_COUNT = ((1 << 48) - 1) << 8
+"""The bits that a dump with the flag before has a number in."""
 
 
 class PyHeapReader:
@@ -45,7 +48,7 @@ class PyHeapReader:
         if created and not self._keeps.time:
             yield Item("text", "time of the dump", created, len(_MAGIC))
         flags = _number(stream, "Q")
-        if flags & ~(_WITH_TEXTS | _REMOVED):
+        if flags & ~(_WITH_TEXTS | _REMOVED | (_REDIRECTED | _COUNT if flags & _REDIRECTED else 0)):
             yield Item("unknown", "flags", flags.to_bytes(8), stream.offset - 8)
         containers, dicts = set[int](), set[int]()
         for _ in range(_number(stream, "I")):

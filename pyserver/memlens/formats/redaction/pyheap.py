@@ -1,6 +1,7 @@
 """PyHeap's dumps: the objects' representations are left out, as if it had been told to write none.
 
-The mark is a bit of the flags in the header. What stands before and after the objects is decoded and written again.
+Addresses are drawn anew, and objects written in another order (see the kernel ``pyheap_redaction``). The marks are bits
+of the flags in the header. What stands before and after the objects is decoded and written again.
 """
 
 import struct
@@ -9,62 +10,106 @@ from collections.abc import Callable
 import numpy as np
 
 from memlens.formats.containers import Source
-from memlens.formats.pyheap import MAGIC, REMOVED_FLAG, WITH_TEXTS, Head, Reader, names_of_types
+from memlens.formats.pyheap import (
+    MAGIC,
+    MOST_REDIRECTED,
+    REDIRECTED_FLAG,
+    REDIRECTED_SHIFT,
+    REMOVED_FLAG,
+    WITH_TEXTS,
+    Head,
+    Reader,
+    names_of_types,
+)
 from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output, pour
-from memlens.kernels.readers import pyheap_redaction
-from memlens.progress import Report
+from memlens.formats.redaction.python_names import ThreadNames
+from memlens.formats.scanning import run_through
+from memlens.kernels.readers import pyheap_redaction as kernel
+from memlens.progress import Report, part_of
+
+_SURVEYED = 0.5
+_KINDS = {
+    "int": kernel.NUMBER, "str": kernel.TEXT, "bytes": kernel.TEXT, "bool": kernel.FLAG, "EnumMeta": kernel.ENUM,
+    "EnumType": kernel.ENUM, "ChoicesMeta": kernel.ENUM, "ChoicesType": kernel.ENUM,
+}  # fmt: skip
 
 
 def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole."""
     source.unpack()
     head = Head.of(source)
-    output.write(_Copy(source).head(keeps_time=wanted.keeps_time))
-    objects = pyheap_redaction.PyHeap(
+    objects = kernel.PyHeap(
         source.data,
         head.end,
         head.count,
         np.array(head.containers, np.uint64),
         np.array(head.common, np.uint64),
         bool(head.flags & WITH_TEXTS),
+        wanted.keeps_shared,
     )
-    for _ in pour(objects, output):
-        report("writing", objects.offset / source.length)
-    names = None if objects.is_cut else names_of_types(source, objects.offset)
-    if names is None:
-        return objects.offset
-    output.write(struct.pack(">I", len(names[0])))
-    for address, name in names[0].items():
-        output.write(struct.pack(">Q", address) + _text(name))
+    survey = part_of(report, 0.0, _SURVEYED)
+    _run(objects, source, survey, head.end)
+    found = None if objects.is_cut else names_of_types(source, objects.objects_end)
+    names = found[0] if found else {}
+    named = {own: name for name, own in head.known.items()} | names
+    objects.classify({own: _KINDS.get(name.rpartition(".")[2], 0) for own, name in named.items()})
+    while objects.stage != kernel.WRITE:
+        _run(objects, source, survey, head.end)
+    output.write(_Copy(source, objects, wanted).head())
+    report = part_of(report, _SURVEYED, 1.0)
+    written = 0
+    for count in pour(objects, output):
+        written += count
+        source.release(source.length)
+        report("writing", min(written / source.length, 1.0))
+    if found is None:
+        return objects.objects_end
+    output.write(struct.pack(">I", len(names)))
+    for address, name in names.items():
+        output.write(struct.pack(">Q", objects.place(address, False)) + _text(name))
     output.write(MAGIC[:8])
     return None
+
+
+def _run(objects: kernel.PyHeap, source: Source, report: Report, start: int) -> None:
+    if run_through(objects, source, report, start) != kernel.OK:
+        raise MemoryError
 
 
 class _Copy:
     """Reads what stands before the objects, and writes what it has read."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, objects: kernel.PyHeap, wanted: Wanted) -> None:
         self._reader = Reader(source, len(MAGIC))
         self._out = bytearray(MAGIC)
+        self._objects, self._wanted = objects, wanted
+        self._new_name = ThreadNames()
 
-    def head(self, *, keeps_time: bool) -> bytes:
+    def head(self) -> bytes:
         """The header, with the flags that say that there are no texts."""
         created = self._reader.text()
-        self._out += _text(created if keeps_time else "")
+        self._out += _text(created if self._wanted.keeps_time else "")
         self._reader.unpack("Q")
-        self._out += struct.pack(">Q", REMOVED_FLAG)
-        self._rows(self._named)
+        flags, flags_at = REMOVED_FLAG, len(self._out)
+        self._out += bytes(8)
+        self._rows(lambda: self._named(is_reference=False))
         self._rows(self._thread)
         self._rows(self._text)
         self._rows(self._common)
         self._number("I")
+        if not self._wanted.keeps_shared:
+            flags |= REDIRECTED_FLAG | min(self._objects.redirected, MOST_REDIRECTED) << REDIRECTED_SHIFT
+        struct.pack_into(">Q", self._out, flags_at, flags)
         return bytes(self._out)
 
     def _number(self, form: str) -> int:
         number = int(self._reader.unpack(form))
         self._out += struct.pack(f">{form}", number)
         return number
+
+    def _address(self, *, is_reference: bool) -> None:
+        self._out += struct.pack(">Q", self._objects.place(int(self._reader.unpack("Q")), is_reference))
 
     def _text(self) -> None:
         self._out += _text(self._reader.text())
@@ -75,12 +120,13 @@ class _Copy:
         for _ in range(count):
             row()
 
-    def _named(self) -> None:
+    def _named(self, *, is_reference: bool = True) -> None:
         self._text()
-        self._number("Q")
+        self._address(is_reference=is_reference)
 
     def _thread(self) -> None:
-        self._text()
+        name = self._reader.text()
+        self._out += _text(name if self._wanted.keeps_threads else self._new_name(name))
         self._out += bytes(min(each, 1) for each in self._reader.bytes(2))
         self._rows(self._frame)
 
@@ -91,7 +137,7 @@ class _Copy:
         self._rows(self._named)
 
     def _common(self) -> None:
-        self._number("Q")
+        self._address(is_reference=False)
         self._rows(self._attribute)
 
     def _attribute(self) -> None:
@@ -101,7 +147,7 @@ class _Copy:
             self._out += struct.pack(">h", length)
         else:
             self._out += _text(self._reader.bytes(length).decode("utf-8", "replace"))
-        self._number("Q")
+        self._address(is_reference=True)
 
 
 def _text(text: str) -> bytes:

@@ -1,12 +1,29 @@
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
 from memlens.kernels.readers.scan import Scan
 
+OK: int
+MORE: int
+NO_MEMORY: int
+KNOWN: int
+ATTRIBUTES: int
+SHARED: int
+WRITE: int
+NUMBER: int
+TEXT: int
+FLAG: int
+ENUM: int
+
 class PyHeap(Scan):
+    stage: int
+    objects_end: int
     is_cut: bool
     needed: int
+    redirected: int
     def __init__(
         self,
         data: Buffer,
@@ -15,5 +32,8 @@ class PyHeap(Scan):
         containers: npt.NDArray[np.uint64],
         common: npt.NDArray[np.uint64],
         has_texts: bool,
+        keeps_shared: bool,
     ) -> None: ...
+    def classify(self, kinds: Mapping[int, int]) -> None: ...
+    def place(self, address: int, is_reference: bool) -> int: ...
     def fill(self, out: bytearray) -> int: ...

@@ -1,65 +1,511 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Writes the objects of PyHeap's dumps of Python anew without their texts."""
+"""Writes the objects of PyHeap's dumps of Python anew without their texts.
 
-from libc.stdint cimport uint8_t, uint64_t
+Addresses are drawn at random, objects are written in a random order (a window takes chunks from anywhere in the file,
+and its objects are shuffled), and so are the elements of containers. References to an object that the runtime shares
+lead to one of its type: to numbers and texts by their representations, to flags, and to constants of enums. Attributes
+that aren't identifiers are left out, and so are those of types whose instances are used as dictionaries: if three or
+more have more than twice as many attributes in all as any of them has, what fewer than half of them have.
+"""
+
+import os
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from memlens.kernels.base.addresses cimport (
+    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank, address_set_add,
+    address_set_begin, address_set_end,
+)
 from memlens.kernels.base.ascending cimport is_among
-from memlens.kernels.readers.numbers cimport u32_at, u64_at
+from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
+)
+from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
 from memlens.kernels.readers.scan cimport Scan
+
+OK, MORE, NO_MEMORY = range(3)
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_NO_MEMORY
+
+KNOWN, ATTRIBUTES, SHARED, WRITE = range(4)
+"""Stages: which objects there are, what their attributes are called, which of them are shared; then they are written."""
+
+cdef enum:
+    S_KNOWN
+    S_ATTRIBUTES
+    S_SHARED
+    S_WRITE
+
+NUMBER, TEXT, FLAG, ENUM = 1, 2, 4, 8
+"""Kinds of types: of whole numbers, of text or bytes, of True and False, and of classes of enums."""
+
+cdef enum:
+    A_NUMBER = 1
+    A_TEXT = 2
+    A_FLAG = 4
+    AN_ENUM = 8
+
+cdef enum:
+    CHUNK_BYTES = 1 << 14
+    WINDOW_BYTES = 3 << 18
+    ADDRESS_BITS = 4            # that are 0 in all new addresses
+    LEAST_OBJECTS = 3           # by which it can be told that they are used as dictionaries
+    MOST_ATTRIBUTES = 4096      # of a type that are counted
+    MOST_SHARED = 256           # the largest number that the runtime has one object for
+
+cdef uint64_t NOWHERE = 0xFFFFFFFFFFFFFFFEULL
+cdef uint32_t IS_SHARED = 1u << 31
+
+cdef struct Parts:
+    # where an object has what
+    uint64_t type
+    size_t contents, content_count, referents, referent_count, attributes, attribute_count, text, text_bytes, end
+    bint is_container, is_dict, has_attributes
+
+cdef struct Chunk:
+    uint64_t start, end
+
+cdef struct Shared:
+    uint64_t address, group
 
 
 cdef class PyHeap(Scan):
-    """Writes the objects of a ``.pyheap`` from the byte ``start`` on, without their texts.
+    """Looks through the objects of a ``.pyheap`` from the byte ``start`` on, in stages, then writes them.
 
-    ``count`` is how many there are, ``containers`` and ``common`` are as for the reader. After writing ``offset`` is
-    where the objects end, and ``is_cut`` whether the file breaks off before.
+    ``count`` is how many there are, ``containers`` and ``common`` are as for the reader. After the first stage
+    ``objects_end`` is where the objects end, and ``is_cut`` whether the file breaks off before; then :meth:`classify`
+    is called. After the last stage ``redirected`` is how many references of objects will lead to another one, and
+    :meth:`place` adds others to that. With ``keeps_shared`` addresses and order stay.
     """
 
-    cdef uint64_t count, done
+    cdef uint64_t count, done, random, seed
+    cdef readonly int stage
+    cdef readonly size_t objects_end
+    cdef readonly uint64_t needed, redirected
+    cdef readonly bint is_cut
     cdef const uint64_t[::1] containers, common
     cdef uint64_t dict_type
-    cdef bint has_texts
-    cdef readonly bint is_cut
-    cdef readonly uint64_t needed
+    cdef bint has_texts, keeps_shared
+    cdef size_t start
+    cdef AddressMap known, by_shared, by_enum, by_kind
+    cdef Counts of_types, of_attributes
+    cdef Vector kinds, kind_addresses, enum_classes, shared, canonical, numbers, chunks, chunk_order, pieces
+    cdef size_t next_chunk, next_piece
 
     def __init__(
         self, const uint8_t[::1] data, size_t start, uint64_t count, const uint64_t[::1] containers,
-        const uint64_t[::1] common, bint has_texts,
+        const uint64_t[::1] common, bint has_texts, bint keeps_shared,
     ):
         if start > self.length or not containers.shape[0]:
             raise ValueError("no objects")
-        self.position = start
+        self.position = self.start = self.objects_end = start
         # an unfinished file has 0 in place of the number
         self.count = count if count else <uint64_t> -1
         self.containers = containers
         self.dict_type = containers[0]
         self.common = common
         self.has_texts = has_texts
+        self.keeps_shared = keeps_shared
+        self.random = int.from_bytes(os.urandom(8), "little")
+        self.seed = int.from_bytes(os.urandom(8), "little") | 1
+        self.of_types.seed = self.of_attributes.seed = self.seed
+        self.own(&self.kinds, 1)
+        self.own(&self.kind_addresses, 8)
+        self.own(&self.enum_classes, 8)
+        self.own(&self.shared, sizeof(Shared))
+        self.own(&self.canonical, 8)
+        self.own(&self.numbers, 4)
+        self.own(&self.chunks, sizeof(Chunk))
+        self.own(&self.chunk_order, 4)
+        self.own(&self.pieces, 8)
+        if address_set_begin(&self.known, 1, self.seed) < 0:
+            raise MemoryError
+
+    def __cinit__(self, const uint8_t[::1] data, *_):
+        address_map_init(&self.known)
+        address_map_init(&self.by_shared)
+        address_map_init(&self.by_enum)
+        address_map_init(&self.by_kind)
+        counts_init(&self.of_types)
+        counts_init(&self.of_attributes)
+
+    def __dealloc__(self):
+        address_map_free(&self.known)
+        address_map_free(&self.by_shared)
+        address_map_free(&self.by_enum)
+        address_map_free(&self.by_kind)
+        counts_free(&self.of_types)
+        counts_free(&self.of_attributes)
+
+    def classify(self, kinds):
+        """Say which types there are, by their addresses."""
+        cdef uint64_t address
+        cdef uint8_t kind
+        for address, kind in kinds.items():
+            if vector_push(&self.kind_addresses, &address) < 0 or vector_push(&self.kinds, &kind) < 0:
+                raise MemoryError
+        if address_map_build(
+                &self.by_kind, <uint64_t *> self.kind_addresses.data, self.kind_addresses.count, self.seed) < 0:
+            raise MemoryError
+
+    def place(self, uint64_t address, bint is_reference):
+        """Return the address by which an object is written where another part of the file has it."""
+        return self.new_reference(address) if is_reference else self.new_address(address)
+
+    cdef uint64_t draw(self, uint64_t below) noexcept nogil:
+        """Return a random number below another."""
+        cdef uint64_t mixed
+        self.random += 0x9E3779B97F4A7C15ULL
+        mixed = self.random
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL
+        mixed ^= mixed >> 31
+        # all that are drawn for are below 2**32, so that no number is noticeably more likely
+        return ((mixed >> 32) * below) >> 32
+
+    # looking through the file
+
+    def run(self, size_t limit):
+        """Continue a stage before the last. Returns OK at its end, MORE or NO_MEMORY."""
+        cdef int status
+        with nogil:
+            status = self.run_to(limit)
+            if status == E_OK:
+                status = self.end_stage()
+        return status
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef Parts parts
+        while self.done < self.count and (self.stage == S_KNOWN or self.position < self.objects_end):
+            if self.position >= limit:
+                return E_MORE
+            if not self.read_object(self.position, &parts):
+                self.is_cut = True
+                break
+            if self.look_at(&parts) < 0:
+                return E_NO_MEMORY
+            self.position = parts.end
+            self.done += 1
+        return E_OK
+
+    cdef int look_at(self, Parts *parts) noexcept nogil:
+        cdef uint64_t address = u64_at(self.data + self.position)
+        cdef Chunk *last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
+        cdef Chunk chunk
+        cdef Shared row
+        if self.stage == S_KNOWN:
+            if self.chunks.count and self.position - last.start < CHUNK_BYTES:
+                last.end = parts.end
+            else:
+                chunk.start, chunk.end = self.position, parts.end
+                if vector_push(&self.chunks, &chunk) < 0:
+                    return -1
+            return address_set_add(&self.known, address)
+        if self.stage == S_ATTRIBUTES:
+            if self.kind_of(parts.type) & AN_ENUM and vector_push(&self.enum_classes, &address) < 0:
+                return -1
+            return self.count_attributes(parts)
+        row.address, row.group = address, parts.type
+        return vector_push(&self.shared, &row) if self.is_shared(parts) else 0
+
+    cdef int kind_of(self, uint64_t type) noexcept nogil:
+        cdef int64_t number = address_ordinal(&self.by_kind, type)
+        return 0 if number < 0 else self.kinds.data[number]
+
+    cdef bint is_shared(self, Parts *parts) noexcept nogil:
+        """Return whether the runtime has one object for a value."""
+        cdef int kind = self.kind_of(parts.type)
+        cdef const uint8_t *text = self.data + parts.text
+        if kind & A_FLAG or address_rank(&self.by_enum, parts.type) >= 0:
+            return True
+        if kind & A_TEXT:
+            return parts.text != 0 and is_short(text, parts.text_bytes)
+        return kind & A_NUMBER and is_small(text, parts.text_bytes)
+
+    cdef int end_stage(self) noexcept nogil:
+        cdef int status = 0
+        if self.stage == S_KNOWN:
+            self.objects_end = self.position
+            address_set_end(&self.known)
+        elif self.stage == S_ATTRIBUTES:
+            status |= address_map_build(
+                &self.by_enum, <uint64_t *> self.enum_classes.data, self.enum_classes.count, self.seed)
+        elif not self.keeps_shared:
+            status |= self.prepare()
+        self.stage += 1
+        self.position = self.start
+        self.done = 0
+        return E_NO_MEMORY if status < 0 else E_OK
+
+    cdef int prepare(self) noexcept nogil:
+        """Draw numbers for objects and an order for chunks, and choose one of each kind of what is shared."""
+        cdef Shared *rows = <Shared *> self.shared.data
+        cdef uint32_t *numbers
+        cdef AddressMap by_group
+        cdef Vector addresses, groups
+        cdef size_t each, other
+        cdef int64_t rank
+        cdef uint64_t one
+        cdef uint32_t kept
+        cdef int status = 0
+        if self.known.count >= IS_SHARED or vector_reserve(&self.numbers, self.known.count + 1) < 0:
+            return -1
+        numbers = <uint32_t *> self.numbers.data
+        for each in range(self.known.count):
+            other = self.draw(each + 1)
+            numbers[each] = numbers[other]
+            numbers[other] = <uint32_t> each
+        self.numbers.count = self.known.count
+        for each in range(self.chunks.count):
+            status |= vector_push_u32(&self.chunk_order, <uint32_t> each)
+        numbers = <uint32_t *> self.chunk_order.data
+        for each in range(1, self.chunk_order.count):
+            other = self.draw(each + 1)
+            kept = numbers[each]
+            numbers[each] = numbers[other]
+            numbers[other] = kept
+        address_map_init(&by_group)
+        vector_init(&addresses, 8)
+        vector_init(&groups, 8)
+        for each in range(self.shared.count):
+            status |= vector_push(&addresses, &rows[each].address)
+            status |= vector_push(&groups, &rows[each].group)
+        if status == 0:
+            status |= address_map_build(&self.by_shared, <uint64_t *> addresses.data, addresses.count, self.seed)
+            status |= address_map_build(&by_group, <uint64_t *> groups.data, groups.count, self.seed)
+        numbers = <uint32_t *> self.numbers.data
+        for each in range(self.shared.count if status == 0 else 0):
+            # the first of its type
+            one = rows[address_ordinal(&by_group, rows[each].group)].address
+            status |= vector_push(&self.canonical, &one)
+            rank = address_rank(&self.known, rows[each].address)
+            if rank >= 0 and address_rank(&self.known, one) >= 0:
+                # else the file has changed since it was looked through
+                numbers[rank] |= IS_SHARED
+        address_map_free(&by_group)
+        vector_free(&addresses)
+        vector_free(&groups)
+        if status == 0:
+            self.count_redirected()
+        return status
+
+    cdef void count_redirected(self) noexcept nogil:
+        """Count the references that will lead to another object, since the file says so before its objects."""
+        cdef Parts parts
+        cdef size_t at = self.start, each
+        while at < self.objects_end and self.read_object(at, &parts):
+            for each in range(parts.content_count):
+                self.new_reference(u64_at(self.data + parts.contents + 8 * each))
+            for each in range(parts.referent_count):
+                self.new_reference(u64_at(self.data + parts.referents + 8 * each))
+            at = parts.end
+
+    # attributes
+
+    cdef int count_attributes(self, Parts *parts) noexcept nogil:
+        """Count what the objects of a type have as attributes."""
+        cdef CountRow *type
+        cdef CountRow *row
+        cdef size_t at = parts.attributes, _each
+        cdef uint32_t found = 0
+        cdef uint64_t key
+        for _each in range(parts.attribute_count):
+            key = self.attribute_key(parts.type, at)
+            at = self.after_attribute(at)
+            if key == 0:
+                continue
+            found += 1
+            type = counts_row(&self.of_types, parts.type)
+            if type == NULL:
+                return -1
+            if counts_find(&self.of_attributes, key) == NULL:
+                if type.second >= MOST_ATTRIBUTES:
+                    continue
+                type.second += 1
+            row = counts_row(&self.of_attributes, key)
+            if row == NULL:
+                return -1
+            row.first += 1
+        if found:
+            type = counts_row(&self.of_types, parts.type)
+            if type == NULL:
+                return -1
+            type.first += 1
+            type.third = max(type.third, found)
+        return 0
+
+    cdef uint64_t attribute_key(self, uint64_t type, size_t at) noexcept nogil:
+        """Return a number for an attribute of a type; 0 for one of the language's, and for one that has a number."""
+        cdef const uint8_t *text = self.data + at + 2
+        cdef size_t each, length = u16_at(self.data + at)
+        cdef uint64_t hash = type * 0x9E3779B97F4A7C15ULL ^ self.seed
+        if length >= 0x8000 or is_special(text, length):
+            return 0
+        for each in range(length):
+            hash = (hash ^ text[each]) * 0xFF51AFD7ED558CCDULL
+            hash ^= hash >> 32
+        return hash | 1
+
+    cdef size_t after_attribute(self, size_t at) noexcept nogil:
+        cdef size_t length = u16_at(self.data + at)
+        return at + 2 + (0 if length >= 0x8000 else length) + 8
+
+    cdef bint is_kept(self, uint64_t of_type, size_t at) noexcept nogil:
+        """Return whether an attribute is named by the program's code, and not by its data."""
+        cdef size_t length = u16_at(self.data + at)
+        cdef uint64_t key = self.attribute_key(of_type, at)
+        cdef CountRow *type = counts_find(&self.of_types, of_type)
+        cdef CountRow *row
+        if length < 0x8000 and not is_identifier(self.data + at + 2, length):
+            return False
+        if key == 0 or type == NULL or type.first < LEAST_OBJECTS or type.second <= 2 * type.third:
+            return True
+        row = counts_find(&self.of_attributes, key)
+        return row != NULL and 2 * <uint64_t> row.first >= type.first
+
+    # writing
 
     def fill(self, uint8_t[::1] out) -> int:
         """Write the objects that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
         """
         cdef size_t done = 0
+        cdef int status
+        if self.stage != S_WRITE:
+            raise ValueError("the file has not been looked through")
         self.needed = 0
         with nogil:
-            self.write_objects(&out[0], out.shape[0], &done)
+            status = self.write_objects(&out[0], out.shape[0], &done)
+        if status < 0:
+            raise MemoryError
         return done
 
-    cdef void write_objects(self, uint8_t *out, size_t room, size_t *written) noexcept nogil:
-        cdef size_t bytes, text
-        while self.done < self.count and not self.is_cut:
-            bytes = self.object_bytes(&text)
-            if bytes == 0:
-                self.is_cut = True
-                return
-            if room - written[0] < bytes:
-                self.needed = 0 if written[0] else bytes
-                return
-            memcpy(out + written[0], self.data + self.position, bytes)
-            written[0] += bytes
-            self.position += bytes + text
-            self.done += 1
+    cdef int write_objects(self, uint8_t *out, size_t room, size_t *written) noexcept nogil:
+        cdef Parts parts
+        while True:
+            if self.keeps_shared:
+                if self.position >= self.objects_end:
+                    return 0
+            elif self.next_piece < self.pieces.count:
+                self.position = (<uint64_t *> self.pieces.data)[self.next_piece]
+            elif self.next_chunk >= self.chunk_order.count:
+                return 0
+            else:
+                if self.take_window() < 0:
+                    return -1
+                continue
+            if not self.read_object(self.position, &parts):
+                # the file has changed since it was looked through
+                return 0
+            if room - written[0] < parts.end - self.position:
+                self.needed = 0 if written[0] else parts.end - self.position
+                return 0
+            written[0] += self.write_object(&parts, out + written[0])
+            self.next_piece += 1
+            self.position = parts.end
+
+    cdef int take_window(self) noexcept nogil:
+        """Fill ``pieces`` with the objects that come next, in a random order. -1 if out of memory."""
+        cdef Chunk *chunk
+        cdef Parts parts
+        cdef uint64_t at, kept, total = 0
+        cdef uint64_t *pieces
+        cdef size_t each, other
+        self.pieces.count = self.next_piece = 0
+        while self.next_chunk < self.chunk_order.count and total < WINDOW_BYTES:
+            chunk = <Chunk *> self.chunks.data + (<uint32_t *> self.chunk_order.data)[self.next_chunk]
+            self.next_chunk += 1
+            total += chunk.end - chunk.start
+            at = chunk.start
+            while at < chunk.end and self.read_object(at, &parts):
+                if vector_push(&self.pieces, &at) < 0:
+                    return -1
+                at = parts.end
+        pieces = <uint64_t *> self.pieces.data
+        for each in range(1, self.pieces.count):
+            other = self.draw(each + 1)
+            kept = pieces[each]
+            pieces[each] = pieces[other]
+            pieces[other] = kept
+        return 0
+
+    cdef size_t write_object(self, Parts *parts, uint8_t *out) noexcept nogil:
+        """Write an object without its text, and return its bytes."""
+        cdef const uint8_t *data = self.data
+        cdef size_t at = self.position, done = 20, each, length
+        cdef uint8_t *counted
+        cdef uint32_t kept = 0
+        put64(out, self.new_address(u64_at(data + at)))
+        put64(out + 8, self.new_address(parts.type))
+        memcpy(out + 16, data + at + 16, 4)
+        if parts.is_container:
+            done += self.write_addresses(parts.contents, parts.content_count, out + done, parts.is_dict)
+        done += self.write_addresses(parts.referents, parts.referent_count, out + done, False)
+        if not parts.has_attributes:
+            return done
+        counted = out + done
+        done += 4
+        at = parts.attributes
+        for each in range(parts.attribute_count):
+            length = self.after_attribute(at) - at
+            if self.is_kept(parts.type, at):
+                memcpy(out + done, data + at, length - 8)
+                put64(out + done + length - 8, self.new_reference(u64_at(data + at + length - 8)))
+                done += length
+                kept += 1
+            at += length
+        put32(counted, kept)
+        return done
+
+    cdef size_t write_addresses(self, size_t at, size_t count, uint8_t *out, bint in_pairs) noexcept nogil:
+        """Write addresses with their number, in a random order."""
+        cdef size_t each, width = 16 if in_pairs else 8, rows = count // 2 if in_pairs else count
+        cdef uint64_t other
+        cdef uint8_t[16] kept
+        put32(out, <uint32_t> rows)
+        out += 4
+        for each in range(count):
+            put64(out + 8 * each, self.new_reference(u64_at(self.data + at + 8 * each)))
+        for each in range(1, 0 if self.keeps_shared else rows):
+            other = self.draw(each + 1)
+            memcpy(kept, out + width * each, width)
+            memcpy(out + width * each, out + width * other, width)
+            memcpy(out + width * other, kept, width)
+        return 4 + 8 * count
+
+    cdef uint64_t new_address(self, uint64_t address) noexcept nogil:
+        """Return the address by which an object is written."""
+        cdef int64_t rank = address_rank(&self.known, address) if address else -1
+        if rank < 0:
+            # no object has the other one; a type may be in no other place
+            return self.unknown(address)
+        if self.keeps_shared:
+            return address
+        return (<uint64_t> ((<uint32_t *> self.numbers.data)[rank] & ~IS_SHARED) + 1) << ADDRESS_BITS
+
+    cdef uint64_t unknown(self, uint64_t address) noexcept nogil:
+        cdef int64_t number
+        if address == 0 or self.keeps_shared:
+            return address
+        number = address_ordinal(&self.by_kind, address)
+        # odd, so that no object has it
+        return NOWHERE if number < 0 else 2 * <uint64_t> number + 1
+
+    cdef uint64_t new_reference(self, uint64_t address) noexcept nogil:
+        """Return the address of an object that is referred to, or of the one that all such references lead to."""
+        cdef int64_t rank = address_rank(&self.known, address) if address and not self.keeps_shared else -1
+        cdef uint64_t one
+        if rank >= 0 and (<uint32_t *> self.numbers.data)[rank] & IS_SHARED:
+            one = (<uint64_t *> self.canonical.data)[address_ordinal(&self.by_shared, address)]
+            self.redirected += one != address
+            address = one
+        return self.new_address(address)
+
+    # an object of the file
 
     cdef bint is_container(self, uint64_t type) noexcept nogil:
         cdef Py_ssize_t each
@@ -68,47 +514,108 @@ cdef class PyHeap(Scan):
                 return True
         return False
 
-    cdef size_t object_bytes(self, size_t *text) noexcept nogil:
-        """Return the bytes of the next object without its text, which takes ``text``; 0 if the file ends before."""
+    cdef bint read_object(self, size_t at, Parts *parts) noexcept nogil:
+        """Find the parts of the object at ``at``; False if the file ends before it does."""
         cdef const uint8_t *data = self.data
-        cdef size_t at = self.position, whole = self.length, each, _each, count, groups
-        cdef uint64_t type
-        cdef bint is_container
-        text[0] = 0
+        cdef size_t whole = self.length, _each
         if whole - at < 20:
-            return 0
-        type = u64_at(data + at + 8)
-        is_container = self.is_container(type)
+            return False
+        parts.type = u64_at(data + at + 8)
+        parts.is_container = self.is_container(parts.type)
+        parts.is_dict = parts.is_container and parts.type == self.dict_type
+        parts.contents = parts.content_count = parts.attributes = parts.attribute_count = 0
+        parts.text = parts.text_bytes = 0
         at += 20
-        groups = 2 if is_container else 1
-        for each in range(groups):
-            # the contents of a container, of a dict in pairs, and what an object refers to
+        if parts.is_container:
             if whole - at < 4:
-                return 0
-            count = u32_at(data + at)
-            if each == 0 and is_container and type == self.dict_type:
-                count *= 2
-            at += 4
-            if (whole - at) // 8 < count:
-                return 0
-            at += 8 * count
-        if not is_among(&self.common[0], self.common.shape[0], type):
+                return False
+            parts.content_count = u32_at(data + at) * <size_t> (2 if parts.is_dict else 1)
+            parts.contents = at = at + 4
+            if (whole - at) // 8 < parts.content_count:
+                return False
+            at += 8 * parts.content_count
+        if whole - at < 4:
+            return False
+        parts.referent_count = u32_at(data + at)
+        parts.referents = at = at + 4
+        if (whole - at) // 8 < parts.referent_count:
+            return False
+        at += 8 * parts.referent_count
+        parts.has_attributes = not is_among(&self.common[0], self.common.shape[0], parts.type)
+        if parts.has_attributes:
             if whole - at < 4:
-                return 0
-            count = u32_at(data + at)
-            at += 4
-            for _each in range(count):
+                return False
+            parts.attribute_count = u32_at(data + at)
+            parts.attributes = at = at + 4
+            for _each in range(parts.attribute_count):
                 if whole - at < 2:
-                    return 0
+                    return False
                 # a negative number stands for a name that the file has elsewhere
-                at += 2 + (0 if data[at] & 0x80 else <size_t> data[at] << 8 | data[at + 1])
+                at += 2 + (0 if data[at] & 0x80 else <size_t> u16_at(data + at))
                 if at > whole or whole - at < 8:
-                    return 0
+                    return False
                 at += 8
-        if self.has_texts and not is_container:
+        if self.has_texts and not parts.is_container:
             if whole - at < 2:
-                return 0
-            text[0] = 2 + (<size_t> data[at] << 8 | data[at + 1])
-            if whole - at < text[0]:
-                return 0
-        return at - self.position
+                return False
+            parts.text_bytes = u16_at(data + at)
+            parts.text = at + 2
+            at += 2
+            if whole - at < parts.text_bytes:
+                return False
+            at += parts.text_bytes
+        parts.end = at
+        return True
+
+
+cdef inline bint is_letter(uint8_t byte) noexcept nogil:
+    return 0x41 <= (byte & 0xDF) <= 0x5A or byte == 0x5F or byte >= 0x80
+
+
+cdef inline bint is_identifier(const uint8_t *text, size_t length) noexcept nogil:
+    cdef size_t each
+    if length == 0 or not is_letter(text[0]):
+        return False
+    for each in range(1, length):
+        if not is_letter(text[each]) and not 0x30 <= text[each] <= 0x39:
+            return False
+    return True
+
+
+cdef inline bint is_special(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a name is one of the language's, as ``__class__`` is."""
+    return length > 4 and text[0] == 0x5F == text[1] and text[length - 1] == 0x5F == text[length - 2]
+
+
+cdef inline bint is_short(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text is that of no more than one character or byte, in quotes or without."""
+    if length <= 1:
+        return True
+    if text[0] == 0x62 and (text[1] == 0x22 or text[1] == 0x27):
+        return length <= 4 or (length <= 7 and text[2] == 0x5C)
+    if text[0] == 0x22 or text[0] == 0x27:
+        return length <= 3 or (length <= 6 and (text[1] >= 0x80 or text[1] == 0x5C))
+    return length <= 4 and text[0] >= 0x80
+
+
+cdef inline bint is_small(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text is that of a number for which the runtime has one object."""
+    cdef size_t each, first = 1 if length and text[0] == 0x2D else 0
+    cdef uint32_t number = 0
+    if length == first or length - first > 3:
+        return False
+    for each in range(first, length):
+        if not 0x30 <= text[each] <= 0x39:
+            return False
+        number = 10 * number + text[each] - 0x30
+    return number <= MOST_SHARED
+
+
+cdef inline void put32(uint8_t *out, uint32_t number) noexcept nogil:
+    out[0], out[1] = <uint8_t> (number >> 24), <uint8_t> (number >> 16)
+    out[2], out[3] = <uint8_t> (number >> 8), <uint8_t> number
+
+
+cdef inline void put64(uint8_t *out, uint64_t number) noexcept nogil:
+    put32(out, <uint32_t> (number >> 32))
+    put32(out + 4, <uint32_t> number)

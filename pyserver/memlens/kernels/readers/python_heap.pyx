@@ -583,10 +583,12 @@ cdef class PyHeap(Heap):
         return status
 
     cdef uint32_t name_of(self, uint64_t address) noexcept nogil:
-        """Return the name of the first attribute that has this value, or 0 if none has."""
+        """Return the name of the next attribute that has this value, or 0 if none has."""
         cdef size_t each
         for each in range(self.attribute_address.count):
             if (<uint64_t *> self.attribute_address.data)[each] == address:
+                # another reference to it is another attribute
+                (<uint64_t *> self.attribute_address.data)[each] = 0
                 return (<uint32_t *> self.attribute_name.data)[each]
         return 0
 
