@@ -269,8 +269,6 @@ cdef class Dump(Survey):
         """Write a record, and return its bytes, which aren't more than it had, but for a text."""
         cdef uint8_t tag = record[0]
         cdef uint32_t each, count
-        cdef const uint8_t *text
-        cdef bint is_key
         out[0] = tag
         if tag == c"S":
             return self.write_text(record, out)

@@ -16,11 +16,11 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, strlen
 
 from memlens.kernels.base.addresses cimport (
-    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank, address_set_add,
+    address_map_build, address_map_free, address_map_init, address_ordinal, address_rank, address_set_add,
     address_set_begin, address_set_end,
 )
-from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
-from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.base.counts cimport CountRow, counts_find, counts_free, counts_init, counts_row
+from memlens.kernels.base.vectors cimport vector_push
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
 
 OK, MORE, NO_MEMORY = range(3)
