@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.python import gcdump_files, perfetto_files
 from tests.python.heap_files import HeapFile
-from tests.python.hprof_files import INT, OBJECT, Dump
+from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 from tests.python.pprof_files import Builder, encode
 
 LINE = b"\x22\x04\x08\x01\x10\x03"
@@ -88,6 +88,21 @@ def pprof_lines_of_a_name(size: int) -> bytes:
     return _TYPES + b"".join(samples) + b"".join(places) + _FUNCTION + strings
 
 
+def pprof_slow_pattern(size: int) -> bytes:
+    """``size`` functions whose long names match none of the many alternatives of frames to drop."""
+    pattern = b"|".join(b".*.*[^f0-9]%d" % (each % 10) for each in range(2_000))
+    strings = _STRINGS + block(6, pattern)
+    strings += b"".join(block(6, b"f" * 1_000 + b"%d" % each) for each in range(size))
+    functions = (
+        block(5, number(1, each) + number(2, 6 + each) + number(4, 4)) for each in range(1, size + 1)
+    )
+    places = (
+        block(4, number(1, each) + block(4, number(1, each) + number(2, 3))) for each in range(1, size + 1)
+    )
+    samples = (block(2, block(1, varint(each)) + block(2, b"\x05")) for each in range(1, size + 1))
+    return _TYPES + b"".join([*samples, *places, *functions, strings, number(7, 6)])
+
+
 def pprof_long_name(size: int) -> bytes:
     """A function whose name has ``size`` characters, and so has the value."""
     builder = Builder(("inuse_space" + "v" * size, "bytes"))
@@ -113,6 +128,15 @@ def _v8(tree: str, name: str, trace: int) -> bytes:
         f'{{"snapshot":{json.dumps(head)},"nodes":[7,0,1,0,1,0,0,3,1,3,8,0,{trace},0],"edges":[2,1,7],'
         f'"trace_function_infos":[0,1,1,1,1,1],"trace_tree":{tree},"samples":[],"strings":["",{name}]}}'
     ).encode()
+
+
+def v8_objects_of_a_long_name(size: int) -> bytes:
+    """``size`` objects of a class, and as many references, whose names have 8,000 characters."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    for _ in range(size):
+        heap.edge(root, "property", "p" * 8_000, heap.node("object", "N" * 8_000, 8))
+    return heap.data()
 
 
 def v8_list(size: int) -> bytes:
@@ -151,6 +175,14 @@ def heaptrack_deep(size: int) -> bytes:
     calls = "".join(f"t 1 {each:x}\n" for each in range(size))
     allocations = "".join(f"a 10 {each + 1:x}\n+ {each:x}\n" for each in range(size))
     return f"v 10400 3\nX p\nI 1000 10\ns 4 main\ns 6 main.c\ni 1 1 1 2 5\n{calls}{allocations}c 5\n".encode()
+
+
+def heaptrack_deep_calls_of_a_name(size: int) -> bytes:
+    """A chain of ``size`` calls of a function whose name has 1,000 letters, each of which allocated 10 bytes."""
+    calls = "".join(f"t 1 {each:x}\n" for each in range(size))
+    allocations = "".join(f"a 10 {each + 1:x}\n+ {each:x}\n" for each in range(size))
+    name = f"s 3e8 {'m' * 1_000}\n"
+    return f"v 10400 3\nX p\nI 1000 10\n{name}s 6 main.c\ni 1 1 1 2 5\n{calls}{allocations}c 5\n".encode()
 
 
 def massif_deep(size: int) -> bytes:
@@ -230,6 +262,19 @@ def hprof_threads(size: int) -> bytes:
     return dump.end()
 
 
+def hprof_threads_of_a_name(size: int) -> bytes:
+    """``size`` threads that share a name of 100,000 characters."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    text = dump.klass(0x1080, "java/lang/String", above, [("value", OBJECT), ("coder", BYTE)])
+    thread = dump.klass(0x1100, "java/lang/Thread", above, [("name", OBJECT)])
+    name = dump.instance(0x2000, text, "Pb", dump.numbers(0x3000, BYTE, b"n" * 100_000), 0)
+    for each in range(size):
+        dump.instance(0x10_0000 + 8 * each, thread, "P", name)
+        dump.add(8, "PII", 0x10_0000 + 8 * each, each + 1, 0)
+    return dump.end()
+
+
 def hprof_long_name(size: int) -> bytes:
     """A class whose name has ``size`` characters."""
     dump = Dump()
@@ -248,6 +293,13 @@ def torch_shared_stack(size: int) -> bytes:
     """``size`` allocations, all with one list of as many frames, which the pickle has once."""
     frames = [{"filename": "/a/b.py", "line": each + 1, "name": "f"} for each in range(size)]
     return _torch([_event(each, 512, frames) for each in range(size)])
+
+
+def torch_notes(size: int) -> bytes:
+    """``size`` allocations that share a note of as many characters."""
+    note = "n" * size
+    trace = [_event(each, 512, [_FRAME]) | {"user_metadata": note} for each in range(size)]
+    return _torch(trace)
 
 
 def torch_nested(size: int) -> bytes:
@@ -335,21 +387,26 @@ SHAPES: dict[str, Shape] = {
     "pprof-labels": Shape("pb", pprof_labels, 1_000_000),
     "pprof-one-stack": Shape("pb", pprof_one_stack, 1_000_000),
     "pprof-lines-of-a-name": Shape("pb", pprof_lines_of_a_name, 20_000),
+    "pprof-slow-pattern": Shape("pb", pprof_slow_pattern, 1_000),
     "pprof-long-name": Shape("pb", pprof_long_name, 10_000_000),
     "v8-deep-trace": Shape("heapsnapshot", v8_deep_trace, 50_000),
     "v8-long-name": Shape("heapsnapshot", v8_long_name, 10_000_000),
+    "v8-objects-of-a-long-name": Shape("heapsnapshot", v8_objects_of_a_long_name, 100_000),
     "v8-list": Shape("heapsnapshot", v8_list, 100_000),
     "v8-deep-sampling": Shape("heapprofile", v8_deep_sampling, 20_000),
     "heaptrack-deep": Shape("heaptrack", heaptrack_deep, 50_000),
+    "heaptrack-deep-calls-of-a-name": Shape("heaptrack", heaptrack_deep_calls_of_a_name, 4_000),
     "massif-deep": Shape("massif", massif_deep, 20),
     "dhat-points": Shape("json", dhat_points, 40_000),
     "perfetto-superclasses": Shape("pftrace", perfetto_superclasses, 10_000),
     "hprof-superclasses": Shape("hprof", hprof_superclasses, 10_000),
     "hprof-cycle": Shape("hprof", hprof_cycle, 10_000),
     "hprof-threads": Shape("hprof", hprof_threads, 10_000),
+    "hprof-threads-of-a-name": Shape("hprof", hprof_threads_of_a_name, 20_000),
     "hprof-long-name": Shape("hprof", hprof_long_name, 10_000_000),
     "torch-zero-sizes": Shape("pickle", torch_zero_sizes, 1),
     "torch-shared-stack": Shape("pickle", torch_shared_stack, 20_000),
+    "torch-notes": Shape("pickle", torch_notes, 20_000),
     "torch-nested": Shape("pickle", torch_nested, 30),
     "tracemalloc-shared": Shape("pickle", tracemalloc_shared, 20_000),
     "gcdump-long-name": Shape("gcdump", gcdump_long_name, 10_000_000),

@@ -232,7 +232,10 @@ def test_all_tables_fit_80_columns(tmp_path: Path) -> None:
         (r"C:\Users\me\a\model.py", 17, r"…\me\a\model.py"),
         ("https://host/static/js/app.js", 24, "https://host/…/js/app.js"),
         ("model.py", 4, "model.py"),
+        # a path of 300,000 folders takes a moment
+        ("/a" * 300_000 + "/é.py", 8, "…/a/é.py"),
     ],
+    ids=lambda each: str(each)[:20],
 )
 def test_paths_keep_the_name_of_the_file(path: str, width: int, shown: str) -> None:
     assert without_folders(path, width) == shown

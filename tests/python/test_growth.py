@@ -164,6 +164,35 @@ def test_traces_that_share_a_stack_have_no_more_frames_in_snapviewers_archive_th
     assert stacks[0].endswith(":(stack cut off)")
 
 
+@pytest.mark.parametrize(
+    ("suffix", "make", "size", "query"),
+    [
+        ("pickle", shapes.torch_notes, 5_000, "sum(length(value)) AS n FROM notes"),
+        ("hprof", shapes.hprof_threads_of_a_name, 5_000, "sum(length(name)) AS n FROM threads"),
+        ("heapsnapshot", shapes.v8_objects_of_a_long_name, 20_000, "sum(length(type)) AS n FROM objects"),
+    ],
+    ids=["notes", "threads", "objects"],
+)
+def test_texts_that_rows_share_are_in_sql_within_a_bound(
+    suffix: str, make: Callable[[int], bytes], size: int, query: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"shared.{suffix}"
+    path.write_bytes(make(size))
+    (row,) = json.loads(run_on(path)("sql", f"SELECT {query}", "--json").stdout)
+    # in full they have 25, 40 and 160 million
+    assert 1 << 20 < row["n"] <= 1 << 23
+
+
+def test_folded_stacks_of_a_long_name_are_printed_within_a_bound(tmp_path: Path) -> None:
+    path = tmp_path / "deep.heaptrack"
+    path.write_bytes(shapes.heaptrack_deep_calls_of_a_name(2_000))
+    folded = run_on(path)("flame", "--folded")
+    # in full they have 260 million letters
+    assert 1 << 20 < len(folded.stdout) < 1 << 23
+    assert len(folded.stdout.splitlines()) == 2_000
+    assert "note: 1 texts are cut to" in folded.stderr
+
+
 @pytest.mark.slow
 def test_pairing_of_runs_ends_where_everything_could_be_paired_with_everything() -> None:
     alike = {f"f{number}": [5] for number in range(1_000)}, {f"g{number}": [5] for number in range(1_000)}

@@ -348,6 +348,12 @@ def test_slow_patterns_are_not_used() -> None:
     ):
         assert patterns_of(pattern, "") is None, pattern
         assert patterns_of("a", pattern) is None, pattern
+    # each alternative is fast, and all together are slow for many names
+    slow, names = "|".join([".*.*a"] * 2_000), [f"{'b' * 1_000}{each}" for each in range(100)]
+    assert patterns_of(slow, "", names) is None
+    assert patterns_of("malloc", slow, names) is None
+    many = "|".join(f"(x::)?name{each}.*" for each in range(200))
+    assert patterns_of(many, "", ["some::function"] * 50_000) is not None
     dropped = patterns_of(r"malloc|operator new(\[\])?|(base::)?Lock.*", "LockKept")
     assert dropped is not None
     found = [name for name in ("malloc", "mallocx", "operator new[](unsigned long)", "base::Locked", "LockKept")

@@ -112,14 +112,15 @@ def without_folders(path: str, width: int) -> str:
     folders = path.split(slash)
     # "/home" is the first folder of a path that begins with a slash, "http://host" that of an address
     first = 2 if folders[0] == "" else 3 if folders[0].endswith(":") and folders[1:2] == [""] else 1
-    for kept in range(len(folders) - 1, 0, -1):
-        end = [ELLIPSIS, *folders[-kept:]]
-        candidates = (
-            (slash.join([*folders[:first], *end]), slash.join(end)) if kept < len(folders) - first else ()
-        )
-        for candidate in candidates:
-            if width_of(candidate) <= width:
-                return candidate
+    start = slash.join(folders[:first]) + slash
+    # each with the separator before it: a path may have thousands
+    widths = [1 + width_of(folder) for folder in folders]
+    left = width_of(ELLIPSIS) + sum(widths[first:])
+    for kept in range(len(folders) - first - 1, 0, -1):
+        left -= widths[-kept - 1]
+        for before, columns in ((start, width_of(start)), ("", 0)):
+            if columns + left <= width:
+                return before + slash.join([ELLIPSIS, *folders[-kept:]])
     shortest = f"{ELLIPSIS}{slash}{folders[-1]}"
     return shortest if width_of(shortest) < width_of(path) else path
 

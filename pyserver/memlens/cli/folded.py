@@ -1,18 +1,27 @@
-"""Folded stacks: the paths to the nodes of a tree, a line each, within the bound of :mod:`memlens.model.expansion`."""
+"""Folded stacks: the paths to the nodes of a tree, a line each, within the bound of :mod:`memlens.model.expansion`.
+
+All names together have a bound as well, beyond which the longest are cut: a name may have a thousand letters, and be in
+a million paths.
+"""
 
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-from memlens.cli.output import note_of_cut
+from memlens.cli.output import note_of_cut, note_of_cut_texts
 from memlens.formats.stacks import CUT
 from memlens.kernels.tree import stacks as kernel
-from memlens.model.expansion import levels_of
+from memlens.model.expansion import fitting, levels_of
 from memlens.store.manifest import InconsistentError
+from memlens.units import shortened
 
 _NAMES_AT_ONCE = 1 << 16
+_LEAST_CHARACTERS = 1 << 22
+_CHARACTERS_OF_NODE = 1_024
+"""How many characters all paths have at most: a node with a deep stack of its own has about as many."""
 
+I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
@@ -27,14 +36,40 @@ def paths(parents: U32, names: U32, nodes: U32, texts: Mapping[int, str]) -> Ite
         raise InconsistentError("The tree contains a cycle")
     note_of_cut(levels)
     cut, kept = levels.depths > levels.most, levels.kept
+    distinct, named = np.unique(names, return_inverse=True)
+    of_nodes, counts = named.astype(np.uint32), np.zeros(len(distinct), np.int64)
     for part in _parts(kept):
-        starts = np.concatenate(([0], np.cumsum(kept[part]))).astype(np.uint64)
-        sequence = np.empty(int(starts[-1]), np.uint32)
-        kernel.unroll(parents, names, nodes[part], starts, sequence)
+        counts += np.bincount(_unrolled(parents, of_nodes, nodes[part], kept[part])[0], minlength=len(counts))
+    texts = _fitting(
+        texts,
+        distinct[counts > 0],
+        counts[counts > 0],
+        max(_LEAST_CHARACTERS, _CHARACTERS_OF_NODE * len(parents)),
+    )
+    for part in _parts(kept):
+        sequence, starts = _unrolled(parents, names, nodes[part], kept[part])
         numbers, places = sequence.tolist(), starts.tolist()
         for first, last, is_cut in zip(places, places[1:], cut[part].tolist(), strict=False):
             path = ";".join(map(texts.__getitem__, reversed(numbers[first:last])))
             yield f"{CUT.function};{path}" if is_cut else path
+
+
+def _unrolled(parents: U32, names: U32, nodes: U32, kept: I64) -> tuple[U32, npt.NDArray[np.uint64]]:
+    """The names of the ``kept`` innermost nodes of each of some paths, one after the other, and where each begins."""
+    starts = np.concatenate(([0], np.cumsum(kept))).astype(np.uint64)
+    sequence = np.empty(int(starts[-1]), np.uint32)
+    kernel.unroll(parents, names, nodes, starts, sequence)
+    return sequence, starts
+
+
+def _fitting(texts: Mapping[int, str], used: U32, counts: I64, most: int) -> Mapping[int, str]:
+    """The texts that are used, cut so that together, each as often as it is counted, they have ``most`` characters."""
+    lengths = np.array([len(texts[number]) for number in used.tolist()], np.int64)
+    if int(lengths @ counts) <= most:
+        return texts
+    longest = fitting(lengths, most, counts)
+    note_of_cut_texts(int((lengths > longest).sum()), longest)
+    return {number: shortened(texts[number], longest) for number in used.tolist()}
 
 
 def _parts(lengths: npt.NDArray[np.int64]) -> Iterator[slice]:

@@ -51,8 +51,13 @@ def within_bounds(value: Any) -> Any:
     texts = _Shortened(min(MOST_PRINTED, fitting(lengths, _MOST_TEXT_BYTES)))
     shown = texts.of(value)
     if texts.count:
-        say(f"note: {texts.count:,} texts are cut to {texts.most:,} characters.", error=True)
+        note_of_cut_texts(texts.count, texts.most)
     return shown
+
+
+def note_of_cut_texts(count: int, most: int) -> None:
+    """Print to stderr how many texts are cut, and to how many characters."""
+    say(f"note: {count:,} texts are cut to {most:,} characters.", error=True)
 
 
 def _texts_of(value: Any) -> Iterator[str]:

@@ -249,7 +249,9 @@ class _Reader:
         drop, keep = (self.texts[self.numbers[field]] for field in ("drop_frames", "keep_frames"))
         if not drop:
             return
-        dropped = patterns_of(drop, keep)
+        numbers, of_functions = np.unique(self.functions["name"], return_inverse=True)
+        names = [self.texts[name] for name in numbers.tolist()]
+        dropped = patterns_of(drop, keep, names)
         if dropped is None:
             self._note(
                 "drop-frames",
@@ -258,8 +260,8 @@ class _Reader:
                 ),
             )
             return
-        names = [self.texts[name] for name in self.functions["name"].tolist()]
-        marked = np.array([*(bool(name) and dropped(name) for name in names), False], bool)
+        matching = np.array([bool(name) and dropped(name) for name in names], bool)
+        marked = np.append(matching[of_functions], False)
         lines = np.flatnonzero(marked[self.line_function])
         if not len(lines):
             return

@@ -1,29 +1,39 @@
 """Which functions match a profile's ``drop_frames`` and ``keep_frames``.
 
 They are regular expressions of RE2, which takes linear time for any pattern. Python's may take exponential time on a
-malicious pattern, so only safe ones are used: no group is repeated, and a branch has few repetitions.
+malicious pattern, so only safe ones are used: no group is repeated, a branch has few repetitions, and what all branches
+take together for all names is bounded.
 """
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 _MOST_CHARACTERS = 20_000
 _MOST_WAYS = 1 << 22
 _MOST_NAME = 1_024
 """The most characters of a name that are matched."""
+_MOST_STEPS = 1 << 29
+"""How much matching all names may take: some ways each, and a few steps for each branch."""
+_STEPS_OF_BRANCH = 16
 # an escaped character, a class, or one character
 _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _RESERVED = ("(anonymous namespace)", "operator()")
 
 
-def patterns_of(drop: str, keep: str) -> Callable[[str], bool] | None:
-    """Return a function that says whether a function's name is dropped; None if the patterns can't be used."""
+def patterns_of(drop: str, keep: str, names: Iterable[str] = ()) -> Callable[[str], bool] | None:
+    """Return a function that says whether a function's name is dropped.
+
+    None if the patterns can't be used, or not for all of ``names``.
+    """
     try:
-        if not (_is_safe(drop) and _is_safe(keep)):
+        branches = [branch for pattern in (drop, keep) for branch in _branches(pattern)]
+        if _steps(branches, names) > _MOST_STEPS:
             return None
         dropped = re.compile(f"^(?:{drop})$")
         kept = re.compile(f"^(?:{keep})$") if keep else None
-    except (re.error, RecursionError, OverflowError):
+    except (re.error, RecursionError, OverflowError, _UnsafeError):
         return None
 
     def is_dropped(name: str) -> bool:
@@ -45,11 +55,24 @@ def simplified(name: str) -> str:
     return name
 
 
-def _is_safe(pattern: str) -> bool:
-    """Whether matching is fast for any name, because a branch can be tried in few ways."""
+class _UnsafeError(Exception):
+    """A pattern may take too long for a name."""
+
+
+class _Branch(NamedTuple):
+    """An alternative of a pattern: in how many ways it can be tried at a place, times the name's length for each of
+    its repetitions.
+    """
+
+    ways: int
+    repetitions: int
+
+
+def _branches(pattern: str) -> list[_Branch]:
+    """The alternatives of a pattern. Raises :class:`_UnsafeError` if one can be tried in too many ways."""
     if len(pattern) > _MOST_CHARACTERS:
-        return False
-    ways, before = 1, ""
+        raise _UnsafeError
+    branches, ways, repetitions, before = [], 1, 0, ""
     alternatives: list[int] = []
     for part in _PART.findall(pattern):
         if part == "(":
@@ -59,16 +82,27 @@ def _is_safe(pattern: str) -> bool:
         elif part == "|" and alternatives:
             alternatives[-1] += 1
         elif part == "|":
-            ways = 1
+            branches.append(_Branch(ways, repetitions))
+            ways, repetitions = 1, 0
         elif part in ("*", "+", "{"):
             if before == ")":
-                return False
-            ways *= _MOST_NAME
+                raise _UnsafeError
+            repetitions += 1
         elif part == "?" and before != "(":
             ways *= 2
         elif part[0] == "\\" and part[1:].isdigit():
-            return False
-        if ways > _MOST_WAYS:
-            return False
+            raise _UnsafeError
+        if ways * _MOST_NAME**repetitions > _MOST_WAYS:
+            raise _UnsafeError
         before = part
-    return True
+    return [*branches, _Branch(ways, repetitions)]
+
+
+def _steps(branches: list[_Branch], names: Iterable[str]) -> int:
+    """How much it takes to match all names at most."""
+    steps, kinds = 0, Counter(branches)
+    # there are few kinds of either
+    for length, times in Counter(min(len(name), _MOST_NAME) for name in names).items():
+        for (ways, repetitions), count in kinds.items():
+            steps += times * count * (_STEPS_OF_BRANCH + ways * length**repetitions)
+    return steps

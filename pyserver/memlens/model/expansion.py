@@ -50,10 +50,13 @@ class Levels(NamedTuple):
         return np.minimum(self.depths, self.most)
 
 
-def fitting(lengths: I64, most: int) -> int:
-    """Return the length, at least 1, to which all are cut so that together they have no more than ``most``."""
+def fitting(lengths: I64, most: int, counts: I64 | None = None) -> int:
+    """Return the length, at least 1, to which all are cut so that together they have no more than ``most``.
+
+    ``counts`` says how often each occurs, once by default.
+    """
     # how many have something at each place, and how much there is down to it
-    longer = np.cumsum(np.bincount(lengths, minlength=1)[::-1])[::-1][1:]
+    longer = np.cumsum(np.bincount(lengths, counts, minlength=1)[::-1])[::-1][1:]
     return max(int(np.searchsorted(np.cumsum(longer), most, "right")), 1)
 
 

@@ -19,10 +19,13 @@ from memlens.store.models import graph_of
 from memlens.store.objects.moments import UNKNOWN, allocated_us
 from memlens.store.objects.places import class_frames, place_frames
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.store.tables.database_file import Column as TreeColumn
 from memlens.store.tables.database_file import Filler, Rows, insert
 from memlens.store.tables.long import index_rows, number_column, sorted_rows, stretches, watched
 from memlens.store.tables.schema import Part
+from memlens.store.tables.texts import fitting_rows, fitting_texts, longest, most_bytes
+from memlens.units import shortened
 
 Column = npt.NDArray[Any]
 
@@ -36,14 +39,26 @@ def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
         return [kind.name for kind in snapshot.graph_names.reference_kinds]
     if part != "objects":
         return []
-    types, strings = snapshot.types, snapshot.strings
-    texts = strings.texts(np.concatenate((types.name, np.unique(snapshot.frames.file))))
-    return [*texts, *snapshot.graph_names.spaces]
+    files = _file_names(snapshot, np.unique(snapshot.frames.file))
+    return [*_type_names(snapshot), *files, *snapshot.graph_names.spaces]
+
+
+def _type_names(snapshot: Snapshot) -> list[str]:
+    """The name of each type, as in each row of its objects."""
+    starts = snapshot.types.instance_start.astype(np.int64)
+    return fitting_rows(snapshot, snapshot.types.name, times=starts[1:] - starts[:-1])
+
+
+def _file_names(snapshot: Snapshot, files: Column) -> list[str]:
+    """The texts of some files, as in each row of an object; any may be that of all objects."""
+    rows = max(len(snapshot.objects.type), 1)
+    most = max(_MOST_NAME_BYTES, most_bytes(snapshot, rows) // rows)
+    return [shortened(name, most) for name in snapshot.strings.texts(files)]
 
 
 def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     """Fill the tables of types and of roots."""
-    types, names, strings = snapshot.types, snapshot.graph_names, snapshot.strings
+    types, names = snapshot.types, snapshot.graph_names
     counts = np.diff(types.instance_start.astype(np.int64)).tolist()
     none = [None] * len(counts)
     natives = (
@@ -53,7 +68,7 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     classes = (
         none if types.object is None else [None if item == NONE else item for item in types.object.tolist()]
     )
-    hierarchy = hierarchy_of(snapshot)
+    shown, hierarchy = fitting_rows(snapshot, types.name), hierarchy_of(snapshot)
     above = [None if item is None else hierarchy.nearest(item) for item in classes]
     columns = (
         types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist(), *natives, packages, modules,
@@ -63,12 +78,12 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
         database, "types",
         (
             (number, name, names.type_kinds[kind], *figures)
-            for number, (name, kind, *figures) in enumerate(zip(strings.texts(types.name), *columns, strict=True))
+            for number, (name, kind, *figures) in enumerate(zip(shown, *columns, strict=True))
         ),
     )  # fmt: skip
     roots = snapshot.objects.roots
-    frames = snapshot.frames.rows(np.unique(roots["frame"][roots["frame"] < len(snapshot.frames)]).tolist())
-    details = strings.some(roots["detail"])
+    frames = _frame_rows(snapshot, roots["frame"][roots["frame"] < len(snapshot.frames)])
+    details = fitting_texts(snapshot, roots["detail"])
     insert(
         database, "roots",
         (
@@ -80,12 +95,12 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
 
 def packages_and_modules(snapshot: Snapshot) -> tuple[list[str | None], list[str | None]]:
     """The package and the module of each type, None for none."""
-    types, strings = snapshot.types, snapshot.strings
+    types = snapshot.types
     kind = graph_of(snapshot.info).kind
-    packages = [package_of(name, kind) or None for name in strings.texts(types.name)]
+    packages = [package_of(name, kind) or None for name in fitting_rows(snapshot, types.name)]
     if types.module is None:
         return packages, [None] * len(packages)
-    return packages, [text or None for text in strings.texts(types.module)]
+    return packages, [text or None for text in fitting_rows(snapshot, types.module)]
 
 
 def _retained_counts(snapshot: Snapshot) -> npt.NDArray[np.uint64]:
@@ -100,9 +115,9 @@ def _retained_counts(snapshot: Snapshot) -> npt.NDArray[np.uint64]:
 
 def fill_threads(snapshot: Snapshot, database: apsw.Connection) -> None:
     """Fill the tables of threads, of their frames and of variables. Raises IndexError for damaged columns."""
-    stored, kinds, strings = snapshot.threads, snapshot.graph_names.root_kinds, snapshot.strings
+    stored, kinds = snapshot.threads, snapshot.graph_names.root_kinds
     rows, frames, variables = stored.rows, stored.frames["frame"], stored.variables
-    texts = strings.some(np.unique(np.concatenate((rows["name"], rows["state"], variables["name"]))).tolist())
+    texts = fitting_texts(snapshot, rows["name"], rows["state"], variables["name"])
     insert(
         database, "threads",
         (
@@ -110,7 +125,7 @@ def fill_threads(snapshot: Snapshot, database: apsw.Connection) -> None:
             for thread, (own, name, state, _, failed) in enumerate(rows.tolist())
         ),
     )  # fmt: skip
-    known = snapshot.frames.rows(np.unique(frames[frames != NONE]).tolist())
+    known = _frame_rows(snapshot, frames[frames != NONE])
     ends = rows["end"].tolist()
     insert(
         database, "thread_frames",
@@ -129,7 +144,18 @@ def fill_threads(snapshot: Snapshot, database: apsw.Connection) -> None:
     )  # fmt: skip
 
 
-def _place(frames: dict[int, tuple[str, int, str, int]], frame: int) -> tuple[str | None, int | None]:
+def _frame_rows(snapshot: Snapshot, chosen: Column) -> dict[int, FrameRow]:
+    """The frames of the rows of a table, by number, with texts that fit it. Raises IndexError for an unknown one."""
+    frames = snapshot.frames
+    most = longest(snapshot, frames.file[chosen], frames.function[chosen])
+    rows = frames.rows(np.unique(chosen).tolist()).items()
+    return {
+        number: (shortened(file, most), line, shortened(function, most), kind)
+        for number, (file, line, function, kind) in rows
+    }
+
+
+def _place(frames: dict[int, FrameRow], frame: int) -> tuple[str | None, int | None]:
     file, line, _, _ = frames.get(frame, ("", 0, "", 0))
     return (file, line) if file and line > 0 else (None, None)
 
@@ -157,13 +183,13 @@ def _dominator_rows(order: npt.NDArray[np.uint32], above: Column) -> Iterator[Ro
 
 def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     objects, names = snapshot.objects, _Names(snapshot)
-    types = Texts(snapshot.strings.texts(snapshot.types.name))
+    types = Texts(_type_names(snapshot))
     counts, heaps, space = _retained_counts(snapshot), Texts(snapshot.graph_names.spaces), objects.space
     frames, lines = snapshot.frames, np.append(snapshot.frames.line, 0).astype(np.int64)
     # a file that is inferred from a class's name is known without a line
     unknown = np.append(frames.source == INFERRED, True)
     numbers, file_of = np.unique(frames.file, return_inverse=True)
-    files, file_of = Texts([*snapshot.strings.texts(numbers), None]), np.append(file_of, len(numbers))
+    files, file_of = Texts([*_file_names(snapshot, numbers), None]), np.append(file_of, len(numbers))
     classes = snapshot.types.object
     of_type = None if classes is None else class_frames(objects, classes)
     for part in stretches(len(objects.type)):

@@ -7,7 +7,6 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.expansion import fitting
 from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
@@ -15,6 +14,7 @@ from memlens.model.timeline import NOTE_KINDS
 from memlens.store.models import devices_of, profile_of
 from memlens.store.snapshot import Column, Snapshot
 from memlens.store.tables.database_file import insert
+from memlens.store.tables.texts import fitting_rows, fitting_texts, longest
 from memlens.store.totals import line_totals
 from memlens.store.trace.device import Device
 from memlens.units import shortened
@@ -53,22 +53,9 @@ _LINE_FIGURES = (
 """
 
 
-_LEAST_TEXT_BYTES = 1 << 23
-_TEXT_FACTOR = 64
-"""How much text a table may have where rows share it: names of 16,000 letters, each with thousands of lines, and a
-factor of all distinct texts."""
-
-
-def _longest(snapshot: Snapshot, *numbers: Column) -> int:
-    """The number of characters to which texts are cut that stand in each row of a table, so that they fit it."""
-    lengths = np.diff(snapshot.strings.end, prepend=np.uint64(0)).astype(np.int64)
-    most = max(_LEAST_TEXT_BYTES, _TEXT_FACTOR * len(snapshot.strings.utf8))
-    return fitting(np.concatenate([lengths[column] for column in numbers]), most)
-
-
 def _frames(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     sources = snapshot.frames.source.tolist()
-    most = _longest(snapshot, snapshot.frames.file, snapshot.frames.function)
+    most = longest(snapshot, snapshot.frames.file, snapshot.frames.function)
     for number, (file, line, function, kind) in enumerate(snapshot.frames.each()):
         names = shortened(file, most), line, shortened(function, most)
         yield number, *names, KIND_NAMES[kind], SOURCE_NAMES[sources[number]]
@@ -80,7 +67,7 @@ def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
         totals[:, place].tolist() if name in known else [None] * len(totals) for name, place in _LINE_FIGURES
     ]
     rows, sources = snapshot.frames.each(frames), snapshot.frames.source[frames].tolist()
-    most = _longest(snapshot, snapshot.frames.file[frames], snapshot.frames.function[frames])
+    most = longest(snapshot, snapshot.frames.file[frames], snapshot.frames.function[frames])
     for (file, line, function, kind), source, *values in zip(rows, sources, *figures, strict=True):
         yield (
             shortened(file, most),
@@ -132,7 +119,7 @@ def _all_notes(snapshot: Snapshot, database: apsw.Connection) -> None:
 def _notes(snapshot: Snapshot, database: apsw.Connection, device: int, first: int) -> None:
     notes = snapshot.device(device).notes
     number = NOTE_KINDS.index("device_free")
-    strings = snapshot.strings.some(notes["value"][notes["kind"] != number])
+    strings = fitting_texts(snapshot, notes["value"][notes["kind"] != number])
     rows = zip(
         (notes["event"].astype(np.int64) + first).tolist(),
         _named(_names(NOTE_KINDS), notes["kind"]),
@@ -151,9 +138,7 @@ def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) ->
     insert(database, "value_types", kinds)
     rows = snapshot.samples.labels
     columns = [rows[field] for field in ("key", "text", "unit")]
-    most = _longest(snapshot, *columns)
-    texts = snapshot.strings.some(np.concatenate(columns))
-    strings = {number: shortened(text, most) for number, text in texts.items()}
+    strings = fitting_texts(snapshot, *columns)
     insert(
         database,
         "labels",
@@ -170,7 +155,7 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
     rows = zip(
         range(len(segments)),
         segments["device"].tolist(),
-        snapshot.strings.texts(segments["type"]),
+        fitting_rows(snapshot, segments["type"]),
         *(
             _unless(segments[name] < 0, segments[name])
             for name in ("total", "allocated", "active", "requested")
@@ -190,7 +175,7 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
         range(len(blocks)),
         _unless(missing, owner),
         _unless(missing, device),
-        snapshot.strings.texts(blocks["state"]),
+        fitting_rows(snapshot, blocks["state"]),
         *(blocks[name].tolist() for name in ("size", "requested", "stack")),
         blocks["address"].view(np.int64).tolist(),
         strict=True,
@@ -246,8 +231,8 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
             rows["device"].tolist(),
             times.tolist(),
             _unless(moments < 0, moments),
-            snapshot.strings.texts(rows["stage"]),
-            snapshot.strings.texts(rows["name"]),
+            fitting_rows(snapshot, rows["stage"]),
+            fitting_rows(snapshot, rows["name"]),
             strict=True,
         ),
     )

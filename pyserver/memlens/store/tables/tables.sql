@@ -4,6 +4,7 @@
 -- device's events: moment 0 is the state before the trace, moment 3 the state after its third event.
 -- Addresses are unsigned 64-bit numbers, and SQLite's integers are signed; so `address` is hexadecimal text, made when
 -- it is asked for, and `address_int` the same bits as a signed integer, for arithmetic and for joins.
+-- Texts that many rows share are cut, with … at their end, where the rows would have far more text than the file.
 -- Whoever changes this file raises TABLES_VERSION in store/tables/fill.py. The comments are shown in the editor.
 
 -- The devices of the snapshot.

@@ -1,0 +1,60 @@
+"""Texts in the rows of the tables for SQL: as long as all rows together stay within what the file has.
+
+A file has a text once, and any number of its rows refer to it: a million events to one note of a megabyte.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.expansion import fitting
+from memlens.store.manifest import InconsistentError
+from memlens.store.snapshot import Column, Snapshot
+from memlens.units import shortened
+
+I64 = npt.NDArray[np.int64]
+
+_LEAST_BYTES = 1 << 23
+_FACTOR = 64
+_BYTES_OF_ROW = 128
+"""How much text a column may have: a factor of all distinct texts, or so much for each row, which has bytes of its own
+in the file."""
+_MOST_CHARACTERS = 1_000_000
+"""SQLite is asked for no longer value, see ``views/sql/confined.py``."""
+_COUNTED_ROWS = 1 << 20
+
+
+def longest(snapshot: Snapshot, *columns: Column, times: I64 | None = None) -> int:
+    """The number of characters to which texts are cut that stand in each row of a table, so that they fit it.
+
+    ``columns`` have the texts' numbers, an item for each row, which occurs once or as many ``times``.
+    Raises :class:`InconsistentError`.
+    """
+    ends = snapshot.strings.end
+    counts = np.zeros(len(ends), np.int64)
+    for column in columns:
+        for start in range(0, len(column), _COUNTED_ROWS):
+            part = slice(start, start + _COUNTED_ROWS)
+            numbers = column[part].astype(np.int64)
+            if not 0 <= int(numbers.min()) <= int(numbers.max()) < len(ends):
+                raise InconsistentError("A string's number is out of range")
+            counts += np.bincount(numbers, None if times is None else times[part], len(ends)).astype(np.int64)
+    lengths = np.diff(ends, prepend=np.uint64(0)).astype(np.int64).clip(0, _MOST_CHARACTERS)
+    return fitting(lengths, most_bytes(snapshot, int(counts.sum())), counts)
+
+
+def most_bytes(snapshot: Snapshot, rows: int) -> int:
+    """How much text a column of so many rows may have, in bytes."""
+    return max(_LEAST_BYTES, _FACTOR * len(snapshot.strings.utf8), _BYTES_OF_ROW * rows)
+
+
+def fitting_texts(snapshot: Snapshot, *columns: Column, times: I64 | None = None) -> dict[int, str]:
+    """The texts of some columns by number, each cut to :func:`longest`. Raises :class:`InconsistentError`."""
+    most = longest(snapshot, *columns, times=times)
+    numbers = np.unique(np.concatenate(columns)).tolist()
+    return {number: shortened(snapshot.strings.head(number, most + 1), most) for number in numbers}
+
+
+def fitting_rows(snapshot: Snapshot, column: Column, *, times: I64 | None = None) -> list[str]:
+    """The text of each row of a column, cut to :func:`longest`. Raises :class:`InconsistentError`."""
+    known = fitting_texts(snapshot, column, times=times)
+    return [known[number] for number in column.tolist()]
