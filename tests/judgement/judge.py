@@ -1,8 +1,8 @@
 """Holds what Memlens concludes from real files to right answers that were written by hand: ``npm run judge``.
 
-Each ``*.toml`` beside this has files, what their headline must say (``held``, or patterns: ``names``) and which rules are
-right to find something (``says``), with a sentence of why; ``torch.toml`` and ``heaps.toml`` say more of it. Prints what is
-wrong, how many first lines and findings are right, and how often each rule fires.
+Each ``*.toml`` beside this has files, what their headline must say (``held``, or patterns: ``names``) and which rules
+are right to find something (``says``), with a sentence of why; ``torch.toml`` and ``heaps.toml`` say more of it. Prints
+what is wrong, how many first lines and findings are right, and how often each rule fires.
 """
 
 import os

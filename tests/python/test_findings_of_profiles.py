@@ -1,6 +1,7 @@
 """Which rules apply to which profiles, and their sentences: generated profiles, with figures checked by SQL."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -212,3 +213,45 @@ def test_differences_have_no_shares(made: Make) -> None:
         "Live at the peak, as a difference: 4 MiB. Grew most: app.cpp:1 more() 9 MiB."
     )
     assert rules(snapshot) == []
+
+
+HELPED = (
+    # file and line, innermost first
+    (30, (("pool.py", 3), ("pool.py", 9), ("index.py", 7), ("main.py", 1))),
+    (50, (("pool.py", 3), ("pool.py", 9), ("cache.py", 8), ("main.py", 2))),
+    (12, (("pool.py", 3), ("pool.py", 9), ("index.py", 9), ("main.py", 1))),
+    (8, (("other.py", 5), ("main.py", 1))),
+)
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        (
+            HELPED,
+            (
+                "Held by cache.py:8 f8() 50 MiB (50%); index.py:7 f7() 30 MiB (30%); index.py:9 f9() 12 MiB (12%), "
+                "all through pool.py:3 f3() (92%); other.py:5 f5() 8 MiB (8%)."
+            ),
+        ),
+        # one caller after another has everything
+        ([(each, stack[:2]) for each, stack in HELPED[1:3]], "Held by pool.py:3 f3() 62 MiB (100%)."),
+        # the recursion's own line isn't a caller
+        ([(9, (("a.py", 1), ("a.py", 1), ("b.py", 2)))], "Held by a.py:1 f1() 9 MiB (100%)."),
+        # a fifth has no caller, and so isn't divided
+        ([HELPED[0], (40, (("pool.py", 3),))], "Held by pool.py:3 f3() 70 MiB (100%)."),
+    ],
+)
+def test_a_helper_that_has_nearly_everything_is_named_after_its_callers(
+    tmp_path: Path, shares: list[tuple[int, tuple[tuple[str, int], ...]]], said: str
+) -> None:
+    places = sorted({place for _, stack in shares for place in stack})
+    frames = [SourceFrame(f"/app/{file}", line, f"f{line}", USER) for file, line in places]
+    starts = np.cumsum([0, *(len(stack) for _, stack in shares)]).astype(np.uint64)
+    sequence = np.array([places.index(place) for _, stack in shares for place in stack], np.uint32)
+    profile = Profile(
+        "test", Frames(frames, starts, sequence), [TYPES["peak_bytes"]], 0,
+        np.arange(len(shares), dtype=np.uint32), [np.array([each * MIB for each, _ in shares], np.int64)],
+    )  # fmt: skip
+    with closing(archived(profile, tmp_path / "archive")) as snapshot:
+        assert said in headline(snapshot, None).text

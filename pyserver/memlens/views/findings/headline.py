@@ -8,6 +8,7 @@ from typing import assert_never
 
 import numpy as np
 
+from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
@@ -18,9 +19,11 @@ from memlens.views.findings.answers import (
     Figure,
     FigureKind,
     HeadlineAnswer,
+    LineLink,
     ObjectsLink,
     SnapshotFinding,
 )
+from memlens.views.findings.callers import Callers, callers_of
 from memlens.views.findings.graph.case import GraphCase, figure, measured, type_words
 from memlens.views.findings.graph.holders import has_large_object
 from memlens.views.findings.graph.joined import HOLDING
@@ -31,7 +34,16 @@ from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.trace.lines import known_by_line
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
-from memlens.views.findings.writing import amount, as_part, called, linked, percent, text_in_sql
+from memlens.views.findings.writing import (
+    amount,
+    as_part,
+    base_line,
+    called,
+    linked,
+    percent,
+    short_function,
+    text_in_sql,
+)
 from memlens.views.graph.packages import packages_of
 from memlens.views.selection.arenas import pooled_amount
 
@@ -76,7 +88,7 @@ def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
     info = case.info
     if info.ooms:
         answer = events_of(case)[0]
-        lines = _list(top_groups(case.snapshot, case.at(answer.moment), "line", MOST_LINES))
+        lines = _list(case.snapshot, top_groups(case.snapshot, case.at(answer.moment), "line", MOST_LINES))
         used = in_use(case, answer)
         using = phrase("{used} in use.", used=used)
         if lines is not None:
@@ -89,7 +101,7 @@ def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
     unknown = any(group.is_bare and group.amount >= NO_STACKS_SHARE * held.total for group in held.groups[:1])
     if unknown and info.events < LEAST_EVENTS:
         return "no_history", [_peak(case), important]
-    return "peak", [_peak(case), _held(_list(held)), important]
+    return "peak", [_peak(case), _held(_list(case.snapshot, held)), important]
 
 
 def _peak(case: TraceCase) -> Text:
@@ -118,10 +130,10 @@ def _of_profile(case: ProfileCase) -> tuple[str, Sentences]:
     whole = amount(case.whole(number, kind), case.evidence(number))
     found = case.by_line(number, kind)
     if main.negative:
-        most = _list(found, case.snapshot, shares=False)
+        most = _list(case.snapshot, found, shares=False)
         difference = phrase("{value}, as a difference: {whole}.", value=main.title, whole=whole)
         return "difference", [difference, phrase("Grew most: {lines}.", lines=most) if most else None]
-    lines = _list(found, case.snapshot)
+    lines = _list(case.snapshot, found, case.attribution)
     held = _held(lines)
     match main.meaning:
         case "peak":
@@ -293,20 +305,33 @@ def _held(lines: Text | None) -> Text | None:
     return phrase("Held by {lines}.", lines=lines) if lines else None
 
 
-def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = True) -> Text | None:
-    """The lines that have the most, and what the others have; of a profile with functions and what may be in pools."""
+def _list(
+    snapshot: Snapshot, found: TopGroups, attribution: Attribution = "mine", *, shares: bool = True
+) -> Text | None:
+    """The lines that have the most, and what the others have; of a profile with functions and what may be in pools.
+
+    In place of an allocator's or a helper's line, through which nearly everything was allocated, those that called it.
+    """
     if found.groups and shares and 0 < found.groups[0].amount < SPREAD_SHARE * found.total:
         most = found.groups[0]
         return phrase(
             "{n} lines, none with more than {size} ({line})",
             n=found.count, size=most.measured(), line=most.named(),
         )  # fmt: skip
+    with_functions = isinstance(snapshot.info, ProfileInfo)
     parts: list[Text] = []
+    callers = callers_of(snapshot, found, attribution, MOST_LINES) if shares else None
     for group in found.groups[:MOST_LINES]:
         if group.amount <= 0 or (parts and group.amount < LEAST_SHARE * found.total):
             break
-        function = [called(group.function)] if profile and group.function and group.line is not None else []
-        part = [_share(group, found, profile)] if shares else []
+        function = (
+            [called(group.function)] if with_functions and group.function and group.line is not None else []
+        )
+        if callers is not None and not parts:
+            wrapper = in_a_row([group.named(), *function, _share(group, found, snapshot)], " ")
+            parts.append(_called_by(snapshot, callers, found, wrapper))
+            continue
+        part = [_share(group, found, snapshot)] if shares else []
         parts.append(in_a_row([group.named(), *function, group.measured(), *part], " "))
     rest = found.total - sum(group.amount for group in found.groups[: len(parts)])
     more = found.count - len(parts)
@@ -318,9 +343,37 @@ def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = T
     return in_a_row(parts, "; ") if parts else None
 
 
-def _share(group: TopGroup, found: TopGroups, profile: Snapshot | None) -> Text:
+def _called_by(snapshot: Snapshot, found: Callers, whole: TopGroups, wrapper: Text) -> Text:
+    """The lines that called a helper, with what they have of it, and the helper."""
+    parts: list[Text] = []
+    rows = snapshot.frames.rows(each.frame for each in found.callers)
+    for each in found.callers:
+        if parts and each.amount < LEAST_SHARE * whole.total:
+            break
+        file, line, name, _ = rows[each.frame]
+        function = called(short_function(name))
+        size = phrase(
+            "{size} ({share})",
+            size=format_value(each.amount, whole.unit),
+            share=percent(each.amount, whole.total),
+        )
+        if not file or line <= 0:
+            parts.append(in_a_row([function, size], " "))
+            continue
+        link = LineLink(file, line, name, each.frame)
+        shown = [linked(base_line(link), line=link)]
+        if isinstance(snapshot.info, ProfileInfo) and name:
+            shown.append(linked(function))
+        parts.append(in_a_row([*shown, size], " "))
+    rest = found.lines - len(parts)
+    if rest > 0:
+        parts.append(phrase(plural(rest, "{n} more line", "{n} more lines"), n=rest))
+    return phrase("{callers}, all through {line}", callers=in_a_row(parts, "; "), line=wrapper)
+
+
+def _share(group: TopGroup, found: TopGroups, snapshot: Snapshot) -> Text:
     share = percent(group.amount, found.total)
-    pools = pooled_amount(profile, group.evidence.of) if profile else 0
+    pools = pooled_amount(snapshot, group.evidence.of) if isinstance(snapshot.info, ProfileInfo) else 0
     if pools <= 0:
         return phrase("({share})", share=share)
     return phrase("({share}, perhaps pools: {pools})", share=share, pools=format_value(pools, found.unit))

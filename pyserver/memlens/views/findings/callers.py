@@ -1,0 +1,128 @@
+"""Who called a line that has nearly everything, because it is an allocator's or a helper's.
+
+From the line the stacks are followed outwards, each to its next line of the same kind of code, until none of these has
+more than four fifths of what the line has. Where one caller after another has everything, the line is the answer.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.attribution import Attribution
+from memlens.model.charging import NAMELESS, passed_over, ranks
+from memlens.model.frames import NATIVE, RECORDED, USER
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.groups import TopGroup, TopGroups
+from memlens.views.naming.attribution import charged_frames
+from memlens.views.selection.items import BARE, stacks_of
+from memlens.views.selection.stacks import AMOUNT, U32, PrefixTree
+
+WRAPPER_SHARE = 0.8
+"""What has more of everything, or of what a line has, doesn't divide it."""
+_KNOWN_SHARE = 0.8
+"""So much of what a line has must have a caller that is known."""
+_MOST_LEVELS = 50
+_MOST_DEPTH = 5_000
+
+I64 = npt.NDArray[np.int64]
+
+
+class Caller(NamedTuple):
+    """A line, or a function without one, and what it has of the line that it called."""
+
+    frame: int
+    amount: int
+
+
+class Callers(NamedTuple):
+    """The callers that divide what a line has, the most first; ``lines`` is how many they are."""
+
+    callers: list[Caller]
+    lines: int
+
+
+def callers_of(snapshot: Snapshot, found: TopGroups, attribution: Attribution, most: int) -> Callers | None:
+    """The callers of the first group, if that has more than 80% of all and its callers divide that; else None."""
+    top = found.groups[0] if found.groups else None
+    if top is None or top.is_bare or top.inferred or top.amount <= WRAPPER_SHARE * found.total:
+        return None
+    return snapshot.keep(
+        ("callers", top.evidence.of, attribution, most), lambda: _divided(snapshot, top, attribution, most)
+    )
+
+
+def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: int) -> Callers | None:
+    frames, items = snapshot.frames, stacks_of(snapshot, top.evidence.of)
+    tree = items.tree
+    amounts: I64 = items.values[AMOUNT]
+    labels = np.append(charged_frames(snapshot, attribution), np.full(len(BARE), NEVER, np.uint32))[
+        items.stacks
+    ]
+    chosen = (labels != NEVER) & (amounts > 0)
+    stacks, amounts, labels = items.stacks[chosen], amounts[chosen], labels[chosen]
+    if not len(stacks) or len(frames) == 0:
+        return None
+    distinct, places = frames.distinct()
+    passed = passed_over(distinct, snapshot.info.model)[places]
+    # of a line of the program's own the program's own callers count, of a function of a library's those with a name
+    by_kind = ranks(frames.kind, passed, attribution, snapshot.info.model)
+    rank = int(by_kind[labels].max(initial=0))
+    if rank >= NAMELESS:
+        return None
+    least_known = rank if rank in (USER, NATIVE) else NATIVE
+    can_call = (by_kind <= least_known) & (frames.source == RECORDED)
+    keys = _line_keys(snapshot)
+    # places that the two nodes of missing stacks have are beyond all frames
+    own = np.append(keys, -1)[np.minimum(tree.frames, len(keys))]
+    able = np.append(can_call, False)[np.minimum(tree.frames, len(keys))]
+    wrapper = keys[labels]
+    nodes = _up(tree, tree.ends[stacks], lambda at, rows: own[at] == wrapper[rows])
+    seen = [np.unique(wrapper)]
+    for _ in range(_MOST_LEVELS):
+        allowed = able & ~np.isin(own, np.concatenate(seen))
+        above = np.where(nodes == 0, 0, tree.parents[nodes]).astype(np.uint32)
+        nodes = _up(tree, above, _among(allowed))
+        named = nodes != 0
+        if amounts[named].sum() < _KNOWN_SHARE * top.amount:
+            return None
+        lines, first, places = np.unique(own[nodes[named]], return_index=True, return_inverse=True)
+        sums = np.bincount(places, amounts[named].astype(np.float64)).astype(np.int64)
+        if int(sums.max()) <= WRAPPER_SHARE * top.amount:
+            order = np.argsort(-sums, kind="stable")[:most]
+            at = tree.frames[nodes[named][first[order]]]
+            pairs = zip(at.tolist(), sums[order].tolist(), strict=True)
+            return Callers([Caller(frame, amount) for frame, amount in pairs], len(lines))
+        seen.append(lines[sums == sums.max()])
+    return None
+
+
+def _line_keys(snapshot: Snapshot) -> I64:
+    """A number for the line of each frame, a negative one for the function of a frame without a line."""
+    frames = snapshot.frames
+    lines = frames.file.astype(np.int64) << 32 | frames.line
+    return np.where((frames.file != 0) & (frames.line > 0), lines, -2 - frames.function.astype(np.int64))
+
+
+Fits = Callable[[U32, npt.NDArray[np.intp]], npt.NDArray[np.bool_]]
+"""Which nodes fit, each reached from the stack of a row."""
+
+
+def _among(allowed: npt.NDArray[np.bool_]) -> Fits:
+    return lambda nodes, _: allowed[nodes]
+
+
+def _up(tree: PrefixTree, nodes: U32, fits: Fits) -> U32:
+    """The nearest node that fits at or above each of some nodes; the root, 0, where none does."""
+    found = nodes.copy()
+    rows = np.flatnonzero(found != 0)
+    for _ in range(_MOST_DEPTH):
+        rows = rows[~fits(found[rows], rows)]
+        if not len(rows):
+            return found
+        found[rows] = tree.parents[found[rows]]
+        rows = rows[found[rows] != 0]
+    found[rows] = 0
+    return found
