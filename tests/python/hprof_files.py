@@ -58,7 +58,8 @@ class Dump:
     ) -> int:
         """A class, loaded and dumped; returns its id."""
         self.load(object_id, name)
-        body = self.pack("PIPPPPPPI", object_id, 0, super_id, loader, 0, 0, 0, 0, instance_bytes)
+        # in place: bytes are copied at each step by an allocator under sanitizers
+        body = bytearray(self.pack("PIPPPPPPI", object_id, 0, super_id, loader, 0, 0, 0, 0, instance_bytes))
         for head, rows in (("H", list(constants)), ("P", [(self.name(row[0]), *row[1:]) for row in statics])):
             body += self.pack("H", len(rows))
             for first, kind, value in rows:

@@ -15,6 +15,11 @@ from tests.python.gcdump_files import gcdump, number
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import INT, Dump
 
+from memlens.errors import MemlensError
+from memlens.ingest import ingest
+from memlens.store.files.cache import Cache
+from memlens.store.manifest import read_manifest
+
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 
 
@@ -75,6 +80,89 @@ def test_an_event_that_a_trace_has_twice_is_not_called_several_devices(tmp_path:
     trace = [one]
     several = pickle.dumps({"segments": [], "device_traces": [trace, trace, trace]}, 4)
     assert "Several devices list the same trace" in refusal(tmp_path / "several.pickle", several)
+
+
+DHAT = (
+    b'{"dhatFileVersion":2,"mode":"heap","verb":"Allocated","bklt":true,"bkacc":true,"tu":"instrs","cmd":"a","pid":4,'
+    b'"tg":700,"te":1000,"pps":[{"tb":64,"tbk":2,"tl":500,"mb":32,"mbk":1,"gb":24,"gbk":1,"eb":16,"ebk":1,"rb":9,'
+    b'"wb":8,"fs":[1,2]}],"ftbl":["[root]","0x1: f (a.c:3)","0x2: g (b.c:4)"]}'
+)
+HEAPTRACK = (
+    b"v 10250 2\nX p\nI 1000 10\ns main\ns main.c\ns f\ni 1 1 1 2 5 1 2 6\ni 2 0 3\nt 1 0\nt 2 1\na 10 2\n+ 0\nc 5\n"
+    b"R 3\n- 0\nc 9\n"
+)
+JEMALLOC = (
+    b"heap_v2/524288\n  t*: 3: 300 [0: 0]\n  t0: 3: 300 [0: 0]\n@ 0x1000 0x2000\n  t*: 3: 300 [0: 0]\n"
+    b"  t0: 3: 300 [0: 0]\n\nMAPPED_LIBRARIES:\n"
+)
+TCMALLOC = b"heap profile: 2: 200 [3: 300] @ heapprofile\n 2: 200 [3: 300] @ 0x1000\n\nMAPPED_LIBRARIES:\n"
+MASSIF = (
+    b"desc: --depth=30\ncmd: a\ntime_unit: i\n#-\nsnapshot=0\n#-\ntime=5\nmem_heap_B=0\nmem_heap_extra_B=0\n"
+    b"mem_stacks_B=0\nheap_tree=empty\n#-\nsnapshot=1\n#-\ntime=9\nmem_heap_B=72\nmem_heap_extra_B=0\n"
+    b"mem_stacks_B=0\nheap_tree=peak\nn1: 72 (heap allocation functions) malloc\n n0: 72 0x1: f (a.c:3)\n"
+)
+IMPOSSIBLE = [
+    ("a.json", DHAT, b'"fs":[1', b'"fs":[9223372036854775808', "'fs' of a program point"),
+    ("a.json", DHAT, b'"tb":64', b'"tb":18446744073709551615', "'tb' of a program point"),
+    (
+        "a.json",
+        DHAT,
+        b'"tg":700',
+        b'"tg":1001',
+        "times of the peak and of the end are impossible, and left out: 1001",
+    ),
+    ("a.json", DHAT, b'"te":1000', b'"te":-1', "times of the peak and of the end are impossible"),
+    ("a.json", DHAT, b'"gb":24', b'"gb":65', "than they ever allocated: 1, the first is number 1"),
+    ("a.json", DHAT, b"a.c:3", b"a.c:4294967297", "Frames with an impossible line, shown without one: 1."),
+    ("a.json", DHAT, b"a.c:3", b"a.c:-3", "Frames with an impossible line"),
+    ("massif.out.1", MASSIF, b"time=5", b"time=9223372036854775808", "larger than any that massif writes"),
+    ("massif.out.1", MASSIF, b"time=5", b"time=10", "Snapshots with an impossible time: 1."),
+    ("massif.out.1", MASSIF, b" n0: 72 ", b" n0: 7e1 ", "larger than any that massif writes"),
+    ("massif.out.1", MASSIF, b"a.c:3", b"a.c:0x3", "Frames with an impossible line"),
+    ("heaptrack.one", HEAPTRACK, b"i 2 0 3", b"i 2 0 zz", "Invalid lines of the file: 1"),
+    ("heaptrack.one", HEAPTRACK, b"1 2 6\n", b"1 2 80000000\n", "the first ends at byte 69 of"),
+    ("heaptrack.one", HEAPTRACK, b"t 2 1", b"t 100000002 1", "Invalid lines of the file: 1"),
+    ("heaptrack.one", HEAPTRACK, b"I 1000 10", b"I 1000 x", "Invalid lines of the file: 1"),
+    ("heaptrack.one", HEAPTRACK, b"a 10 2", b"a  2", "the first invalid line ends at byte"),
+    (
+        "a.heap",
+        JEMALLOC,
+        b"]\n  t0: 3: 300 [0: 0]\n\n",
+        b"]\n  t0: 2: 300 [0: 0]\n\n",
+        "don't add up to their sum: 1",
+    ),
+    (
+        "a.heap",
+        JEMALLOC,
+        b"t*: 3: 300 [0: 0]\n  t0: 3: 300 [0: 0]\n\n",
+        b"t*: -3: 300 [0: 0]\n\n",
+        "negative figures: 1",
+    ),
+    (
+        "a.heap",
+        TCMALLOC,
+        b"\n 2: 200",
+        b"\n 9223372036854775808: 200",
+        "A number is too large for a heap profile (at byte 45)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "whole", "right", "wrong", "words"), IMPOSSIBLE)
+def test_an_impossible_value_of_a_profile_is_named(
+    tmp_path: Path, name: str, whole: bytes, right: bytes, wrong: bytes, words: str
+) -> None:
+    def said(data: bytes) -> str:
+        (tmp_path / name).write_bytes(data)
+        try:
+            archive = ingest(tmp_path / name, Cache(tmp_path / "cache"), lambda *_: None, findings=False)
+        except MemlensError as error:
+            return str(error)
+        return " ".join(str(each.message) for each in read_manifest(archive).info.warnings)
+
+    assert whole.count(right) == 1
+    assert words not in said(whole)
+    assert words in said(whole.replace(right, wrong))
 
 
 def torch_segment(address: int, blocks: list[tuple[int, int]]) -> dict[str, Any]:
@@ -173,13 +261,22 @@ RUBY = (
 )
 
 
-@pytest.mark.parametrize("size", ["-5", "4.5", "null", "[5]", "99999999999999999999"])
+@pytest.mark.parametrize("size", ["-5", "4.5", "null", "[5]", "99999999999999999999", '"7"', "true"])
 def test_an_object_of_ruby_without_a_possible_size_stays_and_is_counted(tmp_path: Path, size: str) -> None:
     found = info(tmp_path / "heap.json", RUBY.replace("SIZE", size).encode())
     said = {each["code"]: each["message"] for each in found["warnings"]}
     assert "Objects with an impossible size: 1." in said["unknown-sizes"]
     assert found["objects"] == 2
     assert "unknown-sizes" not in warnings(tmp_path / "right.json", RUBY.replace("SIZE", "40").encode())
+
+
+@pytest.mark.parametrize("key", ["line", "generation", "bytesize", "length"])
+@pytest.mark.parametrize("value", ["-5", '"7"', "true", "99999999999999999999"])
+def test_an_impossible_number_of_ruby_is_counted(tmp_path: Path, key: str, value: str) -> None:
+    whole = RUBY.replace("SIZE", f'40, "{key}":5')
+    assert "unknown-numbers" not in warnings(tmp_path / "right.json", whole.encode())
+    said = warnings(tmp_path / "heap.json", whole.replace(f'"{key}":5', f'"{key}":{value}').encode())
+    assert "numbers of objects that are impossible and left out: 1." in said["unknown-numbers"]
 
 
 def test_what_v8_gives_once_is_missed_and_repeated_with_a_count(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from memlens.formats.valgrind_frames import valgrind_frames
 from memlens.kernels.readers import dhat_json as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
-from memlens.model.profile import Column, Profile, sums_fit
+from memlens.model.profile import MOST_VALUE, Column, Profile, sums_fit
 from memlens.progress import Report
 from memlens.texts import Text, phrase
 from memlens.units import shortened
@@ -93,7 +93,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     return Profile(
         KIND, whole, types, default, np.arange(1, len(points) + 1, dtype=np.uint32), values,
         sizes=_sizes(points) if header.bu == "byte" else None,
-        settings=_settings(header), notices=[*_notices(header, len(points)), *notices],
+        settings=_settings(header), notices=[*_notices(header, len(points)), *_impossible(header, points), *notices],
     )  # fmt: skip
 
 
@@ -215,11 +215,40 @@ def _sizes(points: Column) -> npt.NDArray[np.int64]:
 
 def _settings(header: _Header) -> dict[str, str | int]:
     settings: dict[str, str | int] = {
-        "command": header.cmd, "pid": header.pid, "mode": header.mode, "time_unit": header.tu, "end_time": header.te,
+        "command": header.cmd, "pid": header.pid, "mode": header.mode, "time_unit": header.tu,
     }  # fmt: skip
-    if header.tg is not None:
-        settings["peak_time"] = header.tg
+    if not _has_impossible_times(header):
+        settings["end_time"] = header.te
+        if header.tg is not None:
+            settings["peak_time"] = header.tg
     return settings
+
+
+def _has_impossible_times(header: _Header) -> bool:
+    peak = 0 if header.tg is None else header.tg
+    return not 0 <= peak <= MOST_VALUE or not 0 <= header.te <= MOST_VALUE or 0 < header.te < peak
+
+
+def _impossible(header: _Header, points: Column) -> list[Notice]:
+    notices = []
+    if _has_impossible_times(header):
+        said = phrase(
+            "The times of the peak and of the end are impossible, and left out: {peak}, {end}.",
+            peak=str(header.tg),
+            end=str(header.te),
+        )
+        notices.append(Notice("impossible-times", said))
+    pairs = (("gb", "tb"), ("eb", "tb"), ("mb", "tb"), ("gbk", "tbk"), ("ebk", "tbk"), ("mbk", "tbk"))
+    wrong = np.any([points[part] > points[whole] for part, whole in pairs], axis=0)
+    if header.bklt and wrong.any():
+        said = phrase(
+            "Program points with more live at some time than they ever allocated: {n}, the first is number {first} of "
+            "the file. Their figures are shown as they stand.",
+            n=int(np.count_nonzero(wrong)),
+            first=int(np.flatnonzero(wrong)[0]) + 1,
+        )
+        notices.append(Notice("contradictory-points", said))
+    return notices
 
 
 def _notices(header: _Header, points: int) -> list[Notice]:

@@ -25,6 +25,9 @@ _SAID: dict[str, Callable[[int], Text]] = {
     "unknown_sizes": lambda n: phrase(
         "Objects with an impossible size: {n}. They are counted with 0 B.", n=n
     ),
+    "unknown_numbers": lambda n: phrase(
+        "Lengths, generations, lines and other numbers of objects that are impossible and left out: {n}.", n=n
+    ),
     "short_instances": lambda n: phrase("Objects that are shorter than their class's fields: {n}.", n=n),
     "unknown_classes": lambda n: phrase("Objects whose class is not in the file: {n}.", n=n),
     "shortened_texts": lambda n: phrase("Strings shown without their end: {n}.", n=n),

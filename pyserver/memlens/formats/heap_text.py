@@ -109,7 +109,19 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     has_total = any(bool((rows[total] != rows[live]).any() and rows[total].any()) for live, total in
                     (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
     notices = _missing(head, sums, cut=scanner.cut or _breaks_off(source, rows))
-    rows, scales = _of_threads(rows, head.rate_bytes) if threads else (rows, _scales(rows, head.rate_bytes))
+    if negative := int(np.count_nonzero(np.any([rows[name] < 0 for name in fields], axis=0))):
+        said = phrase("Rows with negative figures: {n}. They are counted as they stand.", n=negative)
+        notices.append(Notice("negative-figures", said))
+    if threads:
+        rows, scales, unequal = _of_threads(rows, head.rate_bytes)
+        if unequal:
+            said = phrase(
+                "Stacks whose threads don't add up to their sum: {n}. They are shown by the sum, without threads.",
+                n=unequal,
+            )
+            notices.append(Notice("unequal-threads", said))
+    else:
+        scales = _scales(rows, head.rate_bytes)
     columns = [scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
     if not sums_fit(columns):
         raise DamagedSnapshotError(phrase("The sum of the values is too large"))
@@ -216,10 +228,11 @@ def scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
 
 def _of_threads(
     rows: Column, rate_bytes: int
-) -> tuple[Column, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+) -> tuple[Column, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]], int]:
     """Return jemalloc's rows of each thread, with the scales of their stacks' sums, as jeprof computes them.
 
-    If the threads of a stack don't add up to its sum, the sum is used instead, without a thread.
+    If the threads of a stack don't add up to its sum, the sum is used instead, without a thread; the last result is the
+    number of such stacks.
     """
     sums = rows[rows["thread"] == kernel.ALL_THREADS]
     single = rows[rows["thread"] != kernel.ALL_THREADS]
@@ -242,7 +255,8 @@ def _of_threads(
         sampling_scale(total[0], total[1], rate_bytes),
         sampling_scale(total[2], total[3], rate_bytes),
     )
-    return kept, (live[kept["stack"]], made[kept["stack"]])
+    unequal = int(np.count_nonzero(has_single & ~fine))
+    return kept, (live[kept["stack"]], made[kept["stack"]]), unequal
 
 
 def _sizes(rows: Column, head: _Head) -> I64:

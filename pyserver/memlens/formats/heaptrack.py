@@ -302,13 +302,19 @@ class _Recording:
             notices.append(Notice("truncated", said))
         skipped = reader.bad_records + reader.unknown_records
         if skipped:
-            said = phrase("{n} invalid lines of the file were ignored.", n=skipped)
+            said = phrase(
+                "Invalid lines of the file: {n}. What is invalid in them was ignored; the first ends at byte {end} of "
+                "the text.",
+                n=skipped,
+                end=reader.first_bad_end,
+            )
             notices.append(Notice("damaged-lines", said))
         if reader.unsized_kinds:
             said = phrase(
                 "Lines with an impossible size of allocations: {n}. These allocations are counted with 0 B, so sums of "
-                "bytes are too low.",
+                "bytes are too low; the first invalid line ends at byte {end} of the text.",
                 n=reader.unsized_kinds,
+                end=reader.first_bad_end,
             )
             notices.append(Notice("unknown-sizes", said))
         if reader.cut_stacks:

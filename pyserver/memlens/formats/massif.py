@@ -45,6 +45,7 @@ NO_TREE = SourceFrame("", 0, "(no stack: the snapshot has no tree)", NATIVE)
 
 _HEAD_BYTES = 1 << 16
 _LINE_BYTES = 1 << 16
+_MOST_TIME = 2**50
 _DEFAULT_DEPTH, _DEFAULT_THRESHOLD = 30, "1.0"
 _UNITS = {"i": ("instructions", 1), "ms": ("microseconds", 1000), "B": ("bytes", 1)}
 """The model's unit for each unit of the file, and the factor between them."""
@@ -97,7 +98,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         np.asarray(scanner.take("stack_starts")), np.asarray(scanner.take("stack_frames")), sizes
     )
     whole = Frames(frames, starts, numbers[places])
-    depth = int(_option(head["desc"], "depth", str(_DEFAULT_DEPTH)))
+    depth = int(float(_option(head["desc"], "depth", str(_DEFAULT_DEPTH))))
     whole, leaves["stack"] = cut_stacks(whole, leaves["stack"], _cut(whole, leaves, depth))
     # a sample per stack in any snapshot
     stacks, samples = _used(leaves["stack"], len(whole.starts) - 1)
@@ -106,6 +107,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     if peak.missing_bytes:
         whole, stacks, values = _with_missing(whole, stacks, values, peak)
     times = _times(head["time_unit"], snapshots, detailed, leaves, samples, len(stacks))
+    unnamed += _impossible_times(snapshots["time"])
     settings: dict[str, str | int] = {
         "command": head["cmd"],
         "options": head["desc"],
@@ -167,7 +169,7 @@ def _head(head: bytes) -> dict[str, str]:
 
 def _option(options: str, name: str, default: str) -> str:
     """Return the last value of a numeric option in massif's command line."""
-    values = re.findall(rf"--{name}=(\d{{1,9}}(?:\.\d{{1,9}})?)", options)
+    values = re.findall(rf"--{name}=(\d{{1,9}}(?:\.\d{{1,9}})?)(?![^\s])", options)
     return values[-1] if values else default
 
 
@@ -256,6 +258,18 @@ def _with_missing(
     return whole, np.append(stacks, len(frames.starts) - 1), held
 
 
+def _impossible_times(time: npt.NDArray[np.int64]) -> list[Notice]:
+    """Notice of snapshots whose time is before an earlier one's, or beyond what a program can run."""
+    back = int(np.count_nonzero((time < np.maximum.accumulate(time)) | (time > _MOST_TIME)))
+    if not back:
+        return []
+    said = phrase(
+        "Snapshots with an impossible time: {n}. One that is before an earlier snapshot's is drawn at that one's.",
+        n=back,
+    )
+    return [Notice("impossible-times", said)]
+
+
 def _times(
     time_unit: str,
     snapshots: Column,
@@ -273,7 +287,7 @@ def _times(
     known[detailed] = True
     offsets, changes = _changes(snapshots, detailed, leaves, samples, count)
     # massif may take a snapshot late, but the axis must not run backwards
-    time = np.maximum.accumulate(np.minimum(snapshots["time"], 2**50) * scale)
+    time = np.maximum.accumulate(np.minimum(snapshots["time"], _MOST_TIME) * scale)
     peaks = snapshots["heap_bytes"].copy()
     return ProfileTimes(time, series, peaks, offsets, changes, has_flow=False, unit=unit, known=known)
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pprof_prune import patterns_of
+from memlens.formats.stacks import impossible_lines
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.kernels.readers import pprof as kernel
 from memlens.model.expansion import most_items
@@ -306,11 +307,7 @@ class _Reader:
         files = [self.texts[file] for file in self.mappings["file"].tolist()]
         known = self.line_function < len(self.functions)
         lineless = int(np.count_nonzero((self.lines["line"] < 0) | (self.lines["line"] > MOST_LINE)))
-        if lineless:
-            self._note(
-                "impossible-lines",
-                phrase("Frames with an impossible line, shown without one: {n}.", n=lineless),
-            )
+        self.notices += impossible_lines(lineless)
         # a frame is a function at a line; of a line without a function only its location's address is known
         pairs = np.empty(len(self.lines), [("function", "<u4"), ("line", "<i8")])
         pairs["function"], pairs["line"] = self.line_function, self.lines["line"]

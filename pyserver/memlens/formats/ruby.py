@@ -309,6 +309,7 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
         duplicate_ids=lines.duplicates,
         shortened_texts=lines.shortened,
         unknown_sizes=lines.unsized,
+        unknown_numbers=lines.unknown_numbers,
     )
     if not traced:
         said = phrase(

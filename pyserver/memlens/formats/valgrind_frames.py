@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.containers import Source
+from memlens.formats.stacks import impossible_lines
 from memlens.formats.symbols.lookup import Region, Symbols
-from memlens.model.frames import MOST_NAME, MOST_PATH, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_LINE, MOST_NAME, MOST_PATH, SourceFrame, profiled_frame
 from memlens.model.info import Notice
 
 MOST_TEXT = MOST_NAME + MOST_PATH
@@ -22,6 +23,7 @@ _BARE = re.compile(r"0x(?P<address>[0-9A-Fa-f]{1,16}): \?\?\? \(in (?P<program>/
 _LIBRARY = re.compile(r"\.so(?:\.[\d.]+)?$")
 _PROGRAM_BASE = 0x108000
 """Where valgrind loads position-independent programs, ``ume_main`` in ``coregrind/m_ume/elf.c``."""
+_WRONG_LINE = re.compile(r" \([^()]*?[^()\s]:(?:(?P<line>\d{1,10})|-?[\d.][\w.+-]*)(?::\d{1,10})?\)$")
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,10})(?::\d{1,10})?")
 
 
@@ -42,6 +44,7 @@ def valgrind_frames(
     symbols = Symbols(source)
     found = symbols.look_up(regions.values())
     frames: list[SourceFrame] = []
+    lineless = 0
     sizes = np.ones(len(texts), np.int64)
     for number, text in enumerate(texts):
         places = found.get(regions[text]) if text in regions else None
@@ -51,7 +54,12 @@ def valgrind_frames(
             sizes[number] = len(places)
         else:
             frames.append(valgrind_frame(text))
-    return frames, sizes, symbols.notices() if symbols.has_searched else []
+            wrong = _WRONG_LINE.search(text[:MOST_TEXT])
+            lineless += wrong is not None and (
+                wrong["line"] is None or not 0 <= int(wrong["line"]) <= MOST_LINE
+            )
+    notices = symbols.notices() if symbols.has_searched else []
+    return frames, sizes, [*notices, *impossible_lines(lineless)]
 
 
 def valgrind_frame(text: str) -> SourceFrame:

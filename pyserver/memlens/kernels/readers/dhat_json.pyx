@@ -40,7 +40,7 @@ FIELD_NAMES = ("tb", "tbk", "tl", "mb", "mbk", "gb", "gbk", "eb", "ebk", "rb", "
 cdef char **KEYS = [b"tb", b"tbk", b"tl", b"mb", b"mbk", b"gb", b"gbk", b"eb", b"ebk", b"rb", b"wb", b"acc", b"fs"]
 cdef size_t *KEY_LENGTHS = [2, 3, 2, 2, 3, 2, 3, 2, 3, 2, 2, 3, 2]
 
-cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
+cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 60
 
 cdef struct PointRow:
     int64_t numbers[NUMBERS]
@@ -144,7 +144,8 @@ cdef class Scanner(Scan):
 
     cdef size_t number(self, size_t at, int64_t *result, int field) noexcept nogil:
         """Read an integer and the white space around it; only ``acc`` may have negative ones."""
-        cdef int64_t value = 0
+        # unsigned: ten times the limit is beyond 63 bits
+        cdef uint64_t value = 0
         cdef size_t start
         cdef bint negative = False
         at = self.blank(at)
@@ -164,7 +165,7 @@ cdef class Scanner(Scan):
         at = self.blank(at)
         if at and self.data[at] not in (0x2C, 0x7D, 0x5D):
             return self.wrong(E_BAD_FIELD, start, field)
-        result[0] = -value if negative else value
+        result[0] = -<int64_t> value if negative else <int64_t> value
         return at
 
     # ---- a program point ----

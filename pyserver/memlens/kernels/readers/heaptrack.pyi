@@ -23,6 +23,7 @@ class Reader:
     bad_records: int
     cut_stacks: int
     unsized_kinds: int
+    first_bad_end: int
     heaptrack_version: int
     file_version: int
     page_bytes: int

@@ -108,14 +108,14 @@ cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
 
 
 cdef inline bint read_hex(const uint8_t **at, const uint8_t *end, uint64_t *number) noexcept nogil:
-    """Read the number at ``at`` and the space after it; False if there is none.
+    """Read the number at ``at`` and the space after it; False if there is none, also before another space.
 
     A number of more than 64 bits becomes all ones, which is too large for any field.
     """
     cdef const uint8_t *here = at[0]
     cdef uint64_t value = 0
     cdef uint8_t c
-    if here >= end:
+    if here >= end or here[0] == c" ":
         return False
     while here < end:
         c = here[0]
@@ -167,6 +167,7 @@ cdef class Reader(Owner):
     cdef bint has_command, closed
     cdef readonly uint64_t events, allocations, temporary, fed_bytes
     cdef readonly uint64_t unknown_records, bad_records, cut_stacks, unsized_kinds
+    cdef readonly uint64_t first_bad_end    # where the first invalid line ends, in bytes of text; 0 if all are valid
     cdef readonly uint64_t heaptrack_version, file_version, page_bytes, pages
     cdef readonly bint attached, has_version, partial_line, is_raw
 
@@ -210,13 +211,17 @@ cdef class Reader(Owner):
     def feed(self, const uint8_t[::1] text) -> int:
         """Read the next chunk, which may end anywhere. A status other than OK is final. Raises MemoryError."""
         cdef const uint8_t *at
+        cdef const uint8_t *begin
         cdef const uint8_t *end
         cdef const uint8_t *line_end
         cdef const uint8_t *last
+        cdef uint64_t before
         if self.status_code or self.closed or text.shape[0] == 0:
             return self.status_code
         at = &text[0]
         end = at + text.shape[0]
+        begin = at
+        before = self.fed_bytes
         self.fed_bytes += <uint64_t> text.shape[0]
         with nogil:
             if self.carry.count:
@@ -230,6 +235,7 @@ cdef class Reader(Owner):
                 if line_end != NULL and self.status_code == _OK:
                     self._line(self.carry.data, self.carry.data + self.carry.count)
                     self.carry.count = 0
+                    self._note_bad(before + <uint64_t> (at - begin))
             while at < end and self.status_code == _OK:
                 at = self._events(at, end)
                 if at >= end or self.status_code:
@@ -243,6 +249,7 @@ cdef class Reader(Owner):
                     break
                 self._line(at, line_end)
                 at = line_end + 1
+                self._note_bad(before + <uint64_t> (at - begin))
         if self.status_code == _NO_MEMORY:
             raise MemoryError
         return self.status_code
@@ -481,6 +488,10 @@ cdef class Reader(Owner):
         self.bin_temporary += temporary
         return at
 
+    cdef inline void _note_bad(self, uint64_t end) noexcept nogil:
+        if self.first_bad_end == 0 and self.bad_records + self.unknown_records + self.unsized_kinds:
+            self.first_bad_end = end
+
     cdef void _line(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
         """Read one line of any kind, without its line break."""
         cdef uint8_t letter
@@ -536,7 +547,8 @@ cdef class Reader(Owner):
                 self.bad_records += 1
                 return
             self.page_bytes = number
-            if not read_hex(&at, end, &self.pages):
+            if not read_hex(&at, end, &self.pages) or self.pages > MOST_SIZE:
+                self.bad_records += 1
                 self.pages = 0
         elif letter == c"S":
             self._suppression(at, end)
@@ -623,6 +635,7 @@ cdef class Reader(Owner):
         cdef uint32_t key[4]
         cdef int64_t frame
         cdef uint32_t frame_number
+        cdef bint is_valid = True
         if self.instructions.count >= MOST_NODES or self.instruction_frames.count >= MOST_NODES:
             self.status_code = _TOO_MANY
             return
@@ -635,17 +648,22 @@ cdef class Reader(Owner):
             address = 0
         elif read_hex(&at, end, &number):
             key[3] = self._string_number(number)
+        else:
+            is_valid = at == end
         while instruction.count < INLINED_FRAMES:
             function = file = line = 0
             if not read_hex(&at, end, &function):
+                is_valid = is_valid and at == end
                 break
             if not (read_hex(&at, end, &file) and read_hex(&at, end, &line)):
+                is_valid = is_valid and at == end and file == 0
                 # ignore an incomplete inlined frame
                 if instruction.count:
                     break
                 file = line = 0
             key[0] = self._string_number(function)
             key[1] = self._string_number(file)
+            is_valid = is_valid and line < 0x7FFFFFFF
             key[2] = <uint32_t> line if line < 0x7FFFFFFF else 0
             if key[0] == 0 and key[1] == 0 and key[2] == 0:
                 _store_address(key, address)
@@ -666,6 +684,7 @@ cdef class Reader(Owner):
                 self.status_code = _NO_MEMORY
                 return
             instruction.count = 1
+        self.bad_records += not is_valid
         if vector_push(&self.instructions, &instruction) < 0:
             self.status_code = _NO_MEMORY
 
@@ -694,6 +713,8 @@ cdef class Reader(Owner):
             _store_address(nothing, address)
         elif address and address <= self.instructions.count:
             instruction = &(<Instruction *> self.instructions.data)[address - 1]
+        elif address:
+            self.bad_records += 1
         if instruction == NULL or not instruction.operator_new:
             number = 1 if instruction == NULL else instruction.count
             if trace.depth + number > STACK_FRAMES:

@@ -225,16 +225,18 @@ cdef class Order(Survey):
 
     cdef int note_chunk(self, Record *record) noexcept nogil:
         """Add a record to the last chunk, or begin another."""
-        cdef Chunk *last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
+        cdef Chunk *last = NULL
         cdef Chunk chunk
         cdef bint is_objects = is_object(record.tag) and record.tag != CLASS_DUMP
         if record.tag == ANDROID_HEAP:
             self.window_heap = self.position
-        if self.chunks.count and last.end == self.position and last.is_objects == is_objects and (
+        if self.chunks.count:
+            last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
+        if last != NULL and last.end == self.position and last.is_objects == is_objects and (
                 last.dump == self.dump and last.end - last.start + record.bytes <= CHUNK_BYTES):
             last.end += record.bytes
             return 0
-        if self.chunks.count == 0 or last.dump != self.dump:
+        if last == NULL or last.dump != self.dump:
             self.window_heap = self.position if record.tag == ANDROID_HEAP else 0
         chunk.start, chunk.end = self.position, self.position + record.bytes
         chunk.heap, chunk.dump, chunk.is_objects = self.window_heap, self.dump, is_objects

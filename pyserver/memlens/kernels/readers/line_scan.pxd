@@ -18,13 +18,14 @@ cdef class LineScan(Scan):
 cdef inline bint read_decimal(const uint8_t *data, size_t *at, size_t end, int64_t *result) noexcept nogil:
     """Read the digits at ``at``, if any, and move it past them. Return False above 2**60: no count or size is so large.
     """
-    cdef int64_t value = 0
+    # unsigned: ten times the limit is beyond 63 bits
+    cdef uint64_t value = 0
     while at[0] < end and 0x30 <= data[at[0]] <= 0x39:
         value = value * 10 + (data[at[0]] - 0x30)
-        if value > <int64_t> 1 << 60:
+        if value > <uint64_t> 1 << 60:
             return False
         at[0] += 1
-    result[0] = value
+    result[0] = <int64_t> value
     return True
 
 

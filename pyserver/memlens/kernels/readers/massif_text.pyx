@@ -135,8 +135,9 @@ cdef class Scanner(LineScan):
             return -1
         if children > MOST_ROWS:
             return self.fail(E_BAD_NUMBER, start)
-        if at < end and self.data[at] == 0x20:
-            at += 1
+        if at < end and self.data[at] != 0x20:
+            return self.fail(E_BAD_NUMBER, at)
+        at += at < end
         node = &self.path[depth]
         node.left_bytes = size
         node.left_children = <uint32_t> children

@@ -16,6 +16,7 @@ class Lines(Scan):
     duplicates: int
     shortened: int
     unsized: int
+    unknown_numbers: int
     is_cut: bool
     def __init__(self, data: Buffer, start: int = 0) -> None: ...
     def link(self) -> int: ...

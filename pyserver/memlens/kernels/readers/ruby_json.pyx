@@ -101,6 +101,7 @@ cdef class Lines(Scan):
     """Scans the lines of ``data`` from the byte ``start`` on, in steps, and adds a row for each object."""
 
     cdef readonly uint64_t bad_lines, first_bad_offset, good_lines, dangling, duplicates, shortened, unsized
+    cdef readonly uint64_t unknown_numbers      # lines, generations, lengths and the like that can't be true
     cdef readonly bint is_cut
     cdef bint linked
     cdef uint64_t text_room
@@ -267,6 +268,7 @@ cdef class Lines(Scan):
             if text.end >= end:
                 return 0
             place[0] = text.end + 1
+            self.miss_number(data, key)
             return self.take_text(data, key, text, line)
         if data[at] == 0x5B and is_key(data, key, "references", 10):
             return self.read_references(data, place, end)
@@ -287,10 +289,15 @@ cdef class Lines(Scan):
                     else:
                         self.unsized += 1
                 elif is_key(data, key, "line", 4):
-                    line.line = number
+                    if number <= MOST_LINE:
+                        line.line = number
+                    else:
+                        self.unknown_numbers += 1
                 else:
                     field = field_of(data, key)
-                    if field >= 0:
+                    if field >= 0 and number >= MOST_BYTES:
+                        self.unknown_numbers += 1
+                    elif field >= 0:
                         line.fields[field] = number
                         line.known_fields |= 1 << field
                 return 1
@@ -299,12 +306,20 @@ cdef class Lines(Scan):
             if at + 4 > end or memcmp(data + at, b"true", 4):
                 return 0
             place[0] = at + 4
+            self.miss_number(data, key)
             line.flags |= flag_of(data, key)
             if is_key(data, key, "singleton", 9):
                 line.is_singleton = True
             return 1
-        self.unsized += is_key(data, key, "memsize", 7)
+        self.miss_number(data, key)
         return skip_value(data, place, end)
+
+    cdef inline void miss_number(self, const uint8_t *data, Text key) noexcept nogil:
+        """Count what should be a number and isn't, or is an impossible one."""
+        if is_key(data, key, "memsize", 7):
+            self.unsized += 1
+        elif is_key(data, key, "line", 4) or field_of(data, key) >= 0:
+            self.unknown_numbers += 1
 
     cdef int take_text(self, const uint8_t *data, Text key, Text text, Line *line) noexcept nogil:
         """Store a text by its key; if a line has several names, the last one counts."""
