@@ -304,11 +304,24 @@ def test_a_call_without_the_roots_that_a_client_has_is_answered_with_the_questio
         assert client.request("tools/call", {**asked, "inputResponses": {name: 5}})["result"]["isError"]
 
 
-@pytest.mark.parametrize("path", ["a/../../b", "..", "a/./b", "loop", "in2"])
+@pytest.mark.parametrize(
+    "path",
+    ["a/../../b", "..", "a/./b", "loop", "in2", "above", "beside", "own", "out", "a/up", "whole", "round"],
+)
 def test_paths_are_judged_where_they_lead(tmp_path: Path, path: str) -> None:
     root = tmp_path / "root"
     (root / "a").mkdir(parents=True)
-    (tmp_path / "root2").mkdir()
+    (tmp_path / "root2" / "deep").mkdir(parents=True)
+    (root / "b").touch()
+    # ".." is above where the link before it leads: "in/b" by the text, and outside for the system
+    (root / "deep").symlink_to(tmp_path / "root2" / "deep")
+    (root / "above").symlink_to("deep/../b")
+    (root / "beside").symlink_to("deep/../nothing")
+    (root / "own").symlink_to("../root/b")
+    (root / "out").symlink_to("../root2/deep")
+    (root / "a" / "up").symlink_to("..//./a/../b")
+    (root / "whole").symlink_to(root / "a" / ".." / "b")
+    (root / "round").symlink_to("own")
     (root / "loop").symlink_to("loop")
     (root / "in2").symlink_to(tmp_path / "root2")
     folders = Folders([str(root)])

@@ -1,7 +1,7 @@
 """Which files a model may read: those in some folders. Nothing outside of them is looked at, links included."""
 
 # paths are compared by their texts, and none may be looked up before that
-# ruff: noqa: PTH100, PTH113, PTH115, PTH117, PTH118, PTH206
+# ruff: noqa: PTH100, PTH113, PTH115, PTH117, PTH118, PTH120, PTH206
 
 import os
 from collections.abc import Sequence
@@ -41,35 +41,59 @@ class Folders:
 
         Each link is read only if it is inside, so that an answer says nothing about what is elsewhere.
         """
-        wanted = os.path.abspath(path)
-        for _ in range(_MOST_LINKS):
-            parts = self._parts(wanted)
-            if parts is None:
+        # no link is read yet: the path is taken by its text, as it is opened
+        parts, links = self._parts(os.path.abspath(path)), 0
+        if parts is None:
+            return None
+        at, rest = parts
+        while rest:
+            name, rest = rest[0], rest[1:]
+            here = os.path.dirname(at) if name == os.pardir else os.path.join(at, name)
+            if not self._is_within(here):
+                # a link may lead out and in again, through the folders that a root is in; these are no links
+                if not self._is_above(here):
+                    return None
+                at = here
+                continue
+            try:
+                target = os.readlink(here)
+            except (OSError, ValueError):
+                # no link, or nothing at all
+                at = here
+                continue
+            links += 1
+            if links > _MOST_LINKS:
                 return None
-            at, rest = parts
-            while rest:
-                name, rest = rest[0], rest[1:]
-                here = os.path.join(at, name)
-                try:
-                    target = os.readlink(here)
-                except (OSError, ValueError):
-                    # no link, or nothing at all
-                    at = here
-                    continue
-                wanted = os.path.abspath(os.path.join(at, target, *rest))
-                break
+            # what ".." means depends on the links before it, so the target isn't shortened
+            if os.path.isabs(target):
+                parts = self._parts(target)
+                if parts is None:
+                    return None
+                at, rest = parts[0], [*parts[1], *rest]
             else:
-                return at
-        return None
+                rest = [*_names(target), *rest]
+        return at if self._is_within(at) else None
+
+    def _is_within(self, path: str) -> bool:
+        return any(f"{os.path.normcase(path)}{os.sep}".startswith(_folder(real)) for _, real in self._roots)
+
+    def _is_above(self, path: str) -> bool:
+        return any(_folder(real).startswith(_folder(path)) for _, real in self._roots)
 
     def _parts(self, path: str) -> tuple[str, list[str]] | None:
         """The real folder that a path is in, and the names from there on."""
-        wanted = os.path.normcase(path)
         for folder, real in self._roots:
-            for root in (folder, real):
-                within = os.path.normcase(root).rstrip(os.sep) + os.sep
-                if wanted == os.path.normcase(root):
-                    return real, []
-                if wanted.startswith(within):
-                    return real, path[len(within) :].split(os.sep)
+            for root in map(_folder, (folder, real)):
+                if f"{os.path.normcase(path)}{os.sep}".startswith(root):
+                    return real, _names(path[len(root) :])
         return None
+
+
+def _names(path: str) -> list[str]:
+    """The components of a relative path."""
+    return [name for name in path.replace(os.altsep or os.sep, os.sep).split(os.sep) if name not in ("", ".")]
+
+
+def _folder(path: str) -> str:
+    """What the paths of all that is in a folder begin with, where case is of no account in the system's way."""
+    return os.path.normcase(path).rstrip(os.sep) + os.sep
