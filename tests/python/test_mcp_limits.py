@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import pyheap_files
 from tests.python.conftest import ROOT
 from tests.python.heap_files import HeapFile
 from tests.python.lsp_client import LspClient
@@ -49,6 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "out").mkdir()
     for name in ("in/private.heapsnapshot", "in/other.heapsnapshot", "out/private.heapsnapshot"):
         (made / name).write_bytes(private_heap())
+    (made / "in" / "keys.pyheap").write_bytes(dictionary())
     (made / "in" / "link.heapsnapshot").symlink_to(made / "out" / "private.heapsnapshot")
     (made / "in" / "dangling.heapsnapshot").symlink_to(made / "out" / "missing.heapsnapshot")
     (made / "in" / "folder").symlink_to(made / "out", target_is_directory=True)
@@ -66,6 +68,23 @@ def client(folder: Path) -> Iterator[McpClient]:
 def allowed(folder: Path) -> Iterator[McpClient]:
     with McpClient(folder / "in", "--root", str(folder / "in"), "--values") as started:
         yield started
+
+
+def dictionary() -> bytes:
+    """A registry that holds large lists by keys that are contents, in a dictionary and as attributes."""
+    thing, types = pyheap_files.Thing, pyheap_files.TYPES
+    content = [each for n in range(9) for each in (0x2000 + 32 * n, 0x4000 + 32 * n)]
+    return pyheap_files.pyheap(
+        [
+            thing(0x1000, types["dict"], 232, content=content),
+            *(thing(0x2000 + 32 * n, types["str"], 60, text=f"{SECRET} {n}") for n in range(9)),
+            *(thing(0x4000 + 32 * n, types["list"], 900_000) for n in range(9)),
+            thing(0x6000, 0x80, 48, referents=(0x1000, 0x7000, 0x80),
+                  attributes=(("by_token", 0x1000), (SECRET, 0x7000), ("__class__", 0x80))),
+            thing(0x7000, types["list"], 90_000),
+            thing(0x80, types["object"], 1064),
+        ]
+    )  # fmt: skip
 
 
 # ---- contents ---------------------------------------------------------------------------------------------------
@@ -103,6 +122,34 @@ def test_a_filter_can_not_guess_what_objects_contain(
     assert allowed.call("memlens_top", filter=guess, **asked) != allowed.call(
         "memlens_top", filter=wrong, **asked
     )
+
+
+def test_keys_of_dictionaries_are_contents(client: McpClient, allowed: McpClient) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("memlens_summary", {}),
+        *(("memlens_top", {"by": by, "filter": text}) for by in ("object", "type") for text in ("", "type:list")),
+        *((name, {"id": id_}) for name in ("memlens_object", "memlens_paths")
+          for id_ in ("0x1000", "0x4000", "0x6000", "0x7000")),
+        ("memlens_paths", {"filter": "type:list"}),
+        *(("memlens_sql", {"query": query}) for query in (
+            "SELECT * FROM refs", "SELECT count(*) FROM refs WHERE name || key LIKE '%sk-%'",
+            "SELECT * FROM objects AS o JOIN paths_to(o.object) LEFT JOIN referrers_of(o.object) AS r",
+            "SELECT * FROM referrers_by_type('list')",
+        )),
+    ]  # fmt: skip
+    for name, arguments in calls:
+        assert "sk-" not in json.dumps(client.call(name, path="keys.pyheap", **arguments)), (name, arguments)
+    # nor can it be guessed
+    asked = {"path": "keys.pyheap", "by": "object"}
+    wrong = SECRET.replace("sk-", "zz-")
+    for form in ('field:"{} 3"', "field:/^{}/", 'field:"{}"'):
+        guesses = [client.call("memlens_top", filter=form.format(each), **asked) for each in (SECRET, wrong)]
+        assert guesses[0] == guesses[1]
+    query = "SELECT key FROM refs WHERE key LIKE 'sk-%'"
+    assert len(allowed.call("memlens_sql", path="keys.pyheap", query=query, values=True)["rows"]) == 10
+    shown = allowed.call("memlens_object", path="keys.pyheap", id="0x6000", values=True)
+    assert SECRET in json.dumps(shown)
+    assert "by_token" in json.dumps(client.call("memlens_object", path="keys.pyheap", id="0x6000"))
 
 
 @pytest.mark.parametrize("path", ["-", "https://127.0.0.1:9/x.pickle", "s3://bucket/x.pickle"])

@@ -25,7 +25,7 @@ def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     assert type_names(graph) == ["dict", "str", "Session", "list", "set", "tuple", "object"]
     # only attributes that the object itself refers to are named
     assert edges(graph) == [
-        [("key", "", 0x2000), ("value", "user é", 0x3000)],
+        [("key", "", 0x2000), ("entry", "user é", 0x3000)],
         [],
         [("attribute", "events", 0x4000), ("reference", "", 0x5000), ("attribute", "__class__", 0x80)],
         [("item", "0", 0x2000), ("item", "1", 0x6000)],

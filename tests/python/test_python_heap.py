@@ -396,7 +396,7 @@ def test_what_each_record_means(tmp_path: Path) -> None:
     assert type_names(graph) == ["list", "(type @0x9999)"]
     assert edges(graph) == [[
         ("item", "0", 0x1000), ("item", "1", 0x2000), ("attribute", "main", 0x2000), ("element", "", 0x2000),
-        ("key", "", 0x2000), ("value", "a text", 0x1000),
+        ("key", "", 0x2000), ("entry", "a text", 0x1000),
     ], []]  # fmt: skip
     assert roots(graph) == [("local", 0x1000, "rows (MainThread)", "app.py:12")]
     assert [graph.texts[row["name"]] for row in graph.threads.rows] == ["main"]

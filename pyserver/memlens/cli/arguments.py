@@ -387,7 +387,7 @@ def _redact(command: AddCommand) -> None:
                         help="with --rename: file that leads back to the names, or its folder; keep it")  # fmt: skip
     redact.add_argument("--keep-shared", action="store_true",
                         help="V8, Java, Android and Python: keep what leads to shared objects such as true, small "
-                             "numbers and enum constants, addresses, and order: values can be read from these")  # fmt: skip
+                             "numbers and enum constants, addresses, and order, which tell values")  # fmt: skip
     redact.add_argument("--keep-time", action="store_true",
                         help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     redact.add_argument("--keep-thread-names", action="store_true",

@@ -14,6 +14,7 @@ from memlens.formats.stacks import Numbers
 from memlens.kernels.graph.reach import leaders, reached_from
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.graph import (
+    ENTRY,
     MOST_BYTES,
     NONE,
     ROOT_DTYPE,
@@ -37,13 +38,17 @@ KINDS = (
     ReferenceKind("item", "index"),
     ReferenceKind("attribute", "text"),
     ReferenceKind("element", "none"),
+    ReferenceKind(ENTRY, "text"),
 )
-"""In the order of the kernel's kinds."""
+"""In the order of the kernel's kinds, after which stand values of dictionaries that are no object's attributes."""
+
+_OWN_DICTS = ("__dict__", "__globals__", "__builtins__")
 
 UNKNOWN = "unknown"
 """The kind of roots to which nothing in the dump refers, because C code holds them."""
 
 _MOST_NAME = 4096
+_ENTRIES = len(KINDS) - 1
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -134,6 +139,7 @@ def link(
     if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
         raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
     texts = Texts(columns["utf8"], columns["text_end"])
+    columns["kind"] = _with_entries(columns, texts, numbers[: len(of_types)])
     more = Numbers[str]()
     type_names = [more[_type_name(names.get(address), address)] for address in of_types.tolist()]
     details = [more[shortened(root.detail, _MOST_NAME)] if root.detail else None for root in roots]
@@ -173,6 +179,31 @@ def link(
         linked_threads,
         missing_roots,
     )
+
+
+def _with_entries(columns: dict[str, Column], texts: Texts, classes: U32) -> Column:
+    """The kinds of references, in which values of dictionaries are entries unless they are some object's attributes.
+
+    An attribute whose name isn't an identifier, or isn't there, was set by data, and is an entry as well.
+    """
+    kind, name = columns["kind"].copy(), columns["reference_name"]
+    named = np.flatnonzero((kind == kernel.ATTRIBUTE) | (kind == kernel.VALUE))
+    known = np.unique(name[named])
+    words = [texts[number] for number in known.tolist()]
+    is_own = np.array([word in _OWN_DICTS for word in words], np.bool_)
+    is_code_s = np.array([word.isidentifier() for word in words], np.bool_)
+    own_dicts = np.zeros(len(columns["address"]), np.bool_)
+    own_dicts[columns["target"][named[is_own[np.searchsorted(known, name[named])]]]] = True
+    del named
+    # PyHeap has no name for the dictionary of a class
+    for number in classes[classes != NONE].tolist():
+        own_dicts[columns["target"][columns["start"][number] : columns["start"][number + 1]]] = True
+    values = np.flatnonzero(kind == kernel.VALUE)
+    sources = np.searchsorted(columns["start"], values.astype(columns["start"].dtype), "right") - 1
+    kind[values[~own_dicts[sources]]] = _ENTRIES
+    odd = np.flatnonzero((kind == kernel.ATTRIBUTE) | (kind == kernel.VALUE))
+    kind[odd[~is_code_s[np.searchsorted(known, name[odd])]]] = _ENTRIES
+    return kind
 
 
 def _circles(start: Column, target: Column, roots: Column) -> U32:

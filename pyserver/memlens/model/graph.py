@@ -91,6 +91,10 @@ class ReferenceKind(NamedTuple):
     retains: bool = True
 
 
+ENTRY = "entry"
+"""The kind of references from a dictionary to its values, which are named by what their keys contain: their names are
+contents, as strings' texts are, and not names of the program."""
+
 ROOT_DTYPE = np.dtype([("object", "<u4"), ("kind", "<u4"), ("detail", "<u4"), ("frame", "<u4")])
 """A root: ``kind`` is an index into ``Graph.root_kinds``; ``detail`` is a text (a thread's name, a module), 0 for none;
 ``frame`` is the number in ``frames.frames`` of the frame of which it is a local variable, NONE for no frame."""

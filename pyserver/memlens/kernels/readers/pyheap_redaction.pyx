@@ -33,7 +33,7 @@ cdef enum:
     E_NO_MEMORY
 
 KNOWN, ATTRIBUTES, SHARED, WRITE = range(4)
-"""Stages: which objects there are, what their attributes are called, which of them are shared; then they are written."""
+"""Stages: which objects there are, how attributes are called, which objects are shared; then they are written."""
 
 cdef enum:
     S_KNOWN

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from memlens.json_text import escaped, in_english
+from memlens.model.graph import ENTRY
 from memlens.server.tools.quoting import NOTE, spoken
 from memlens.texts import Text
 from memlens.units import format_bytes, shortened
@@ -28,7 +29,7 @@ _NULLS = frozenset(("distance", "end_moment"))
 """Where null says something: that no root reaches an object, that an allocation was never freed."""
 
 
-_BY_KEYS = ("entry", "key without a value")
+_BY_KEYS = (ENTRY, "key without a value")
 """References of collections, which are named by what their keys contain."""
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.graph.shortest import sum_below
 from memlens.model.frames import INFERRED
-from memlens.model.graph import NONE
+from memlens.model.graph import ENTRY, NONE
 from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -279,6 +279,8 @@ def _reference_rows(snapshot: Snapshot, sources: npt.NDArray[np.uint32]) -> Iter
     kinds, strengths = Texts([kind.name for kind in own]), Texts([kind.strength for kind in own])
     retains = np.array([kind.retains for kind in own], np.int64)
     namings = np.array([("none", "text", "index").index(kind.naming) for kind in own], np.int64)
+    is_entry = np.array([kind.name == ENTRY for kind in own], np.bool_)
+    has_entries = bool(is_entry.any())
     for part in stretches(len(sources)):
         kind = stored.kind[part].astype(np.int64)
         columns: dict[str, TreeColumn] = {
@@ -287,7 +289,8 @@ def _reference_rows(snapshot: Snapshot, sources: npt.NDArray[np.uint32]) -> Iter
             "kind": (kind, None, kinds),
             "strength": (kind, None, strengths),
             "retains": number_column(retains[kind]),
-            "name": _reference_names(names, stored.name[part], namings[kind]),
+            "name": _reference_names(names, stored.name[part], np.where(is_entry[kind], 0, namings[kind])),
+            "key": _keys(names, stored.name[part], is_entry[kind]) if has_entries else None,
         }
         yield Rows(part.stop - part.start, columns, part.start)
 
@@ -298,6 +301,14 @@ def _reference_names(names: _Names, name: Column, naming: Column) -> TreeColumn:
     distinct, places = np.unique(keys, return_inverse=True)
     texts = [_reference_name(names, key >> 2, key & 3) for key in distinct.tolist()]
     return places.astype(np.int64), None, Texts(texts)
+
+
+def _keys(names: _Names, name: Column, is_entry: npt.NDArray[np.bool_]) -> TreeColumn:
+    """The texts of entries' keys; NULL for other references."""
+    keys = np.where(is_entry, name, 0)
+    distinct, places = np.unique(keys, return_inverse=True)
+    texts = Texts([names.text(key) if key else "" for key in distinct.tolist()])
+    return places.astype(np.int64), (~is_entry).astype(np.uint8), texts
 
 
 def _reference_name(names: _Names, name: int, naming: int) -> str:

@@ -245,7 +245,8 @@ CREATE TABLE refs (
     kind TEXT NOT NULL,             -- field, element, property or what else the format has
     strength TEXT NOT NULL,         -- strong, or how it is weak
     retains INTEGER NOT NULL,       -- 1 when it keeps its target alive and counts for dominators, else 0
-    name TEXT NOT NULL              -- the field's name, cut after 256 bytes, or an index
+    name TEXT NOT NULL,             -- the field's name, cut after 256 bytes, or an index
+    key TEXT                        -- the text of an entry's key in a dictionary, which has no name; else NULL
 );
 
 -- What keeps a heap dump's objects alive from outside.

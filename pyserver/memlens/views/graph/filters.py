@@ -20,7 +20,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
 from memlens.views.graph.hierarchy import extending, known_hierarchy
-from memlens.views.graph.kinds import STRINGS, has_strength, named_by_text
+from memlens.views.graph.kinds import STRINGS, has_strength, named_by_code
 from memlens.views.graph.modules import heaps, in_heap, of_modules
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
@@ -424,7 +424,7 @@ def _with_field(snapshot: Snapshot, term: Term) -> Mask:
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     if not fits.any():
         return found
-    marks, by_text = found.view(np.uint8), named_by_text(snapshot).view(np.uint8)
+    marks, by_text = found.view(np.uint8), named_by_code(snapshot).view(np.uint8)
     rows = [(stored.unchecked(ReferenceColumns.start), stored.name, stored.kind)]
     if fields is not None:
         start, name = fields.unchecked(FieldColumns.start), fields.unchecked(FieldColumns.name)

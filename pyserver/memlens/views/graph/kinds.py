@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.filtering import names_used
-from memlens.model.graph import ReferenceKind, Strength
+from memlens.model.graph import ENTRY, ReferenceKind, Strength
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
@@ -73,3 +73,8 @@ def has_strength(snapshot: Snapshot, strength: Strength) -> bool:
 def named_by_text(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
     """Whether references of each kind have texts as names."""
     return kinds_where(snapshot, lambda kind: kind.naming == "text")
+
+
+def named_by_code(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Whether references of each kind have texts as names that aren't what keys contain."""
+    return kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.name != ENTRY)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.distinct import distinct
-from memlens.model.graph import RETAINING, Strength
+from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
@@ -167,4 +167,7 @@ def _name(row: ReferenceRow) -> str:
     if row.name.isdecimal():
         # an index of a table inside of a collection
         return f"[{row.name}]"
+    if row.kind == ENTRY:
+        # a key is what a string contains
+        return "[…]"
     return row.name if row.name.startswith("[") else f".{plain_name(row.name)}"

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.model.graph import VALUE_KINDS
+from memlens.model.graph import ENTRY, VALUE_KINDS
 from memlens.model.spans import spans
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
@@ -187,7 +187,7 @@ def contents(
             # without its class loader, behind which the id would be cut
             type_name = plain_type_names(snapshot)[int(snapshot.objects.type[key])]
             name = rows[key].name or f"{type_name} {id_text(rows[key].id, snapshot.info.kind)}"
-            kind = "entry" if value is not None else "key without a value"
+            kind = ENTRY if value is not None else "key without a value"
             listed.append(ReferenceRow(kind, name, rows[key if value is None else value], "strong", False))
     return listed, count_of(snapshot, number) if found else offset
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels.graph.steps import one_up
-from memlens.model.graph import Strength
+from memlens.model.graph import ENTRY, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
@@ -265,6 +265,7 @@ def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
     by_index = kinds_where(snapshot, lambda kind: kind.naming == "index")[stored.kind[rows]]
     names = stored.name[rows]
     # V8 numbers the slots of its tables in names
+    by_index |= kinds_where(snapshot, lambda kind: kind.name == ENTRY)[stored.kind[rows]]
     by_index[by_text] |= snapshot.strings.where(names[by_text], lambda text: text[:1].isdigit())
     labels = np.where(by_text, names.astype(np.int64), NO_NAME)
     # V8's own references aren't properties of the same name

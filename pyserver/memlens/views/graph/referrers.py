@@ -9,7 +9,7 @@ import numpy.typing as npt
 from memlens.model.distinct import distinct
 from memlens.model.spans import spans
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.kinds import named_by_text
+from memlens.views.graph.kinds import named_by_code
 from memlens.views.graph.rows import Numbers, references_of_all
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import instances_of
@@ -42,7 +42,7 @@ def referring_to_types(snapshot: Snapshot, kinds: Sequence[int]) -> Iterator[Ref
     )
     stored = snapshot.references
     kind, target = stored.kind[reference], stored.target[reference]
-    names = np.where(named_by_text(snapshot)[kind], stored.name[reference].astype(np.int64), -1)
+    names = np.where(named_by_code(snapshot)[kind], stored.name[reference].astype(np.int64), -1)
     names[_is_place(snapshot, names)] = -1
     of_type = snapshot.objects.type[source]
     order = np.lexsort((names, kind, of_type))

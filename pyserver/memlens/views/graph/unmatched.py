@@ -10,6 +10,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.graph.filters import checked_terms, chosen
+from memlens.views.graph.kinds import named_by_code
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import plain_type_names
@@ -56,7 +57,8 @@ def _hint(snapshot: Snapshot, term: Term) -> Text | None:
         case "kind":
             return of_names(term, snapshot.graph_names.type_kinds)
         case "field":
-            numbers = np.unique(snapshot.references.name)
+            stored = snapshot.references
+            numbers = np.unique(stored.name[named_by_code(snapshot)[stored.kind]])
             return of_names(term, snapshot.strings.texts(numbers[:1_000]))
         case "thread":
             return of_names(term, snapshot.strings.texts(table(snapshot).name))

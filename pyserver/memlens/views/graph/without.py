@@ -15,7 +15,7 @@ from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.freed import Freed
-from memlens.views.graph.kinds import engine_s_own, kinds_where, named_by_text, named_kind
+from memlens.views.graph.kinds import engine_s_own, kinds_where, named_by_code, named_kind
 from memlens.views.graph.native import native_or_none, own_native
 from memlens.views.graph.objects import number_of
 from memlens.views.graph.reach import distances_through, followed, held_distances, is_entry
@@ -228,7 +228,7 @@ def _instances_and_class(snapshot: Snapshot, name: str) -> U32:
 
 
 def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> None:
-    by_text, own = named_by_text(snapshot), engine_s_own(snapshot)
+    by_text, own = named_by_code(snapshot), engine_s_own(snapshot)
     # a static field is its class's
     instances = None if each.type is None else _instances_and_class(snapshot, each.type)
     name, kind = named_kind(each.name)

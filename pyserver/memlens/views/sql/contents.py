@@ -9,7 +9,11 @@ from memlens.errors import BadRequestError
 from memlens.texts import phrase
 from memlens.views.graph.plain_names import WITHOUT_CONTENTS
 
-_OF_TABLES = {"objects": frozenset(("name", "name_string")), "strings": frozenset(("text",))}
+_OF_TABLES = {
+    "objects": frozenset(("name", "name_string")),
+    "strings": frozenset(("text",)),
+    "refs": frozenset(("key",)),
+}
 _SAFE = frozenset(
     (
         "", "address", "class", "context", "depth", "distance", "elements", "extensions", "field", "file", "function",

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.model.graph import RETAINING, Strength
+from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.models import heap_dump_of
@@ -243,7 +243,7 @@ def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row
                 step,
                 row.object.object,
                 _type(snapshot, row.object.object),
-                row.name,
+                "" if row.kind == ENTRY else row.name,
                 row.kind,
                 row.object.retained_bytes,
             )
@@ -261,10 +261,8 @@ def _referrers(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         found = [references_between(snapshot, source, number) for source in part.tolist()]
         ends = np.repeat(part, [len(each) for each in found])
         for row in reference_rows(snapshot, np.concatenate(found), ends):
-            end = row.object
-            yield (
-                end.object, _type(snapshot, end.object), row.name, row.kind, row.strength, end.retained_bytes,
-            )  # fmt: skip
+            end, name = row.object, "" if row.kind == ENTRY else row.name
+            yield end.object, _type(snapshot, end.object), name, row.kind, row.strength, end.retained_bytes
 
 
 def _referrers_by_type(snapshot: Snapshot, of_type: Any) -> Iterator[Row]:

@@ -19,7 +19,7 @@ from memlens.texts import Text, phrase
 from memlens.units import id_text, plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import linked, text_in_sql
-from memlens.views.graph.kinds import kinds_where, named_by_text
+from memlens.views.graph.kinds import kinds_where, named_by_code, named_by_text
 from memlens.views.graph.objects import first_references
 from memlens.views.graph.places import places_of
 from memlens.views.graph.reached import reached
@@ -332,7 +332,7 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
         return ""
     references = first_references(case.snapshot, sources, np.repeat(some, there.sum(axis=1)))
     kinds = stored.kind[references].astype(np.int64)
-    by_text = named_by_text(case.snapshot)
+    by_text = named_by_code(case.snapshot)
     names = np.where(by_text[kinds], stored.name[references].astype(np.int64), -1)
     keys = np.stack((objects.type[sources].astype(np.int64), kinds, names), axis=1)
     counts = np.bincount(first_equal(keys))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.frames import USER
-from memlens.model.graph import JAVA_KINDS, NONE
+from memlens.model.graph import ENTRY, JAVA_KINDS, NONE
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
@@ -282,6 +282,9 @@ def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
 
 
 def _step(name: str, kind: str) -> str:
+    if kind == ENTRY:
+        # a key is what a string contains
+        return "[…]"
     if name.startswith("["):
         return name if kind == "element" else ""
     return f".{plain_name(name)}" if name else ""
