@@ -1,4 +1,4 @@
-"""Turns memlens/kernels/*.pyx into C, and keeps what was made for the next time, by the content it was made from.
+"""Turns the kernels, memlens/**/*.pyx, into C, and keeps what was made for the next time, by its content.
 
 ``setup.py`` compiles the C for the Python that runs it, ``scripts/package`` for every platform of a release. Cython's
 own code for memoryviews is in one module that the others import (``cython --generate-shared``): each kernel is then a
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-KERNELS = HERE / "memlens" / "kernels"
+PACKAGE = HERE / "memlens"
 SHARED_MODULE = "memlens.kernels.base.cython_shared"
 """What all kernels have in common; it has no .pyx."""
 
@@ -27,7 +27,7 @@ CACHE_VARIABLE = "MEMLENS_KERNEL_CACHE"
 
 def places() -> dict[str, Path]:
     """Return where the C file of each kernel belongs, by its module's name; that which they share is the first."""
-    sources = sorted(KERNELS.rglob("*.pyx"))
+    sources = sorted(PACKAGE.rglob("*.pyx"))
     modules = [source.relative_to(HERE).with_suffix("").as_posix().replace("/", ".") for source in sources]
     return {module: _place(module) for module in [SHARED_MODULE, *modules]} if sources else {}
 
@@ -37,7 +37,7 @@ def translate(jobs: int = 0) -> dict[str, Path]:
     found = places()
     if not found:
         return {}
-    common = digest([_cython_version(), *(path.read_bytes() for path in sorted(KERNELS.rglob("*.pxd")))])
+    common = digest([_cython_version(), *(path.read_bytes() for path in sorted(PACKAGE.rglob("*.pxd")))])
     tasks = []
     for module, target in found.items():
         source = target.with_suffix(".pyx")

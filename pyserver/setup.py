@@ -1,4 +1,4 @@
-"""Compiles every memlens/kernels/*.pyx; all else about the package is in pyproject.toml.
+"""Compiles the kernels, memlens/**/*.pyx; all else about the package is in pyproject.toml.
 
 The kernels take typed memoryviews and use no C API but Python's stable one, so one source builds with gcc, clang
 and MSVC, needs no headers of other packages, and makes binaries that every CPython from 3.11 on can load.

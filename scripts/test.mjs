@@ -20,6 +20,7 @@ const exists = (file) => existsSync(path.join(ROOT, file));
 const present = (...files) => files.filter(exists);
 const node = (script, ...args) => [process.execPath, script, ...args];
 const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples', 'scripts/package');
+const PYTHON_TESTS = ['tests/python', 'pyserver/memlens/packs'];
 /** The exit status of scripts/audit.mjs without a network. */
 const NOBODY_TO_ASK = 75;
 /** Where the end-to-end tests' runner, which runs what failed once more itself, says what came of it. */
@@ -134,7 +135,7 @@ const STEPS = [
       if (!exists('tests/python')) throw new Nothing('no tests/python');
       if (!values.quick) await Promise.all([installMemray(), installMcp(), installFleet()]);
       // A lane that has finished takes tests from the other, because durations differ a lot.
-      const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
+      const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', ...PYTHON_TESTS];
       const left = values.quick ? 'not slow' : values.slow || rest.length ? '' : 'not nightly';
       const chosen = left ? ['-m', left] : [];
       return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...chosen, ...(rest.length ? rest : all)]];

@@ -661,9 +661,13 @@ export interface DeclarationResult {
   line: number;
 }
 
-/** A type that a source can declare. `symbol` is the full name of the outermost type around it, with dots. */
+/**
+ * A type that a source can declare, in a language as a pack calls it, such as `jvm`.
+ *
+ * `symbol` is the full name of the outermost type around it, with dots.
+ */
 export interface DeclaredType {
-  language: 'dotnet' | 'jvm';
+  language: string;
   symbol: string;
 }
 
@@ -3489,7 +3493,7 @@ export interface TypePlace {
  *
  * `file` and `line` are where it is defined, if that is known; the file alone may be inferred from its name. In
  * sampled dumps an object of the file stands for several of the program: the estimates are by the type's multiplier,
- * as PerfView has it, and None in other dumps.
+ * and None in other dumps.
  */
 export interface TypeRow {
   number: number;

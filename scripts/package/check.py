@@ -46,11 +46,16 @@ def check(path: Path, stable: set[str]) -> list[str]:
         problems = list(_of_binaries(Path(temporary), target, stable))
     if path.suffix == ".vsix":
         problems += _of_package(path, names, target)
-    expected = len(list((ROOT / "pyserver" / "memlens" / "kernels").rglob("*.pyx"))) + 1
-    found = [name for name in names if "memlens/kernels/" in name and name.endswith(target.suffix)]
+    expected = len(list((ROOT / "pyserver" / "memlens").rglob("*.pyx"))) + 1
+    found = [name for name in names if is_kernel(name) and name.endswith(target.suffix)]
     if len(found) != expected:
         problems.append(f"{len(found)} kernels instead of {expected}")
     return problems
+
+
+def is_kernel(name: str) -> bool:
+    """Return whether a file is one of memlens's own binaries."""
+    return "memlens/" in name and "/kernels/" in name
 
 
 def target_of(path: Path) -> Target:
@@ -93,7 +98,7 @@ def _of_binaries(folder: Path, target: Target, stable: set[str]) -> Iterator[str
         if (binary.format, binary.machine) != (target.format, target.machine):
             yield f"{name} is {binary.format} for {binary.machine}"
             continue
-        own = "memlens/kernels/" in name
+        own = is_kernel(name)
         if binary.format == "macho":
             if binary.oldest_macos > OLDEST_MACOS:
                 yield f"{name} needs macOS {binary.oldest_macos}"

@@ -104,7 +104,8 @@ def python_package(prefix: str = "") -> Iterator[tuple[Path, str]]:
     root = ROOT / "pyserver"
     for pattern in PYTHON:
         for path in sorted((root / "memlens").rglob(pattern)):
-            yield path, prefix + path.relative_to(root).as_posix()
+            if "tests" not in path.parts[len(root.parts) :]:
+                yield path, prefix + path.relative_to(root).as_posix()
 
 
 def report(package: Path) -> None:

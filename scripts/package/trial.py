@@ -26,6 +26,7 @@ SERVERS = ("lsp", "mcp")
 """Commands that serve until their input ends."""
 LIMIT_S = 300
 FIXTURES = ROOT / "tests" / "fixtures" / "heap"
+PACKS = ROOT / "pyserver" / "memlens" / "packs"
 _SNAPSHOT = re.compile(r"[\w.-]+\.(gcdump|heap\w*|hprof|pickle|pyheap|json)(\.gz|\.zst)?", re.ASCII)
 
 _IMPORT_ALL = """
@@ -136,7 +137,7 @@ def _commands(root: Path) -> Iterator[str]:
         folder = Path(temporary).resolve()
         shutil.copytree(ROOT / "samples", folder / "samples")
         shutil.copytree(ROOT / "tests" / "fixtures", folder / "tests" / "fixtures")
-        for dump in FIXTURES.glob("*.*"):
+        for dump in (*FIXTURES.glob("*.*"), *PACKS.glob("*/tests/sessions.*")):
             shutil.copyfile(dump, folder / dump.name)
         summaries = _fleet_of(folder)
         commands = [["fleet", str(summaries.with_suffix("")), "--workers", "2"], *documented()]

@@ -18,7 +18,7 @@ import zstandard
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.python.gcdump_files import gcdump  # noqa: E402
+from memlens.packs.dotnet.tests.gcdump_files import gcdump  # noqa: E402
 
 _STRETCH = 1 << 18
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import zstandard
 from tests.python import (
-    gcdump_files,
     hprof_files,
     image_files,
     native_files,
@@ -27,6 +26,8 @@ from tests.python.test_memray import header
 from tests.python.test_other_formats import saved
 from tests.python.test_pprof import build
 from tests.python.test_torch_reader import html, protocol_2, small
+
+from memlens.packs.dotnet.tests import gcdump_files
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 REPEATED = ("orders", "service.tcmalloc", "service.jemalloc")

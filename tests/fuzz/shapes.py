@@ -11,10 +11,12 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.python import gcdump_files, perfetto_files
+from tests.python import perfetto_files
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 from tests.python.pprof_files import Builder, encode
+
+from memlens.packs.dotnet.tests import gcdump_files
 
 LINE = b"\x22\x04\x08\x01\x10\x03"
 

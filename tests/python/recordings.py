@@ -18,6 +18,7 @@ from tests.python.replays import torch as oracle
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
+PACKS = ROOT / "pyserver" / "memlens" / "packs"
 KEPT = ROOT / ".cache" / "recordings"
 
 SAMPLE = ROOT / "samples" / "train.pickle"
@@ -169,7 +170,7 @@ JAVA = FIXTURES / "heap" / "sessions.hprof.zst"
 """A server with 400 sessions, by a JDK."""
 RAN_OUT = FIXTURES / "heap" / "ran_out.hprof.zst"
 """A program as it ran out of memory, with variables on its stacks."""
-DOTNET = FIXTURES / "heap" / "sessions.gcdump"
+DOTNET = PACKS / "dotnet" / "tests" / "sessions.gcdump"
 RUBY = FIXTURES / "heap" / "sessions.ruby.json.zst"
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.pprof_files import Builder
+from tests.python.recordings import DOTNET
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
 from memlens.errors import BadRequestError
@@ -63,7 +64,7 @@ def test_whatever_compares_refuses_them(of_each_kind: dict[str, Snapshot]) -> No
     for question in (lambda: pair_of(dumps[0], dumps[1]), lambda: series(dumps)):
         with pytest.raises(BadRequestError, match="heap dump of JavaScript and app"):
             question()
-    dump = ROOT / "tests" / "fixtures" / "heap" / "sessions.gcdump"
+    dump = DOTNET
     for arguments in ((dump, TRACE), (TRACE, dump, "--by", "line"), (PROFILE, PROFILE, dump)):
         assert "can't be compared" in memlens("compare", *arguments, status=1).stderr
     refused = memlens("flame", TRACE, "--diff", PROFILE, status=1).stderr

@@ -11,12 +11,12 @@ from tests.fuzz.shapes import heaptrack_deep, pprof_one_stack
 from tests.python import perfetto_files
 from tests.python.command_line import memlens
 from tests.python.conftest import event, frame
-from tests.python.gcdump_files import gcdump, number
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import INT, Dump
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
+from memlens.packs.dotnet.tests.gcdump_files import gcdump, number
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import read_manifest
 

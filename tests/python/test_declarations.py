@@ -94,25 +94,13 @@ def test_declarations_of_each_language() -> None:
         ("hprof", "com.acme.Cache$1Local", "com.acme", ("Cache", "Local")),
         ("hprof", "com.acme.Cache$$Lambda$14/0x0000000800c03000", "com.acme", ("Cache",)),
         ("hprof", "com.acme.Order$", "com.acme", ("Order",)),
-        ("gcdump", "App.Data.Repository+Entry[]", "App.Data", ("Repository", "Entry")),
-        (
-            "gcdump",
-            "App.Data.Repository<System.Collections.Generic.List<App.X>>",
-            "App.Data",
-            ("Repository",),
-        ),
-        ("gcdump", "App.Data.Repository`1[App.X]", "App.Data", ("Repository",)),
-        ("gcdump", "App.Program+<>c__DisplayClass1_0", "App", ("Program",)),
-        ("gcdump", "App.Program+<Main>d__0", "App", ("Program",)),
     ],
 )
 def test_names_of_types(kind: str, name: str, package: str, names: tuple[str, ...]) -> None:
     assert type_name(kind, name) == TypeName(package, names)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("hprof", "int[]"), ("hprof", ""), ("gcdump", "[static vars]"), ("v8", "Session")]
-)
+@pytest.mark.parametrize(("kind", "name"), [("hprof", "int[]"), ("hprof", ""), ("v8", "Session")])
 def test_names_that_no_source_declares(kind: str, name: str) -> None:
     assert type_name(kind, name) is None
 

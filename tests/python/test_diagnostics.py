@@ -15,7 +15,7 @@ from tests.python.conftest import ROOT
 from memlens.cli import diagnostics
 from memlens.project import ISSUES
 
-KERNELS = list((ROOT / "pyserver" / "memlens" / "kernels").rglob("*.pyx"))
+KERNELS = list((ROOT / "pyserver" / "memlens").rglob("*.pyx"))
 
 
 @pytest.fixture

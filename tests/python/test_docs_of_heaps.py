@@ -9,12 +9,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.python import gcdump_files
 from tests.python.conftest import ROOT
 from tests.python.heap_archives import archived
+from tests.python.recordings import PACKS
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
 from memlens.cli import main
+from memlens.packs.dotnet.tests import gcdump_files
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.sql.pages import SqlError
@@ -22,7 +23,7 @@ from memlens.views.sql.query import SqlSession
 
 PAGES = ("node", "java", "dotnet", "ruby", "python-heap")
 PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "sessions.py"
-DUMPS = [*PROGRAM.parents[1].glob("*.zst"), *PROGRAM.parents[1].glob("*.gcdump")]
+DUMPS = [*PROGRAM.parents[1].glob("*.zst"), *PACKS.glob("*/tests/sessions.*")]
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from tests.python.conftest import DATA
-from tests.python.gcdump_files import gcdump
 from tests.python.graphs import STRONG, SmallGraph, attached, naive_dominators, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
@@ -28,6 +27,7 @@ from memlens.model.frames import USER
 from memlens.model.graph import Strength
 from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
+from memlens.packs.dotnet.tests.gcdump_files import gcdump
 from memlens.store.artefacts import write_columns
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot

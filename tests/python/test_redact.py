@@ -19,6 +19,7 @@ from tests.python.conftest import real_heaps
 from tests.python.graph_reading import damaged, load, type_names
 from tests.python.heap_files import NODE_TYPES, HeapFile, small_heap
 from tests.python.hprof_files import BYTE, CHAR, INT, LONG, OBJECT, Dump
+from tests.python.recordings import DOTNET
 from tests.python.redacted_files import (
     SECRET,
     assert_same_graph,
@@ -494,7 +495,7 @@ def test_a_file_that_is_cut_in_its_compression_is_written_as_far_as_it_goes(tmp_
 
 def test_files_without_values_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    dump = FIXTURES / "sessions.gcdump"
+    dump = DOTNET
     assert memlens("redact", dump, out, status=1).stderr.startswith(
         f"memlens: {dump}: Heap dumps of .NET have no values, but the machine's name, "
     )

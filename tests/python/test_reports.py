@@ -14,7 +14,6 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from tests.python import gcdump_files
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.counted import some
@@ -33,6 +32,7 @@ from memlens.export.pictures.svg import fitting
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
 from memlens.export.summary import summary
+from memlens.packs.dotnet.tests import gcdump_files
 from memlens.server.handlers.exports import QUESTIONS
 from memlens.server.protocol.exports import FindingMarkdownParams
 from memlens.store.snapshot import Snapshot

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.python.lsp_client import LspClient, RpcError
+from tests.python.recordings import DOTNET
 from tests.python.server_harness import (
     LOWERED,
     children,
@@ -80,7 +81,7 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
     with open_source(out, tmp_path, lambda *_: None) as source:
         assert recognised(source) == "hprof"
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
-    refused = problem_of(server, "memlens/redact", asked | {"path": str(HEAP.with_name("sessions.gcdump"))})
+    refused = problem_of(server, "memlens/redact", asked | {"path": str(DOTNET)})
     assert refused["message"].startswith("Heap dumps of .NET have no values")
     cut = tmp_path / "cut.hprof"
     cut.write_bytes(out.read_bytes()[:-100])

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import gcdump_files, heap_files
+from tests.python import heap_files
 from tests.python.conftest import ROOT
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, problem_of, write_snapshot
 
+from memlens.packs.dotnet.tests import gcdump_files
 from memlens.server import language
 from memlens.server.handlers.libraries import searched_for_classes, searched_in
 from memlens.sources.archives import Found

@@ -12,6 +12,7 @@ import { after, before, describe, test } from 'node:test';
 const FILE = 'service.heapsnapshot';
 const PYTHON = 'sessions.pyheap';
 const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-heap-'));
+const PACKS = 'pyserver/memlens/packs';
 const at = (name: string): string => path.join(folder, name);
 const linesOf = (name: string): string[] => readFileSync(at(`src/${name}`), 'utf8').split('\n');
 
@@ -36,6 +37,9 @@ let page: Page;
 
 before(async () => {
   cpSync('tests/fixtures/heap', folder, { recursive: true });
+  // those of packs lie beside their tests
+  cpSync(`${PACKS}/dotnet/tests/sessions.gcdump`, at('sessions.gcdump'));
+  cpSync(`${PACKS}/dotnet/tests/Sessions.cs`, at('src/Sessions.cs'));
   execFileSync(process.execPath, ['leak.js', FILE], { cwd: folder });
   await python(at('src/sessions.py'), at(PYTHON));
   server = await RealServer.start(folder);

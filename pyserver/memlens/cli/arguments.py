@@ -328,9 +328,11 @@ _PROGRAM = (
 
 
 def _dump(command: AddCommand) -> None:
+    from memlens.dumping.runtimes import dumped_titles
+
     dump = command(
         "dump",
-        "Write the heap of a running process to a file (Java, Node.js, .NET or Python), or of a page or worker of a "
+        f"Write the heap of a running process to a file ({dumped_titles()} or Python), or of a page or worker of a "
         "browser that runs with --remote-debugging-port. Without PID or PAGE, list those that can be dumped.",
     )
     dump.add_argument("program", metavar="PID|PAGE", nargs="?", help=_PROGRAM)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memlens.cli.cache import cache_of
 from memlens.cli.output import say
+from memlens.dumping.runtimes import KINDS
 from memlens.programs import program
 from memlens.project import ISSUES
 from memlens.units import counted, format_bytes
@@ -23,7 +24,7 @@ LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstand
              "pyelftools", "demangle")  # fmt: skip
 OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", "memray")
 """What some commands use where it is installed: fleets, and memray's captures."""
-PROGRAMS = ("java", "jcmd", "dotnet-gcdump", "node", "uv")
+PROGRAMS = (*(tool for each in KINDS.values() for tool in each.tools), "uv")
 """What taking heap dumps and installing a Python look for."""
 
 _HOMES = re.compile(
@@ -137,10 +138,15 @@ def _programs() -> Iterator[str]:
 def _kernels() -> Iterator[str]:
     """Yield how many kernels could be loaded, and why each of the others couldn't."""
     import memlens.kernels
+    import memlens.packs
 
     loaded, failed = 0, []
-    for module in pkgutil.walk_packages(memlens.kernels.__path__, "memlens.kernels."):
-        if module.ispkg:
+    modules = [
+        *pkgutil.walk_packages(memlens.kernels.__path__, "memlens.kernels."),
+        *pkgutil.walk_packages(memlens.packs.__path__, "memlens.packs."),
+    ]
+    for module in modules:
+        if module.ispkg or ".kernels." not in module.name:
             continue
         try:
             importlib.import_module(module.name)

@@ -15,7 +15,7 @@ from memlens.cli.progress import reporter
 from memlens.dumping import pages
 from memlens.dumping.pages import Page
 from memlens.dumping.programs import Listed, Program, listed
-from memlens.dumping.runtimes import NAMES
+from memlens.dumping.runtimes import KINDS, dumped_titles
 from memlens.dumping.take import Options, Taken, output_of, take
 from memlens.remote_dump import summary
 from memlens.texts import Text, phrase
@@ -88,7 +88,7 @@ def _taken(options: argparse.Namespace, out: Path) -> tuple[Path, Taken]:
 def _called(program: Program) -> str | Text:
     if isinstance(program, Page):
         return program.name
-    return phrase("the process") if program.runtime is None else NAMES[program.runtime.kind]
+    return phrase("the process") if program.runtime is None else KINDS[program.runtime.kind].title
 
 
 def _list(found: Listed, *, as_json: bool) -> int:
@@ -97,7 +97,7 @@ def _list(found: Listed, *, as_json: bool) -> int:
         json_line([_described(each) for each in programs])
         return 0
     if not found.processes and not found.pages:
-        say("Nothing of yours can be dumped: no process runs on Java, Node.js, .NET, or Python 3.14 and later, and no "
+        say(f"Nothing of yours can be dumped: no process runs on {dumped_titles()}, or Python 3.14 and later, and no "
             "browser with --remote-debugging-port")  # fmt: skip
     for each in found.processes:
         kind = _described(each)["runtime"]
@@ -111,7 +111,7 @@ def _list(found: Listed, *, as_json: bool) -> int:
 def _described(each: Program) -> dict[str, object]:
     if isinstance(each, Page):
         return {"page": each.target, "runtime": each.type, "title": each.title, "url": each.url}
-    kind = None if each.runtime is None else each.runtime.kind.value
+    kind = None if each.runtime is None else each.runtime.kind
     return {"pid": each.pid, "runtime": kind, "resident_bytes": each.resident_bytes, "command": each.command}
 
 

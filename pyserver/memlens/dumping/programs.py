@@ -34,7 +34,7 @@ def named(name: str) -> Program:
 
 def is_recorded(program: Program) -> bool:
     """Whether its allocations can be recorded: V8's inspector does that."""
-    return isinstance(program, Page) or (program.runtime is not None and program.runtime.kind is Kind.NODE)
+    return isinstance(program, Page) or (program.runtime is not None and program.runtime.kind == Kind.NODE)
 
 
 @contextlib.contextmanager

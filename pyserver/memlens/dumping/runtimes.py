@@ -2,61 +2,77 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from enum import Enum
 from pathlib import PurePath
 from typing import NamedTuple
 
+from memlens.packs import registry
+from memlens.packs.api import RuntimeKind
+from memlens.texts import phrase
 
-class Kind(Enum):
-    """A runtime; the value is the word for it in JSON."""
+
+class Kind:
+    """The names of runtimes that are asked about by name, because no pack has them yet."""
 
     JAVA = "java"
     NODE = "node"
-    DOTNET = "dotnet"
     PYTHON = "python"
     OPENJ9 = "openj9"
-    RUBY = "ruby"
 
 
-NAMES = {
-    Kind.JAVA: "Java",
-    Kind.NODE: "Node.js",
-    Kind.DOTNET: ".NET",
-    Kind.PYTHON: "Python",
-    Kind.OPENJ9: "OpenJ9",
-    Kind.RUBY: "Ruby",
-}
+_PYTHON = re.compile(r"(?:lib)?python(?:3(?:\.(\d+))?)?(?:\.so[\d.]*)?t?", re.IGNORECASE)
 
-ENDINGS = {Kind.JAVA: ".hprof", Kind.NODE: ".heapsnapshot", Kind.DOTNET: ".gcdump", Kind.PYTHON: ".heap"}
-"""The endings of the dumps that Memlens takes. A runtime without one isn't dumped."""
+KINDS = {
+    each.name: each
+    for each in (
+        RuntimeKind(
+            name=Kind.JAVA, title="Java", programs=re.compile(r"javaw?"), libraries=("libjvm.so",),
+            ending=".hprof", tools=("java", "jcmd"),
+        ),
+        RuntimeKind(
+            name=Kind.NODE, title="Node.js", programs=re.compile(r"node(?:js)?"), ending=".heapsnapshot",
+            tools=("node",),
+        ),
+        *registry.runtimes(),
+        RuntimeKind(name=Kind.PYTHON, title="Python", programs=_PYTHON, ending=".heap"),
+        RuntimeKind(
+            name=Kind.OPENJ9, title="OpenJ9", programs=re.compile(r"(?!)"),
+            advice=phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
+        ),
+        RuntimeKind(
+            name="ruby", title="Ruby", programs=re.compile(r"ruby[\d.]*"),
+            advice=phrase(
+                "Write it with ObjectSpace.dump_all, in the program or through rbtrace: see docs/ruby.md."
+            ),
+        ),
+    )
+}  # fmt: skip
+"""All runtimes by their names."""
 
 FIRST_PYTHON = 14
 """The first 3.x that runs code on request from outside."""
 
 
 class Runtime(NamedTuple):
-    """A runtime, of Python with its minor version, if that is known."""
+    """A runtime by its name, of Python with its minor version, if that is known."""
 
-    kind: Kind
+    kind: str
     minor: int | None = None
 
     @property
     def is_dumped(self) -> bool:
         """Whether its heap can be written from outside."""
-        if self.kind is Kind.PYTHON:
+        if self.kind == Kind.PYTHON:
             return self.minor is not None and self.minor >= FIRST_PYTHON
-        return self.kind in ENDINGS
+        return KINDS[self.kind].ending != ""
 
 
-_PROGRAMS = (
-    (re.compile(r"javaw?"), Kind.JAVA),
-    (re.compile(r"node(?:js)?"), Kind.NODE),
-    (re.compile(r"dotnet"), Kind.DOTNET),
-    (re.compile(r"ruby[\d.]*"), Kind.RUBY),
-)
-_PYTHON = re.compile(r"(?:lib)?python(?:3(?:\.(\d+))?)?(?:\.so[\d.]*)?t?", re.IGNORECASE)
+def dumped_titles() -> str:
+    """The runtimes that are dumped whatever their version, for a list in a sentence that Python ends."""
+    return ", ".join(each.title for each in KINDS.values() if each.ending and each.name != Kind.PYTHON)
+
+
 _VERSION_IN_PATH = re.compile(r"(?:[Pp]ython|/Versions/)-?3\.?(\d\d)\b")
-_LIBRARIES = {"libjvm.so": Kind.JAVA, "libcoreclr.so": Kind.DOTNET}
+_LIBRARIES = {library: each.name for each in KINDS.values() for library in each.libraries}
 _OPENJ9 = re.compile(r"libj9vm\d+\.so")
 
 
@@ -66,11 +82,7 @@ def by_program(program: str) -> Runtime | None:
     if match := _PYTHON.fullmatch(name):
         version = match[1] or next((found[1] for found in _VERSION_IN_PATH.finditer(program)), None)
         return Runtime(Kind.PYTHON, int(version) if version else None)
-    for pattern, kind in _PROGRAMS:
-        if pattern.fullmatch(name):
-            # `dotnet run` and `dotnet build` are tools, but of the same runtime
-            return Runtime(kind)
-    return None
+    return next((Runtime(each.name) for each in KINDS.values() if each.programs.fullmatch(name)), None)
 
 
 def by_libraries(files: Iterable[str]) -> Runtime | None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens import dump
-from memlens.dumping import dotnet, heap_profiler, java, place, python
+from memlens.dumping import heap_profiler, java, place, python
 from memlens.dumping.errors import DumpError
 from memlens.dumping.pages import Page
 from memlens.dumping.processes import Process
 from memlens.dumping.programs import Program, inspected, is_recorded, named
-from memlens.dumping.runtimes import NAMES, Kind
+from memlens.dumping.runtimes import KINDS, Kind, dumped_titles
 from memlens.errors import BadRequestError
 from memlens.formats import HEAP_DUMPS
 from memlens.store.files.output import Output
@@ -58,12 +58,12 @@ def take(name: str, out: Path, options: Options, report: Callable[[int, float | 
     found = named(name)
     kind = found.runtime.kind if isinstance(found, Process) and found.runtime else None
     is_known = isinstance(found, Page) or kind is not None
-    if not options.texts and is_known and kind is not Kind.PYTHON:
+    if not options.texts and is_known and kind != Kind.PYTHON:
         raise BadRequestError(
             phrase("Only Python's dumps are written without texts"),
             advice=phrase("`memlens redact` writes any dump again without its values."),
         )
-    if not options.live and kind is not Kind.JAVA:
+    if not options.live and kind != Kind.JAVA:
         raise BadRequestError(phrase("Only Java's dumps are written with garbage"))
     began = time.monotonic()
     with place.writing(output, found.pid if isinstance(found, Process) else None) as file:
@@ -128,10 +128,10 @@ def _written(
                 heap_profiler.snapshot(session, file, report)
         case Process(pid, (Kind.JAVA, _), arguments):
             java.write(pid, arguments, file, live=options.live, timeout_s=timeout_s, report=grown)
-        case Process(pid, (Kind.DOTNET, _)):
-            dotnet.write(pid, file, timeout_s=timeout_s, report=grown)
         case Process(pid, (Kind.PYTHON, minor)):
             return python.write(pid, minor, file, texts=options.texts, timeout_s=timeout_s, report=grown)
+        case Process(pid, (name, _)) if (dump := KINDS[name].dump) is not None:
+            dump.load()(pid, file, timeout_s=timeout_s, report=grown)
         case _:
             raise _unknown(found)
     return None
@@ -146,17 +146,11 @@ def _unknown(found: Process) -> DumpError:
                 name=found.name,
             ),
             advice=phrase(
-                "Memlens can dump Java, Node.js, .NET, and Python 3.14 and later; see docs/recording.md for "
-                "others."
+                "Memlens can dump {runtimes}, and Python 3.14 and later; see docs/recording.md for others.",
+                runtimes=dumped_titles(),
             ),
         )
-    advice = {
-        Kind.RUBY: phrase(
-            "Write it with ObjectSpace.dump_all, in the program or through rbtrace: see docs/ruby.md."
-        ),
-        Kind.OPENJ9: phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
-    }
+    kind = KINDS[found.runtime.kind]
     return DumpError(
-        phrase("{runtime} heaps can't be dumped from outside", runtime=NAMES[found.runtime.kind]),
-        advice=advice[found.runtime.kind],
+        phrase("{runtime} heaps can't be dumped from outside", runtime=kind.title), advice=kind.advice
     )

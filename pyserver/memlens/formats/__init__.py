@@ -11,6 +11,7 @@ from memlens.formats.errors import NotASnapshotError
 from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
+from memlens.packs import registry
 from memlens.progress import Report
 from memlens.texts import phrase
 
@@ -44,26 +45,29 @@ FORMATS = {
     "heap_text": "heap profile in text",
     "java_heap": "heap profile of a Java program",
     "hprof": "heap dump of Java or Android",
-    "gcdump": "heap dump of .NET",
     "python_heap": "heap dump of Python by Memlens",
     "pyheap": "heap dump of Python by PyHeap",
+    **{each.name: each.title for each in registry.formats().values()},
 }
-"""Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
+"""The formats by their names, in the order in which they are tried; each reader is imported when it is tried."""
 
-HEAP_DUMPS = ("hprof", "v8_heap", "gcdump", "python_heap", "pyheap", "ruby", "perfetto")
+HEAP_DUMPS = (
+    *("hprof", "v8_heap", "python_heap", "pyheap", "ruby", "perfetto"),
+    *(each.name for each in registry.formats().values() if each.objects is not None),
+)
 """Those of them that read heap dumps."""
 
 _BEGINNINGS = {
     "v8_heap": b'{"snapshot":{"meta":{"node_fields":',
     "hprof": b"JAVA PROFILE 1.0.",
-    "gcdump": b"\x14\0\0\0!FastSerialization.1",
+    **{each.name: each.beginning for each in registry.formats().values() if each.beginning},
 }
 """The usual beginning of a format's files, which no other format has, so that its reader is tried first. Importing the
 readers before it would take longer than reading a small file, and a twentieth of the time for a million objects.
 """
 
 
-_FIXED = ("v8_heap", "gcdump")
+_FIXED = ("v8_heap", *(each.name for each in registry.formats().values() if each.keeps_memory))
 """Formats that say beforehand how long their columns are, so that the memory of one can become another's. Of columns
 that grow while they are read too much would be kept."""
 
@@ -100,4 +104,11 @@ def recognised(source: Source) -> str:
 
 
 def _reader(module: str) -> Reader:
-    return cast("Reader", import_module(f"{__name__}.{module}"))
+    of_pack = registry.formats().get(module)
+    return cast("Reader", import_module(f"{__name__}.{module}")) if of_pack is None else of_pack.reader.load()
+
+
+def import_readers() -> None:
+    """Import the reader of each format, for processes that fork before they read."""
+    for name in FORMATS:
+        _reader(name)

@@ -1,7 +1,8 @@
 """The errors that are common to readers of all formats."""
 
 from memlens.errors import MemlensError
-from memlens.texts import phrase
+from memlens.packs import registry
+from memlens.texts import in_a_row, phrase
 
 
 class NotASnapshotError(MemlensError):
@@ -11,7 +12,8 @@ class NotASnapshotError(MemlensError):
     advice = phrase(
         "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
         "pprof profiles, profiles of valgrind's massif and DHAT, heap profiles in text (Go, gperftools, jemalloc, "
-        "Java), and heap dumps of V8 (Node.js, Chrome), Java, Android, .NET, Ruby and Python."
+        "Java), and heap dumps of V8 (Node.js, Chrome), Java, Android, {others}, Ruby and Python.",
+        others=in_a_row(registry.heap_worlds(), ", "),
     )
     retry = False
 

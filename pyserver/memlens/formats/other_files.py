@@ -9,6 +9,7 @@ import re
 import struct
 
 from memlens.formats.errors import NotASnapshotError
+from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
 
 _PPROF = phrase("Open it with go tool pprof, whose -proto also converts it to a file that Memlens opens.")
@@ -50,16 +51,6 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], Text, Text], ...] = (
             "it is the core dump of a process, which has no types of objects and no stacks of allocations"
         ),
         phrase("For a Java program: jhsdb jmap --binaryheap --core FILE --exe java"),
-    ),
-    (
-        re.compile(rb"MDMP\x93\xa7"),
-        phrase("it is a minidump of a process on Windows"),
-        phrase("Of a .NET program make a heap dump with: dotnet-gcdump collect -p PID"),
-    ),
-    (
-        re.compile(rb"Nettrace"),
-        phrase("it is a trace of .NET's events"),
-        phrase("Make a heap dump with: dotnet-gcdump collect -p PID"),
     ),
     (
         re.compile(rb"PERFILE2"),
@@ -115,6 +106,9 @@ def _described(head: bytes) -> tuple[Text | None, Text]:
     for pattern, description, advice in _TEXTS:
         if pattern.match(head):
             return description, advice
+    for known in registry.foreign():
+        if known.beginning.match(head):
+            return known.description, known.advice
     if _is_cpu(head):
         return phrase("it is a CPU profile in gperftools' binary format, not a memory profile"), _PPROF
     first = head.split(b"\n", 1)[0]

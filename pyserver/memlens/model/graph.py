@@ -16,7 +16,7 @@ referrers, totals by type) is computed and stored by ``store/objects``, so a rea
    doesn't retain (``java.lang.ref.Reference.referent``, V8's weak edges) has a kind with ``retains=False``;
    ``strength`` says how weak it is, so that questions can leave it out or follow it.
 5. **Roots** are rows of ROOT_DTYPE, several for an object if the file has several. If the file's graph has a root
-   object that refers to everything else (V8's node 0, PerfView's root node), ``root`` is that object, and ``roots``
+   object that refers to everything else (V8's node 0), ``root`` is that object, and ``roots``
    only names the roots for people; otherwise ``root`` is None, and reachability begins at the objects of ``roots``,
    except for those of ``held_kinds``.
 6. **Texts** are all names, in one buffer of bytes; columns refer to them by number, and number 0 is "none". A reader
@@ -54,7 +54,7 @@ NONE = 0xFFFFFFFF
 """In place of the number of an object or a frame: none."""
 
 OWN_NODE = "node of the dump"
-"""The kind of the types of nodes that a .gcdump has for itself, to group its roots."""
+"""The kind of the types of nodes that a dump has for itself, to group its roots."""
 JAVA_KINDS = frozenset(("hprof", "perfetto"))
 """The formats, as ``Graph.kind`` has them, whose objects are Java's and Android's."""
 
@@ -270,7 +270,7 @@ class Graph(Struct):
     """A whole heap dump in memory, ready to be archived."""
 
     kind: str
-    """The format, such as ``v8``, ``hprof`` or ``gcdump``."""
+    """The format, such as ``v8`` or ``hprof``."""
     objects: Objects
     types: Types
     references: References

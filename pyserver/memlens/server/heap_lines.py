@@ -11,7 +11,7 @@ from memlens.server.protocol.sources import Document
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.sources import Sources
-from memlens.sources.declarations import SUFFIXES, TypeName, declarations, text_of, type_name
+from memlens.sources.declarations import TypeName, declarations, suffixes_of, text_of, type_name
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase, plural
@@ -97,9 +97,9 @@ class HeapLines:
         return [each for each in await self.placed(document) if line in (each.line, each.class_line)]
 
     async def _declared(self, document: Document) -> list[PlacedDefinition]:
-        """Types for which dumps have only names, as those of Java and .NET do."""
+        """Types for which dumps have only names."""
         suffix = Path(document.path).suffix.lower()
-        dumps = [each for each in self._registry.snapshots() if suffix in SUFFIXES.get(each.info.kind, ())]
+        dumps = [each for each in self._registry.snapshots() if suffix in suffixes_of(each.info.kind)]
         if not dumps or document.cell is not None:
             return []
         declared = await asyncio.to_thread(_declarations, document.path)

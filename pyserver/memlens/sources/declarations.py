@@ -1,4 +1,4 @@
-"""Where the types of heap dumps are declared in source: Java, Kotlin, Scala and C#.
+"""Where the types of heap dumps are declared in source, in languages with classes and braces.
 
 Text is scanned for declarations and braces and not parsed, which is enough to find a line and fast for thousands of
 files.
@@ -8,12 +8,13 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from memlens.packs import registry
+
 TEXT_LIMIT = 4 << 20
 """Characters; longer files are skipped."""
 
 _JVM = (".java", ".kt", ".scala", ".groovy")
-SUFFIXES = {"hprof": _JVM, "perfetto": _JVM, "gcdump": (".cs",)}
-"""Endings of source files, by the kind of dump whose types they declare."""
+_JVM_KINDS = ("hprof", "perfetto")
 
 _SKIPPED = r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*[\s\S]*?\*/'
 _PACKAGE = r"^[ \t]*(?:package|namespace)[ \t]+(?P<package>[\w.]+)[ \t]*(?P<ends>[;{]?)"
@@ -22,7 +23,6 @@ _OTHERS = r"(?<![.\w])(?P<member>fun|def|val|var|delegate)\b"
 _TOKEN = re.compile(f"{_SKIPPED}|{_PACKAGE}|{_TYPE}|{_OTHERS}|(?P<sign>[{{}};()])", re.MULTILINE)
 
 _NUMBERED = re.compile(r"\d+")
-_GENERIC = re.compile(r"<[^<>]*>|`\d+(?:\[.*\])?")
 
 
 class TypeName(NamedTuple):
@@ -49,6 +49,24 @@ class Declaration(NamedTuple):
     line: int
 
 
+def suffixes_of(kind: str) -> tuple[str, ...]:
+    """Endings of source files that declare the types of a dump of ``kind``; none where no source can."""
+    known = registry.objects_of(kind).declarations
+    return _JVM if kind in _JVM_KINDS else known.suffixes if known is not None else ()
+
+
+def all_suffixes() -> tuple[str, ...]:
+    """Endings of source files that declare types of dumps of any kind."""
+    known = (objects.declarations for _, objects in registry.all_objects())
+    return (*_JVM, *(suffix for each in known if each is not None for suffix in each.suffixes))
+
+
+def language_of(kind: str) -> str:
+    """What an editor calls the language of the types of a dump of ``kind``; empty where no source can declare them."""
+    known = registry.objects_of(kind).declarations
+    return "jvm" if kind in _JVM_KINDS else known.language if known is not None else ""
+
+
 def type_name(kind: str, name: str) -> TypeName | None:
     """Split the name of a type of a dump of ``kind``; None if no source can declare it.
 
@@ -57,13 +75,10 @@ def type_name(kind: str, name: str) -> TypeName | None:
     """
     while name.endswith("[]"):
         name = name[:-2]
-    match kind:
-        case "hprof" | "perfetto":
-            return _jvm_name(name)
-        case "gcdump":
-            return _net_name(name)
-        case _:
-            return None
+    if kind in _JVM_KINDS:
+        return _jvm_name(name)
+    known = registry.objects_of(kind).declarations
+    return None if known is None else known.type_name.load()(name)
 
 
 def _jvm_name(name: str) -> TypeName | None:
@@ -80,29 +95,13 @@ def _jvm_name(name: str) -> TypeName | None:
     return TypeName(package, tuple(parts))
 
 
-def _net_name(name: str) -> TypeName | None:
-    if name.startswith("["):
-        return None
-    plain = name
-    while (shorter := _GENERIC.sub("", plain)) != plain:
-        plain = shorter
-    package, _, own = plain.split("[", 1)[0].rpartition(".")
-    parts: list[str] = []
-    for part in own.split("+"):
-        # the brackets of <>c and <Main>d__0 were removed above
-        if not part.isidentifier() or part == "c" or part.startswith(("c__", "d__")):
-            break
-        parts.append(part)
-    return TypeName(package, tuple(parts)) if parts else None
-
-
 def file_names(kind: str, name: TypeName) -> list[str]:
     """The usual names of a file that declares a type, without ending: its outermost class, without Kotlin's "Kt"."""
     outermost = name.names[0]
     stems = [outermost]
-    if kind in ("hprof", "perfetto") and outermost.endswith("Kt"):
+    if kind in _JVM_KINDS and outermost.endswith("Kt"):
         stems.append(outermost.removesuffix("Kt"))
-    return [f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES.get(kind, ())]
+    return [f"{stem}{suffix}" for stem in stems for suffix in suffixes_of(kind)]
 
 
 def text_of(path: str) -> str:

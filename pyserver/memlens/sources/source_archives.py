@@ -1,6 +1,5 @@
 """Archives of source: ``*-sources.jar`` of Maven, Gradle and Coursier, and the ``src.zip`` of a JDK."""
 
-import itertools
 import re
 import zipfile
 from collections.abc import Iterable
@@ -9,11 +8,11 @@ from pathlib import Path
 from memlens.errors import BadRequestError
 from memlens.sources import zips
 from memlens.sources.archives import DAMAGED, Archived, Holding, SourceArchiveError
-from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, file_names, line_of
+from memlens.sources.declarations import TEXT_LIMIT, TypeName, all_suffixes, file_names, line_of
 from memlens.texts import phrase
 
 _SOURCE_ARCHIVE = re.compile(r"(?:.+-)?(?:sources|src)\.(?:jar|zip)")
-_ALL_SUFFIXES = tuple(itertools.chain.from_iterable(SUFFIXES.values()))
+_ALL_SUFFIXES = all_suffixes()
 
 _MOST_MEMBERS = 20
 """How many files of one archive are read for one type."""

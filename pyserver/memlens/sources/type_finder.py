@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens.sources.declarations import SUFFIXES, TypeName, file_names, line_of, text_of, type_name
+from memlens.sources.declarations import TypeName, file_names, line_of, suffixes_of, text_of, type_name
 from memlens.sources.finder import Finder
 from memlens.sources.paths import common_components, parse
 from memlens.texts import Text, one_of, phrase
@@ -31,7 +31,7 @@ class FoundType(NamedTuple):
 async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
     """The declarations of a type of a dump of ``kind``; only the likeliest if one is likelier than all others.
 
-    Files with the type's name are read first, then all files of the language: Kotlin, Scala and C# don't require that a
+    Files with the type's name are read first, then all files of the language: few languages require that a
     file is named after its type.
     """
     wanted = type_name(kind, name)
@@ -42,7 +42,7 @@ async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
         _declaring, sorted({path for each in by_name.values() for path in each}), wanted
     )
     if not found:
-        for suffix in SUFFIXES[kind]:
+        for suffix in suffixes_of(kind):
             found += await asyncio.to_thread(_declaring, await finder.ending_with(suffix), wanted)
     return _likeliest(found, wanted)
 
@@ -58,7 +58,7 @@ def searched_for(folders: list[Path], kind: str, name: str) -> list[Text]:
         phrase(
             "a declaration of {type} in {suffixes} {below}",
             type=wanted.names[-1],
-            suffixes=one_of([f"*{suffix}" for suffix in SUFFIXES[kind]]),
+            suffixes=one_of([f"*{suffix}" for suffix in suffixes_of(kind)]),
             below=where,
         ),
     ]

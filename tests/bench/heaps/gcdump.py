@@ -1,6 +1,6 @@
 """Reads the nodes of a .gcdump in plain Python, as a script for one dump would: types, sizes and children.
 
-``python gcdump.py FILE``; the format is in ``pyserver/memlens/formats/gcdump_file.py``.
+``python gcdump.py FILE``; the format is in ``pyserver/memlens/packs/dotnet/gcdump_file.py``.
 """
 
 import struct
@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "pyserver"))
 
-from memlens.formats.gcdump_file import read_file
+from memlens.packs.dotnet.gcdump_file import read_file
 
 
 def main() -> None:

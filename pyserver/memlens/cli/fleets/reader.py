@@ -19,7 +19,7 @@ from memlens.cli.failures import problem_of
 from memlens.cli.fleets.summary import summarised
 from memlens.cli.output import message_line
 from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine
-from memlens.formats import FORMATS
+from memlens.formats import import_readers
 
 _LATER = (
     "numpy.ma", "memlens.kernels.tree.lines", "memlens.model.categories", "memlens.model.module_sizes",
@@ -34,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
     gc.disable()
     limits.share_one_heap()
     limits.end_with(options.parent)
-    for name in (*(f"memlens.formats.{name}" for name in FORMATS), *_LATER):
+    import_readers()
+    for name in _LATER:
         import_module(name)
     gc.freeze()
     decode = msgspec.json.Decoder(Request).decode

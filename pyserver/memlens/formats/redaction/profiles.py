@@ -15,6 +15,7 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output
 from memlens.formats.redaction.people import People, without_arguments
+from memlens.packs import registry
 from memlens.progress import Report
 from memlens.texts import Text, phrase
 
@@ -23,10 +24,6 @@ _CHUNK_BYTES = 1 << 20
 _MOST_STRING_BYTES = 64 << 20
 
 _UNCHANGED: dict[str, Text] = {
-    "gcdump": phrase(
-        "Heap dumps of .NET have no values, but the machine's name, the process, the time, paths of modules, a log of "
-        "the collection, and in dumps of pages their addresses, in a format that Memlens can't write"
-    ),
     "perfetto": phrase(
         "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: processes, "
         "command lines, logs"
@@ -49,7 +46,6 @@ _UNCHANGED: dict[str, Text] = {
 """Formats that aren't written anew, and what they may have."""
 
 _ADVICE = {
-    "gcdump": phrase("Share the file as it is only with whom you trust with these."),
     "heaptrack": phrase("Save a profile of it with: memlens export FILE --pprof OUT.pb.gz, and redact that."),
     "memray": phrase("Save a profile of it with: memlens export FILE --pprof OUT.pb.gz, and redact that."),
     "snapviewer": phrase("Redact the snapshot of PyTorch that it was made from."),
@@ -59,6 +55,10 @@ _OTHER_ADVICE = phrase("Share it only with whom you trust with these.")
 
 def refuse_unwritable(format_: str) -> None:
     """Raise :class:`BadRequestError` for a format that isn't written anew, with what it may have."""
+    of_pack = registry.formats().get(format_)
+    if of_pack is not None and of_pack.not_redacted is not None:
+        what, advice = of_pack.not_redacted
+        raise BadRequestError(what, advice=advice)
     if format_ in _UNCHANGED:
         raise BadRequestError(_UNCHANGED[format_], advice=_ADVICE.get(format_, _OTHER_ADVICE))
 

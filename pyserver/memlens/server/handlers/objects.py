@@ -8,7 +8,7 @@ from pygls.lsp.server import LanguageServer
 from memlens.errors import BadRequestError
 from memlens.server.heap_lines import HeapLines
 from memlens.server.language import spoken
-from memlens.server.protocol.libraries import DeclaredType, Language
+from memlens.server.protocol.libraries import DeclaredType
 from memlens.server.protocol.objects import (
     HeapAtParams,
     HeapAtResult,
@@ -20,7 +20,7 @@ from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
 from memlens.server.wire import answer
-from memlens.sources.declarations import type_name
+from memlens.sources.declarations import language_of, type_name
 from memlens.sources.finder import Finder
 from memlens.sources.type_finder import FoundType, below, find_type, searched_for
 from memlens.store.models import graph_of
@@ -29,9 +29,6 @@ from memlens.texts import Text, phrase
 from memlens.views.graph.rows import type_names
 from memlens.views.graph.sources import DumpSource, allocation_of_type, source_of_object, source_of_type
 from memlens.views.selection.filters import in_quotes
-
-_LANGUAGES: dict[str, Language] = {"hprof": "jvm", "perfetto": "jvm", "gcdump": "dotnet"}
-"""Of the types of a dump, by its kind."""
 
 
 def register(
@@ -102,7 +99,7 @@ def register(
 def _declared_type(kind: str, name: str) -> DeclaredType | None:
     """A type of a dump of ``kind`` as language extensions know it; None if no source can declare it."""
     wanted = type_name(kind, name)
-    return DeclaredType(_LANGUAGES[kind], wanted.symbol) if wanted else None
+    return DeclaredType(language_of(kind), wanted.symbol) if wanted else None
 
 
 def _source_of(snapshot: Snapshot, params: ObjectSourceParams) -> DumpSource:

@@ -1,18 +1,17 @@
 """From types of heap dumps to source outside the workspace: that of libraries, and what language extensions know."""
 
-from typing import Literal
-
 from msgspec import Struct
 
 from memlens.server.protocol.base import Done, Line, Requests
 
-Language = Literal["jvm", "dotnet"]
-
 
 class DeclaredType(Struct, frozen=True):
-    """A type that a source can declare. ``symbol`` is the full name of the outermost type around it, with dots."""
+    """A type that a source can declare, in a language as a pack calls it, such as ``jvm``.
 
-    language: Language
+    ``symbol`` is the full name of the outermost type around it, with dots.
+    """
+
+    language: str
     symbol: str
 
 

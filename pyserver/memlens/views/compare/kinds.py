@@ -6,13 +6,15 @@ from typing import assert_never
 
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, SnapshotInfo, TimelineInfo
+from memlens.packs import registry
 from memlens.store.models import heap_dump_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.selection.profile_sets import value_named
 
 _RUNTIMES = {
-    "v8": "JavaScript", "hprof": "Java", "perfetto": "Java", "gcdump": ".NET",
+    "v8": "JavaScript", "hprof": "Java", "perfetto": "Java",
     "ruby": "Ruby", "python": "Python", "pyheap": "Python",
+    **{kind: objects.runtime for kind, objects in registry.all_objects()},
 }  # fmt: skip
 """Whose objects the heap dumps of each format have: their types are compared by name."""
 

@@ -4,19 +4,18 @@ from collections.abc import Callable, Collection, Iterator
 from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.packs import registry
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer, SnapshotFinding
 from memlens.views.findings.graph import (
     buckets,
     collections,
-    dotnet,
     duplicates,
     holders,
     leaks,
     runtime,
     slots,
-    subscribers,
     threads,
     unread,
 )
@@ -59,7 +58,6 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     holders.accumulates: ("retains_most", "group_retains_most"),
     leaks.detached_nodes: ("detached_nodes",),
     leaks.listeners: ("listeners",),
-    subscribers.subscribers: ("subscribers",),
     unread.unread_variables: ("unread_variables",),
     leaks.contexts: ("contexts",),
     runtime.class_loaders: ("class_loaders",),
@@ -67,8 +65,6 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     runtime.soft_references: ("soft_references",),
     runtime.weak_references: ("weak_references",),
     runtime.thread_locals: ("thread_locals",),
-    dotnet.pinned: ("pinned",),
-    dotnet.free_blocks: ("free_blocks",),
     duplicates.strings: ("duplicate_strings",),
     duplicates.arrays: ("duplicate_arrays",),
     duplicates.images: ("equal_images",),
@@ -80,9 +76,22 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     collections.boxed_numbers: ("boxed_numbers",),
     buckets.hash_collisions: ("hash_collisions",),
 }
-"""With the names that its findings have as their ``rule``."""
+"""With the names that its findings have as their ``rule``; packs have more, see :func:`graph_rules`."""
 
+GraphRule = Callable[[GraphCase], Iterator[Ranked]]
 Rule = Callable[[Snapshot], list[Ranked]]
+
+
+def graph_rules(info: GraphInfo) -> dict[GraphRule, tuple[str, ...]]:
+    """The rules for a heap dump, those of its format's pack included, with the names of their findings."""
+    own = {rule.find.load(): rule.findings for rule in registry.rules_for(info.kind)}
+    return {**GRAPH_RULES, **own}
+
+
+def names_of_graph_rules() -> set[str]:
+    """The names that findings of heap dumps of any format have as their ``rule``."""
+    of_packs = (rule.findings for rule in registry.rules())
+    return {name for names in (*GRAPH_RULES.values(), *of_packs) for name in names}
 
 
 def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
@@ -97,8 +106,8 @@ def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
             return [_of_trace(rule, number) for rule in TRACE_RULES]
         case ProfileInfo():
             return [_of_profile(rule) for rule in PROFILE_RULES]
-        case GraphInfo():
-            return [_of_graph(rule) for rule in GRAPH_RULES]
+        case GraphInfo() as info:
+            return [_of_graph(rule) for rule in graph_rules(info)]
         case _:
             assert_never(snapshot.info)
 
@@ -117,10 +126,9 @@ def _of_profile(rule: Callable[[ProfileCase], Iterator[Ranked]]) -> Rule:
 
 def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
     """The findings of a heap dump that some rules made, by their names. Raises :class:`LackingError`."""
-    graph_of(snapshot.info)
     return [
         each
-        for rule, names in GRAPH_RULES.items()
+        for rule, names in graph_rules(graph_of(snapshot.info)).items()
         if not set(names).isdisjoint(rules)
         for each in _of_graph(rule)(snapshot)
         if each.finding.rule in rules
@@ -142,7 +150,7 @@ def compared_with(
     return [
         [
             each.finding
-            for rule, names in GRAPH_RULES.items()
+            for rule, names in graph_rules(info).items()
             if not some.isdisjoint(names)
             for each in rule(GraphCase(snapshot, info, compared_with=whole))
             if each.finding.rule in some

@@ -170,7 +170,7 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
 
 
 def made_up_root(snapshot: Snapshot) -> int | None:
-    """The type of an object by which a .gcdump groups its roots, as ``[.NET Roots]``: nothing of the program has it."""
+    """The type of an object by which a dump groups its roots: nothing of the program has it."""
     root = snapshot.graph_names.root
     if root is None:
         return None

@@ -8,11 +8,14 @@ import numpy.typing as npt
 
 from memlens.kernels.graph.filtering import names_used
 from memlens.model.graph import ENTRY, ReferenceKind, Strength
+from memlens.packs import registry
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
 
-STRINGS = frozenset(("java.lang.String", "System.String", "str", "String"))
+STRINGS = frozenset(("java.lang.String", "str", "String")).union(
+    *(objects.strings for _, objects in registry.all_objects())
+)
 """Types of strings, without modules, whose kinds don't say so; such objects have their texts as names."""
 
 _OWN, _OTHER = 1, 2

@@ -9,14 +9,14 @@ import numpy.typing as npt
 from memlens.model import frames as names_of_frames
 from memlens.model.frames import USER
 from memlens.model.packages import NO_PACKAGE, package_of
+from memlens.packs import registry
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import type_names
 
 _PLATFORM = re.compile(
-    r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore"
-    r"|System|Microsoft|Windows|Interop|Java\.Interop|Mono|Xamarin|Android)(\.|$)"
+    r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore)(\.|$)"
 )
 """Packages of the platform, which no user of it writes."""
 _BUILT_IN = {
@@ -54,7 +54,8 @@ def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
         return type_kind not in ("object", "closure")
     if kind == "python":
         return not package or package.partition(".")[0] in sys.stdlib_module_names
-    return bool(_PLATFORM.match(package)) or (not package and name[:1].islower())
+    platform = registry.objects_of(kind).platform or _PLATFORM
+    return bool(platform.match(package)) or (not package and name[:1].islower())
 
 
 class Packages:

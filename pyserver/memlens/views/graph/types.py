@@ -27,7 +27,7 @@ NATIVE_FIGURES = ("native", "native_retained")
 """Figures that only dumps have that know of memory outside of the heap."""
 
 _GROUPS_OF_ROOTS = ("synthetic", OWN_NODE)
-"""Kinds of types whose objects the runtime or the dump's writer made up to group roots: V8's and PerfView's."""
+"""Kinds of types whose objects the runtime or the dump's writer made up to group roots."""
 
 
 class TypeRow(Struct, frozen=True):
@@ -35,7 +35,7 @@ class TypeRow(Struct, frozen=True):
 
     ``file`` and ``line`` are where it is defined, if that is known; the file alone may be inferred from its name. In
     sampled dumps an object of the file stands for several of the program: the estimates are by the type's multiplier,
-    as PerfView has it, and None in other dumps.
+    and None in other dumps.
     """
 
     number: int

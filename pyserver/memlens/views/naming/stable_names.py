@@ -1,7 +1,7 @@
 """Names without what is true of one process alone: addresses, and numbers that count what that process made.
 
 ``Foo$$Lambda$12+0x00007f93d8002800``, ``com.sun.proxy.$Proxy17`` and ``Plug (PluginLoader @ 0x6878521d0)`` are such
-names of Java, ``#<Class:0x00007f93d8002800>`` of Ruby, ``TypeID(0x7ffa12345678)`` of .NET. A stable name has ``*`` in
+names of Java; other runtimes have ``TypeID(0x7ffa12345678)`` or the like. A stable name has ``*`` in
 the place of these, so that as a filter it finds all that have it, and a class loader without its address.
 """
 

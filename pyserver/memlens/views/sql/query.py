@@ -400,7 +400,7 @@ _SHORTEST_WORD = 3
 _UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.+)")
 
 _OQL = re.compile(r"\bfrom\s+(?:instanceof\s+|objects\s+)?(?P<type>\w+(?:\.[\w$]+)+(?:\[\])*)", re.IGNORECASE)
-"""A class of Java or .NET where SQL has a table."""
+"""A class with its package where SQL has a table."""
 
 
 def _characters(query: str, position_bytes: int) -> int | None:

@@ -14,6 +14,7 @@ from memlens.model.frames import USER
 from memlens.model.graph import NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import id_text, plain_name, shortened
@@ -40,8 +41,7 @@ RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 JAVASCRIPT_GLOBAL = re.compile(r"(global|Window)( /.*)?", re.DOTALL)
 """The names of JavaScript's global objects and of their types, to which V8 adds a page's address."""
 _MODULE = re.compile(r"\s\(.*\)$")
-_OF_SIZE = re.compile(r" \(Bytes > [^()]*\)$")
-"""What PerfView adds to the types of large objects."""
+_NOTES = [objects.type_note for _, objects in registry.all_objects() if objects.type_note is not None]
 _ENGINE_TYPE = re.compile(r"\((?:imemo )?([a-z][a-z ]*)\)")
 """What V8 and Ruby call the types of objects that have no class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
 _PLAIN_TYPES = frozenset((
@@ -248,7 +248,8 @@ def short_type(name: str) -> str:
     """
     if found := _ENGINE_TYPE.fullmatch(name):
         return found[1]
-    name = _OF_SIZE.sub("", name)
+    for note in _NOTES:
+        name = note.sub("", name)
     # type arguments have packages of their own, and V8's names that aren't classes no packages at all
     short = re.sub(r"(?<![\w./ ])(?:[a-zA-Z_][\w]*\.)+(?=[A-Z_a-z])", "", name) if " / " not in name else name
     return plain_name(shortened(" ".join((short or name).split()), _MOST_NAME))
@@ -349,6 +350,6 @@ def mostly_through(case: GraphCase, members: Numbers) -> Text | str:
     """The same as the end of a sentence."""
     field = common_reference(case, members)
     if field.startswith("["):
-        # so a dump of .NET's groups its roots
+        # a node by which the dump groups its roots
         return phrase(", most of them held by roots: {kind}", kind=field.strip("[]"))
     return phrase(", most of them referred to by {field}", field=field) if field else ""

@@ -8,6 +8,7 @@ import numpy as np
 
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.views.findings.graph.case import (
     GraphCase,
@@ -31,16 +32,7 @@ _TABLES = frozenset(("Map", "Set", "WeakMap", "WeakSet"))
 """Collections of JavaScript that have a table even when they are empty."""
 
 _JAVA_BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
-_NET_BOXES = (
-    "Boolean", "Byte", "SByte", "Char", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Single", "Double",
-    "Decimal", "Guid", "DateTime",
-)  # fmt: skip
-_BOXES = frozenset(
-    (
-        *(f"java.lang.{name}" for name in _JAVA_BOXES),
-        *(f"System.{name}" for name in _NET_BOXES),
-    )
-)
+_BOXES = frozenset(f"java.lang.{name}" for name in _JAVA_BOXES)
 
 
 def sized(case: GraphCase) -> Sized:
@@ -206,9 +198,10 @@ def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
 def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
     """Numbers that are objects of their own take 1% of the reachable heap, and 32 KiB.
 
-    Java's and .NET's boxes, and V8's heap numbers.
+    Boxes of managed runtimes, and V8's heap numbers.
     """
-    kinds = sorted({*case.types_where(_BOXES.__contains__), *case.types_of_kind("number", "heap number")})
+    boxes = _BOXES | registry.objects_of(case.info.kind).boxes
+    kinds = sorted({*case.types_where(boxes.__contains__), *case.types_of_kind("number", "heap number")})
     members = case.instances(kinds)
     objects = case.snapshot.objects
     total = int(objects.shallow[members].sum()) if len(members) else 0

@@ -6,6 +6,7 @@ import numpy as np
 
 from memlens.model.frames import USER
 from memlens.model.graph import ENTRY, JAVA_KINDS, NONE
+from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
@@ -75,7 +76,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             if not kinds or case.info.kind == "v8" or has_name:
                 return path_part
             return in_a_row([path_part, f"({_root(case, kinds, detail)})"], " ")
-        if not path.steps and detail and case.info.kind == "gcdump":
+        if not path.steps and detail and registry.objects_of(case.info.kind).static_roots:
             # a static field is a root itself, with its name
             return linked(_root(case, kinds, detail), objects=ObjectsLink("object", path.root.object))
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))

@@ -19,7 +19,6 @@ from memlens.views.findings.graph.case import (
     retained_sql,
 )  # fmt: skip
 from memlens.views.findings.graph.held import and_held, held_by
-from memlens.views.findings.graph.subscribers import DELEGATES
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import Numbers
@@ -71,16 +70,9 @@ def listeners(case: GraphCase) -> Iterator[Ranked]:
     """An emitter has 50 listeners of one event or more, or a field named after listeners retains 1% of what roots
     reach, and 32 KiB.
 
-    Of Node.js, whose emitters keep them in ``_events``; of .NET, whose delegates have an array of others; of Java, by
-    the name of the field.
+    Of Node.js, whose emitters keep them in ``_events``; of Java, by the name of the field.
     """
-    found: list[Ranked] = []
-    if case.info.kind == "v8":
-        found = list(_of_emitters(case))
-    elif case.info.kind == "gcdump":
-        found = list(_of_delegates(case))
-    else:
-        found = list(_of_fields(case))
+    found = _of_emitters(case) if case.info.kind == "v8" else _of_fields(case)
     yield from sorted(found, key=lambda each: -each.weight)[: case.most(MOST_FOUND)]
 
 
@@ -105,25 +97,10 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
             members = stored.target[own][by_index[stored.kind[own]]]
             if len(members) >= LEAST_LISTENERS:
                 event = plain_name(case.snapshot.strings.head(name, 40))
-                yield _of_listeners(case, emitter, target, members, phrase(" of “{event}”", event=event))
-
-
-def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
-    stored, objects = case.snapshot.references, case.snapshot.objects
-    names = case.type_names()
-    arrays = np.zeros(len(names), np.bool_)
-    # Mono has the latter
-    arrays[case.types_where(lambda name: name.startswith(("System.Object[]", "System.Delegate[]")))] = True
-    kinds = case.types_where(lambda name: not name.endswith("]") and DELEGATES.search(name))
-    members = case.instances(kinds).astype(np.int64)
-    for delegate in members.tolist():
-        part = slice(int(stored.start[delegate]), int(stored.start[delegate + 1]))
-        lists = stored.target[part][arrays[objects.type[stored.target[part]]]]
-        for each in lists[:1].tolist():
-            own = stored.target[int(stored.start[each]) : int(stored.start[each + 1])]
-            own = own[objects.type[own] == objects.type[delegate]]
-            if len(own) >= LEAST_LISTENERS:
-                yield _of_listeners(case, delegate, each, own, "")
+                query = f"SELECT retained(target) FROM refs WHERE source = {target} AND kind = 'element'"
+                yield of_listeners(
+                    case, emitter, target, members, query, phrase(" of “{event}”", event=event)
+                )
 
 
 def _of_fields(case: GraphCase) -> Iterator[Ranked]:
@@ -173,16 +150,11 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
         )
 
 
-def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, event: Text | str) -> Ranked:
-    """A finding about an emitter's listeners, which an array has."""
+def of_listeners(
+    case: GraphCase, emitter: int, array: int, members: Numbers, query: str, event: Text | str = ""
+) -> Ranked:
+    """A finding about an emitter's listeners, which an array has; ``query`` is SQL for what they retain."""
     total = case.retained(distinct(members))
-    query = f"SELECT retained(target) FROM refs WHERE source = {array} AND kind = 'element'"
-    if case.info.kind != "v8":
-        kind = f"(SELECT type FROM objects WHERE object = {emitter})"
-        query = (
-            f"SELECT retained(r.target) FROM refs AS r JOIN objects AS o ON o.object = r.target "
-            f"WHERE r.source = {array} AND o.type = {kind}"
-        )
     shown = figure(total, query)
     link = ObjectsLink("object", array)
     line = _common_line(case, members)

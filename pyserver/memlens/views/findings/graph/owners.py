@@ -7,6 +7,7 @@ import numpy as np
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.objects.walks import dominator_of
 from memlens.views.findings.graph.case import RUNTIME_KINDS, GraphCase, is_class, is_internal
 from memlens.views.graph.packages import is_platform, packages_of
@@ -17,10 +18,10 @@ POINT_SHARE = 0.7
 OWN_SHARE = 0.5
 _MOST_ABOVE = 50
 _COLLECTION = re.compile(
-    r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection)|System\.Collections)\."
+    r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection))\."
     r"[\w.`]+(?![\w.`$+])(?!.*\[\])"
 )
-"""Collections of Java's and .NET's libraries, and nothing that they consist of."""
+"""Collections of Java's libraries, and nothing that they consist of."""
 
 
 def type_of(case: GraphCase, number: int) -> str:
@@ -42,6 +43,7 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     Above that are the collection that an array is the table of, and what holds the bytes of a buffer.
     """
     objects, name = case.snapshot.objects, type_of(case, holder)
+    collections = registry.objects_of(case.info.kind).collections or _COLLECTION
     of_dump = bool(is_made_up(case, np.array([holder]))[0])
     least = int(objects.retained[holder])
     if of_dump and int(objects.shallow[holder]) < OWN_SHARE * least:
@@ -52,7 +54,7 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     above = dominator_of(objects, holder)
     while above != NEVER and int(objects.retained[above]) * POINT_SHARE <= least:
         owner = type_of(case, above)
-        if not of_engine and _COLLECTION.match(owner):
+        if not of_engine and collections.match(owner):
             return above
         if of_engine and not is_internal(owner) and not is_made_up(case, np.array([above]))[0]:
             return above
@@ -61,8 +63,8 @@ def program_object(case: GraphCase, holder: int) -> int | None:
 
 
 def is_of_the_platform(case: GraphCase, holder: int, types: list[int]) -> bool:
-    """Whether the types of what an object of Java or .NET collects, and all that dominates it, are the platform's."""
-    if case.info.kind not in JAVA_KINDS and case.info.kind != "gcdump":
+    """Whether the types of what an object of a managed platform collects, and all above it, are the platform's."""
+    if case.info.kind not in JAVA_KINDS and not registry.objects_of(case.info.kind).is_managed:
         return False
     packages, objects = packages_of(case.snapshot), case.snapshot.objects
     if not packages.is_platform[types].all():

@@ -9,6 +9,7 @@ from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import counted, distinct
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.objects.columns import ObjectColumns
 from memlens.store.objects.walks import dominators_of
 from memlens.texts import Text, in_a_row, phrase
@@ -44,7 +45,6 @@ _SOFTLY_SQL = (
     "SELECT retained(o.object) FROM refs AS r JOIN objects AS o ON o.object = r.target WHERE r.strength = 'soft' "
     "AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))"
 )
-_NET_THREAD_LOCALS = "System.Threading.ThreadLocal"
 
 
 def class_loaders(case: GraphCase) -> Iterator[Ranked]:
@@ -247,13 +247,13 @@ def _dominate(objects: ObjectColumns, above: Numbers, below: Numbers) -> Numbers
 
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
-    """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps of Java, Android, .NET and Python.
+    """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps whose types say so.
 
     Of Python instances of ``threading.local`` itself, not of classes that inherit from it.
     """
-    names = case.type_names()
+    names, known = case.type_names(), registry.objects_of(case.info.kind).thread_locals
     kinds = case.types_where(
-        lambda name: name in _THREAD_LOCALS or (name.startswith(_NET_THREAD_LOCALS) and name.endswith("[]"))
+        lambda name: name in _THREAD_LOCALS or (known is not None and known.fullmatch(name))
     )
     members = case.instances(kinds)
     if not len(members) or case.at_most(members) < case.least:
@@ -266,12 +266,12 @@ def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     objects = case.snapshot.objects
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
-    known = entry_of(case.snapshot, largest)
+    entry = entry_of(case.snapshot, largest)
     sentence = phrase(
         "Thread-local variables retain {size} ({share} of the reachable heap); the largest is {object}{held}. "
         "Remove them when the thread's work is done.",
         size=measured(shown, chosen(where)), share=percent(total, case.whole),
-        object=object_part(case, largest) if known is None else _named_local(case, *known),
+        object=object_part(case, largest) if entry is None else _named_local(case, *entry),
         held=and_held(held_by(case, largest)),
     )  # fmt: skip
     yield Ranked(

@@ -1,4 +1,4 @@
-"""What only an event keeps alive: objects that subscribed to it, and that their program has let go of otherwise."""
+"""Delegates: events with many listeners, and objects that only an event keeps alive, which they subscribed to."""
 
 import re
 from collections.abc import Iterator
@@ -15,6 +15,8 @@ from memlens.views.findings.graph.case import (
     object_part,
     retained_sql,
 )  # fmt: skip
+from memlens.views.findings.graph.leaks import LEAST_LISTENERS, of_listeners
+from memlens.views.findings.graph.leaks import MOST_FOUND as MOST_LISTENERS
 from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.paths import paths
@@ -40,8 +42,6 @@ def subscribers(case: GraphCase) -> Iterator[Ranked]:
     An object is kept by a delegate that dominates it immediately, or through the variables that a lambda captured: it
     is freed as soon as that is unsubscribed.
     """
-    if case.info.kind != "gcdump":
-        return
     found: list[Ranked] = []
     kept = _only_subscribed(case)
     kinds = case.snapshot.objects.type[kept]
@@ -119,3 +119,32 @@ def _publisher(case: GraphCase, number: int) -> int | None:
             if not (is_delegate(name) or name.startswith(_LISTS) or _CAPTURED in name):
                 return None if row.type.startswith("[") else row.object
     return None
+
+
+def delegate_listeners(case: GraphCase) -> Iterator[Ranked]:
+    """A delegate has 50 listeners of one event or more, which are in an array of its own."""
+    found = sorted(_of_delegates(case), key=lambda each: -each.weight)
+    yield from found[: case.most(MOST_LISTENERS)]
+
+
+def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    names = case.type_names()
+    arrays = np.zeros(len(names), np.bool_)
+    # Mono has the latter
+    arrays[case.types_where(lambda name: name.startswith(("System.Object[]", "System.Delegate[]")))] = True
+    kinds = case.types_where(is_delegate)
+    members = case.instances(kinds).astype(np.int64)
+    for delegate in members.tolist():
+        part = slice(int(stored.start[delegate]), int(stored.start[delegate + 1]))
+        lists = stored.target[part][arrays[objects.type[stored.target[part]]]]
+        for each in lists[:1].tolist():
+            own = stored.target[int(stored.start[each]) : int(stored.start[each + 1])]
+            own = own[objects.type[own] == objects.type[delegate]]
+            if len(own) >= LEAST_LISTENERS:
+                kind = f"(SELECT type FROM objects WHERE object = {delegate})"
+                query = (
+                    f"SELECT retained(r.target) FROM refs AS r JOIN objects AS o ON o.object = r.target "
+                    f"WHERE r.source = {each} AND o.type = {kind}"
+                )
+                yield of_listeners(case, delegate, each, own, query)

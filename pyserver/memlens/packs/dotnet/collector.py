@@ -24,8 +24,6 @@ def pinned(case: GraphCase) -> Iterator[Ranked]:
     vars"); without the runtime's own arrays of static variables. What is pinned for the length of a call by other means
     isn't in the file.
     """
-    if case.info.kind != "gcdump":
-        return
     stored, objects = case.snapshot.objects.roots, case.snapshot.objects
     names = case.snapshot.graph_names.root_kinds
     kinds = [number for number, name in enumerate(names) if "pinn" in name.lower()]
@@ -71,8 +69,6 @@ def free_blocks(case: GraphCase) -> Iterator[Ranked]:
     Of .gcdump files that have them as objects of type "Free", as PerfView's of a process or of its core dump;
     dotnet-gcdump's have none.
     """
-    if case.info.kind != "gcdump":
-        return
     kinds = case.types_where(_FREE.__eq__)
     is_free = np.isin(case.snapshot.objects.type, kinds)
     total = int(case.snapshot.objects.shallow[is_free].sum()) if kinds else 0

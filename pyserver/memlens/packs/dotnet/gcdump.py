@@ -1,6 +1,6 @@
 """Heap dumps of .NET, .gcdump, as PerfView, dotnet-gcdump and Mono's tools write them.
 
-The file (:mod:`memlens.formats.gcdump_file`) has types, sizes, references and addresses, but neither the names of
+The file (``gcdump_file.py``) has types, sizes, references and addresses, but neither the names of
 fields nor stacks. Nodes of the dump itself say what holds objects ("[static var Program.cache]"); they are below one
 root. PerfView samples heaps with many objects: then an object represents several, depending on its type.
 """
@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.containers import Source
-from memlens.formats.gcdump_file import MAGIC, GcDump, read_file
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.interned import Interned
 from memlens.formats.scanning import run_through
-from memlens.kernels.readers import gcdump as kernel
 from memlens.model.graph import (
     NONE,
     OWN_NODE,
@@ -30,6 +28,8 @@ from memlens.model.graph import (
     Types,
 )
 from memlens.model.info import Notice
+from memlens.packs.dotnet.gcdump_file import MAGIC, GcDump, read_file
+from memlens.packs.dotnet.kernels import gcdump as kernel
 from memlens.progress import Report
 from memlens.texts import phrase
 from memlens.units import format_bytes

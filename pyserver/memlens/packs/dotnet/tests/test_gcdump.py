@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import DATA
-from tests.python.gcdump_files import gcdump, number, small
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
 from tests.python.recordings import DOTNET
 
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.kernels.readers import gcdump as kernel
 from memlens.model.graph import Graph
+from memlens.packs.dotnet.kernels import gcdump as kernel
+from memlens.packs.dotnet.tests.gcdump_files import gcdump, number, small
 
 REAL = DATA / "heap" / "gcdump"
 BASELINE = DATA / "heap" / "oracle" / "perfview_test1_baseline.gcdump.xml"
@@ -142,7 +142,7 @@ def test_estimates_of_a_sampled_dump(tmp_path: Path) -> None:
 
 def test_a_dump_that_stopped_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only dotnet-gcdump stops at a number of objects."""
-    monkeypatch.setattr("memlens.formats.gcdump._MOST_NODES", 2)
+    monkeypatch.setattr("memlens.packs.dotnet.gcdump._MOST_NODES", 2)
     types, nodes = [("A", 8, None)], [(0, None, [1]), (0, None, [])]
     graph = load(made(tmp_path, gcdump(types, nodes)))
     assert graph.facts.capped

@@ -1,0 +1,146 @@
+"""What a pack may declare: formats with all that is known of their files, runtimes whose heaps are dumped, and rules.
+
+A declaration is small, as every start reads all of them. Code is a :class:`Part`, which is imported when it is first
+asked for: ``Part("memlens.packs.NAME.reader")`` is a module, ``Part("memlens.packs.NAME.names:type_name")`` a name in
+one.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+
+from msgspec import Struct
+
+from memlens.texts import Text
+
+if TYPE_CHECKING:
+    from memlens.formats import Reader
+    from memlens.sources.declarations import TypeName
+    from memlens.views.findings.graph.case import GraphCase
+    from memlens.views.findings.writing import Ranked
+
+T = TypeVar("T")
+NOTHING = Text("")
+
+
+class Part(Struct, Generic[T], frozen=True):
+    """Code of a pack, by its module or by ``module:name``."""
+
+    place: str
+
+    def load(self) -> T:
+        """Import it. Raises ImportError and AttributeError for a place that isn't there."""
+        module, _, name = self.place.partition(":")
+        loaded = import_module(module)
+        return cast("T", getattr(loaded, name) if name else loaded)
+
+
+class Declarations(Struct, frozen=True, kw_only=True):
+    """Where a format's types are declared in source."""
+
+    language: str
+    """What an editor knows the language by, as ``jvm``."""
+    suffixes: tuple[str, ...]
+    """Endings of source files."""
+    type_name: "Part[Callable[[str], TypeName | None]]"
+    """Splits the name of a type in a dump; None for one that no source declares."""
+
+
+class Objects(Struct, frozen=True, kw_only=True):
+    """What is known of the objects of a heap dump, beside what the file says."""
+
+    runtime: str
+    """Whose objects they are, as ``Java``: dumps of one runtime are compared by the names of their types."""
+    declarations: Declarations | None = None
+    static_roots: bool = False
+    """Whether the detail of a root is the name of a static field, which needs no path."""
+    platform: re.Pattern[str] | None = None
+    """Matches the beginnings of packages that no user of the platform writes."""
+    is_managed: bool = False
+    """Whether what the platform's own objects collect for themselves is told from the program's by ``platform``."""
+    strings: frozenset[str] = frozenset()
+    """Types of strings, which have their texts as names, where kinds of types don't say so."""
+    boxes: frozenset[str] = frozenset()
+    """Types of numbers that are objects of their own."""
+    collections: re.Pattern[str] | None = None
+    """Matches types of the library's collections, and nothing that they consist of."""
+    thread_locals: re.Pattern[str] | None = None
+    """Matches types that hold the values of thread-local variables."""
+    type_note: re.Pattern[str] | None = None
+    """What a tool adds to the names of types."""
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """A kind of file that Memlens reads."""
+
+    name: str
+    """Unique: on the command line, in archives (``Graph.kind``) and in JSON."""
+    title: str
+    """In a sentence: ``heap dump of Java``."""
+    reader: "Part[Reader]"
+    """The module that recognises and reads such files."""
+    beginning: bytes = b""
+    """The first bytes of most files, which no other format has: these are read without trying other formats."""
+    keeps_memory: bool = False
+    """Whether its columns have the length that the file says beforehand, so that the memory of one can become
+    another's. Of columns that grow while they are read too much would be kept."""
+    objects: Objects | None = None
+    """Of heap dumps."""
+    not_redacted: tuple[Text, Text] | None = None
+    """What the files may have that nobody should see where they can't be written anew, and what to do about it."""
+
+
+class Foreign(Struct, frozen=True, kw_only=True):
+    """A file of this world that Memlens doesn't read: how it begins, what it is, and what to do instead."""
+
+    beginning: re.Pattern[bytes]
+    description: Text
+    advice: Text
+
+
+class DumpWriter(Protocol):
+    """Writes the heap of a process into a file; ``report`` gets the bytes written so far. Raises DumpError."""
+
+    def __call__(self, pid: int, file: Path, *, timeout_s: float, report: Callable[[int], None]) -> None:
+        """Write the dump of a process."""
+
+
+class RuntimeKind(Struct, frozen=True, kw_only=True):
+    """What a process may run on."""
+
+    name: str
+    """In JSON."""
+    title: str
+    programs: re.Pattern[str]
+    """The names of its programs, without ``.exe``."""
+    libraries: tuple[str, ...] = ()
+    """Shared libraries that only its programs have loaded."""
+    ending: str = ""
+    """Of the dumps that Memlens takes of its heap; empty where it takes none."""
+    dump: Part[DumpWriter] | None = None
+    tools: tuple[str, ...] = ()
+    """Programs that taking a dump needs."""
+    advice: Text = NOTHING
+    """What to do instead where Memlens takes none."""
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A rule about heap dumps of the pack's formats, with the names that its findings have as their ``rule``."""
+
+    findings: tuple[str, ...]
+    find: "Part[Callable[[GraphCase], Iterator[Ranked]]]"
+
+
+class Pack(Struct, frozen=True, kw_only=True):
+    """One world."""
+
+    name: str
+    """Its folder."""
+    title: str
+    """In a list of what Memlens reads: ``Java``."""
+    formats: tuple[Format, ...] = ()
+    foreign: tuple[Foreign, ...] = ()
+    runtimes: tuple[RuntimeKind, ...] = ()
+    rules: tuple[Rule, ...] = ()

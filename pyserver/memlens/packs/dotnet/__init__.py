@@ -1,0 +1,81 @@
+"""The world of .NET: heap dumps (``.gcdump``), and processes whose heaps dotnet-gcdump writes."""
+
+import re
+
+from memlens.packs.api import Declarations, Foreign, Format, Objects, Pack, Part, Rule, RuntimeKind
+from memlens.texts import phrase
+
+_HERE = "memlens.packs.dotnet"
+_BOXES = (
+    "Boolean", "Byte", "SByte", "Char", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Single", "Double",
+    "Decimal", "Guid", "DateTime",
+)  # fmt: skip
+
+PACK = Pack(
+    name="dotnet",
+    title=".NET",
+    formats=(
+        Format(
+            name="gcdump",
+            title="heap dump of .NET",
+            reader=Part(f"{_HERE}.gcdump"),
+            beginning=b"\x14\0\0\0!FastSerialization.1",
+            keeps_memory=True,
+            objects=Objects(
+                runtime=".NET",
+                declarations=Declarations(
+                    language="dotnet", suffixes=(".cs",), type_name=Part(f"{_HERE}.names:type_name")
+                ),
+                static_roots=True,
+                platform=re.compile(
+                    r"(System|Microsoft|Windows|Interop|Java\.Interop|Mono|Xamarin|Android)(\.|$)"
+                ),
+                is_managed=True,
+                strings=frozenset(("System.String",)),
+                boxes=frozenset(f"System.{name}" for name in _BOXES),
+                collections=re.compile(r"System\.Collections\.[\w.`]+(?![\w.`$+])(?!.*\[\])"),
+                thread_locals=re.compile(r"System\.Threading\.ThreadLocal.*\[\]", re.DOTALL),
+                # PerfView's, of large objects
+                type_note=re.compile(r" \(Bytes > [^()]*\)$"),
+            ),
+            not_redacted=(
+                phrase(
+                    "Heap dumps of .NET have no values, but the machine's name, the process, the time, paths of "
+                    "modules, a log of the collection, and in dumps of pages their addresses, in a format that Memlens "
+                    "can't write"
+                ),
+                phrase("Share the file as it is only with whom you trust with these."),
+            ),
+        ),
+    ),
+    foreign=(
+        Foreign(
+            beginning=re.compile(rb"MDMP\x93\xa7"),
+            description=phrase("it is a minidump of a process on Windows"),
+            advice=phrase("Of a .NET program make a heap dump with: dotnet-gcdump collect -p PID"),
+        ),
+        Foreign(
+            beginning=re.compile(rb"Nettrace"),
+            description=phrase("it is a trace of .NET's events"),
+            advice=phrase("Make a heap dump with: dotnet-gcdump collect -p PID"),
+        ),
+    ),
+    runtimes=(
+        RuntimeKind(
+            name="dotnet",
+            title=".NET",
+            # `dotnet run` and `dotnet build` are tools, but of the same runtime
+            programs=re.compile(r"dotnet"),
+            libraries=("libcoreclr.so",),
+            ending=".gcdump",
+            dump=Part(f"{_HERE}.dumping:write"),
+            tools=("dotnet-gcdump",),
+        ),
+    ),
+    rules=(
+        Rule(findings=("listeners",), find=Part(f"{_HERE}.delegates:delegate_listeners")),
+        Rule(findings=("subscribers",), find=Part(f"{_HERE}.delegates:subscribers")),
+        Rule(findings=("pinned",), find=Part(f"{_HERE}.collector:pinned")),
+        Rule(findings=("free_blocks",), find=Part(f"{_HERE}.collector:free_blocks")),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Hot loops over the bytes of .NET's files."""

@@ -1,0 +1,68 @@
+"""The packs that there are. Everything outside of packs asks here, and names none of them."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+
+from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind
+
+_NAMES = ("dotnet",)
+
+
+@cache
+def packs() -> tuple[Pack, ...]:
+    """All packs."""
+    return tuple(import_module(f"memlens.packs.{name}").PACK for name in _NAMES)
+
+
+def heap_worlds() -> list[str]:
+    """What heap dumps of the packs are of, for a list in a sentence."""
+    return [pack.title for pack in packs() if any(each.objects is not None for each in pack.formats)]
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """The formats of all packs by their names."""
+    return MappingProxyType({each.name: each for pack in packs() for each in pack.formats})
+
+
+def foreign() -> Iterator[Foreign]:
+    """The files of all packs' worlds that Memlens doesn't read."""
+    for pack in packs():
+        yield from pack.foreign
+
+
+def runtimes() -> Iterator[RuntimeKind]:
+    """The runtimes of all packs."""
+    for pack in packs():
+        yield from pack.runtimes
+
+
+def rules() -> Iterator[Rule]:
+    """The rules of all packs."""
+    for pack in packs():
+        yield from pack.rules
+
+
+def rules_for(kind: str) -> Iterator[Rule]:
+    """The rules of the pack that has a format."""
+    for pack in packs():
+        if any(each.name == kind for each in pack.formats):
+            yield from pack.rules
+
+
+_UNKNOWN = Objects(runtime="")
+
+
+def objects_of(kind: str) -> Objects:
+    """What the pack of a format knows of its objects; nothing for formats of no pack."""
+    own = formats().get(kind)
+    return _UNKNOWN if own is None or own.objects is None else own.objects
+
+
+def all_objects() -> Iterator[tuple[str, Objects]]:
+    """The formats of heap dumps, and what their packs know of the objects."""
+    for each in formats().values():
+        if each.objects is not None:
+            yield each.name, each.objects

@@ -1,0 +1,78 @@
+"""Packs: what they declare is there, a start loads none of their code, and nothing else names their worlds."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from memlens.formats import FORMATS
+from memlens.packs import registry
+from memlens.packs.api import Pack, Part
+
+PACKAGE = Path(registry.__file__).parents[1]
+PACKS = pytest.mark.parametrize("pack", registry.packs(), ids=lambda pack: pack.name)
+
+
+def parts_of(declared: Any) -> list[Part[Any]]:
+    """All code that a declaration refers to."""
+    if isinstance(declared, Part):
+        return [declared]
+    if isinstance(declared, tuple | list):
+        return [part for each in declared for part in parts_of(each)]
+    if not isinstance(declared, Struct):
+        return []
+    return [part for name in declared.__struct_fields__ for part in parts_of(getattr(declared, name))]
+
+
+def words_of(pack: Pack) -> re.Pattern[str]:
+    """Everything that names a pack's world: its folder and title, its formats, its runtimes."""
+    names = {pack.name, *(each.name for each in (*pack.formats, *pack.runtimes))}
+    return re.compile(rf"(?i:{'|'.join(map(re.escape, sorted(names)))})|(?<!\w){re.escape(pack.title)}(?!\w)")
+
+
+@PACKS
+def test_all_that_a_pack_declares_is_in_its_folder(pack: Pack) -> None:
+    parts = parts_of(pack)
+    assert len(parts) > 3
+    for part in parts:
+        assert part.place.startswith(f"memlens.packs.{pack.name}.")
+        assert part.load() is not None
+    for each in pack.formats:
+        assert FORMATS[each.name] == each.title
+        reader = each.reader.load()
+        assert callable(reader.sniff)
+        assert callable(reader.read)
+    assert list((PACKAGE / "packs" / pack.name / "tests").glob("test_*.py"))
+
+
+def test_every_folder_is_a_pack_and_names_are_unique() -> None:
+    folders = {path.parent.name for path in (PACKAGE / "packs").glob("*/__init__.py")}
+    assert folders == {pack.name for pack in registry.packs()}
+    names = [each.name for pack in registry.packs() for each in (*pack.formats, *pack.runtimes)]
+    assert len(names) == len(set(names))
+
+
+@PACKS
+def test_nothing_outside_of_a_pack_names_its_world(pack: Pack) -> None:
+    words, own, found = words_of(pack), PACKAGE / "packs" / pack.name, []
+    for path in PACKAGE.rglob("*"):
+        if path.suffix not in (".py", ".pyx", ".pxd", ".pyi", ".sql", ".toml") or path.is_relative_to(own):
+            continue
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if words.search(line) and '_NAMES = ("' not in line:
+                found.append(f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}")
+    assert found == []
+
+
+def test_starting_loads_no_code_of_a_pack() -> None:
+    program = (
+        "import sys; import memlens.cli; import memlens.formats; "
+        "print(*(name for name in sys.modules if name.startswith('memlens.packs.')))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    declared = {"api", "registry", *(pack.name for pack in registry.packs())}
+    assert {name.removeprefix("memlens.packs.") for name in loaded.stdout.split()} == declared
