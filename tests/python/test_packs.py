@@ -30,7 +30,7 @@ def parts_of(declared: Any) -> list[Part[Any]]:
 
 def words_of(pack: Pack) -> re.Pattern[str]:
     """Everything that names a pack's world: its folder and title, its formats, its runtimes."""
-    names = {pack.name, *(each.name for each in (*pack.formats, *pack.runtimes))}
+    names = {pack.name, *(each.name for each in pack.formats), *(each.name for each in pack.runtimes)}
     return re.compile(rf"(?i:{'|'.join(map(re.escape, sorted(names)))})|(?<!\w){re.escape(pack.title)}(?!\w)")
 
 
@@ -52,8 +52,11 @@ def test_all_that_a_pack_declares_is_in_its_folder(pack: Pack) -> None:
 def test_every_folder_is_a_pack_and_names_are_unique() -> None:
     folders = {path.parent.name for path in (PACKAGE / "packs").glob("*/__init__.py")}
     assert folders == {pack.name for pack in registry.packs()}
-    names = [each.name for pack in registry.packs() for each in (*pack.formats, *pack.runtimes)]
-    assert len(names) == len(set(names))
+    for names in (
+        [each.name for pack in registry.packs() for each in pack.formats],
+        [each.name for pack in registry.packs() for each in pack.runtimes],
+    ):
+        assert len(names) == len(set(names))
 
 
 @PACKS
