@@ -42,7 +42,7 @@ KINDS = (
 )
 """In the order of the kernel's kinds, after which stand values of dictionaries that are no object's attributes."""
 
-_OWN_DICTS = ("__dict__", "__globals__", "__builtins__")
+_OWN_DICT = "__dict__"
 
 UNKNOWN = "unknown"
 """The kind of roots to which nothing in the dump refers, because C code holds them."""
@@ -190,7 +190,7 @@ def _with_entries(columns: dict[str, Column], texts: Texts, classes: U32) -> Col
     named = np.flatnonzero((kind == kernel.ATTRIBUTE) | (kind == kernel.VALUE))
     known = np.unique(name[named])
     words = [texts[number] for number in known.tolist()]
-    is_own = np.array([word in _OWN_DICTS for word in words], np.bool_)
+    is_own = np.array([word == _OWN_DICT for word in words], np.bool_)
     is_code_s = np.array([word.isidentifier() for word in words], np.bool_)
     own_dicts = np.zeros(len(columns["address"]), np.bool_)
     own_dicts[columns["target"][named[is_own[np.searchsorted(known, name[named])]]]] = True
