@@ -1053,3 +1053,24 @@ def test_findings_of_a_large_dump_are_made_with_the_archive(
         short.write(snapshot)
         assert held_distances(snapshot).tolist() == distances
         assert not HELD_DISTANCES.is_current(snapshot.origin)
+
+
+@pytest.mark.parametrize(
+    ("owner", "count", "is_found"),
+    [("shop/Charsets", 300, True), ("sun/nio/cs/Charsets", 300, False), ("sun/nio/cs/Charsets", 6_000, True)],
+)
+def test_the_runtime_s_own_tables_get_no_advice(
+    open_dump: Opened, owner: str, count: int, is_found: bool
+) -> None:
+    """A table of arrays of zeros, in a class of the program or of the JDK; what is large is said in any case."""
+    dump = Dump()
+    object_class = dump.klass(0x100, "java/lang/Object")
+    objects = dump.klass(0x120, "[Ljava/lang/Object;", object_class)
+    dump.klass(0x140, owner, object_class, statics=[("TABLE", OBJECT, 0x1000)])
+    members = [0x10000 + 0x800 * number for number in range(count)]
+    dump.objects(0x1000, objects, members)
+    for member in members:
+        dump.numbers(member, BYTE, bytes(1_000))
+    dump.add(0x05, "P", 0x140)
+    found = texts(open_dump(dump.end(), "charsets.hprof"))
+    assert ("retains_most" in found, "zero_arrays" in found) == (is_found, is_found)

@@ -18,7 +18,7 @@ from tests.python.conftest import ROOT, real_heaps
 from tests.python.counted import some
 from tests.python.graphs import STRONG, WEAK, SmallGraph
 from tests.python.heap_archives import Opened, archived
-from tests.python.hprof_files import INT, OBJECT, Dump
+from tests.python.hprof_files import INT, LONG, OBJECT, Dump
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.pyheap_files import TYPES, Thing, Thread, pyheap
 from tests.python.recordings import JAVA, RAN_OUT
@@ -246,8 +246,13 @@ def test_the_stack_of_a_thread_that_waited(tmp_path: Path) -> None:
         ] == [("local variable", "java.lang.Thread"), ("local variable", "java.lang.String[]")]
 
 
-def java_that_ran_out(*, is_own: bool = True) -> bytes:
-    """A thread that ran out of memory, with a thread local; its status is in another object, as since JDK 19."""
+def java_that_ran_out(
+    *, is_own: bool = True, inner: tuple[str, str] = ("java/util/Arrays", "copyOf"), limit: int = 0
+) -> bytes:
+    """A thread that ran out of memory, with a thread local; its status is in another object, as since JDK 19.
+
+    ``inner`` is the method in which it failed, and ``limit`` what the JDK keeps as the most that the heap may have.
+    """
     dump = Dump()
     object_class = dump.klass(0x100, "java/lang/Object")
     thread_class = dump.klass(
@@ -269,8 +274,10 @@ def java_that_ran_out(*, is_own: bool = True) -> bytes:
     code = dump.serials
     dump.klass(0x240, "java/lang/OutOfMemoryError", object_class)
     error = dump.serials
-    dump.klass(0x260, "java/util/Arrays", object_class)
+    dump.klass(0x260, inner[0], object_class)
     arrays = dump.serials
+    if limit:
+        dump.klass(0x280, "jdk/internal/misc/VM", object_class, statics=[("directMemory", LONG, limit)])
     dump.instance(0x3000, local)
     dump.numbers(0x3100, 8, bytes(5_000))
     dump.numbers(0x3200, 8, bytes(7_000))
@@ -279,7 +286,7 @@ def java_that_ran_out(*, is_own: bool = True) -> bytes:
     dump.instance(0x3500, locals_class, "P", 0x3400)
     dump.instance(0x3600, holder, "I", 0x191)
     dump.instance(0x3700, thread_class, "PPP", 0, 0x3600, 0x3500)
-    frames = [(error, "<init>", "OutOfMemoryError.java", 48), (arrays, "copyOf", "Arrays.java", 3537)]
+    frames = [(error, "<init>", "OutOfMemoryError.java", 48), (arrays, inner[1], "Inner.java", 3537)]
     if is_own:
         frames += [(code, "grow", "Leak.java", 17), (code, "main", "Leak.java", 30)]
     for at, (serial, method, file, line) in enumerate(frames):
@@ -316,6 +323,36 @@ def test_a_thread_that_ran_out_of_memory(open_dump: Opened) -> None:
     assert (finding.line.file, finding.line.line) == ("shop/Leak.java", 17)
     assert finding.figure.amount == row.retained_bytes
     assert check_figures(snapshot)
+
+
+@pytest.mark.parametrize(
+    ("inner", "limit", "said"),
+    [
+        (("java/util/Arrays", "copyOf"), 0, ("ran out of memory in Leak.grow", "of the reachable heap).")),
+        (("java/util/Arrays", "copyOf"), 13_000, ("ran out of memory", "GC overhead limit exceeded")),
+        (
+            ("java/util/Arrays", "copyOf"),
+            1 << 30,
+            ("ran out of memory in Leak.grow", "of the reachable heap)."),
+        ),
+        (
+            ("java/lang/ClassLoader", "defineClass1"),
+            0,
+            ("ran out of Metaspace in Leak.grow", "MaxMetaspaceSize"),
+        ),
+        (("java/lang/Class", "forName0"), 1 << 30, ("ran out of Metaspace in Leak.grow", "MaxMetaspaceSize")),
+        # a class's mirror is an object
+        (("java/lang/Class", "forName0"), 13_000, ("ran out of memory", "The heap was full")),
+        (("java/lang/Thread", "start0"), 0, ("could not start another thread in Leak.grow", "larger heap")),
+    ],
+)
+def test_what_a_program_of_java_ran_out_of(
+    open_dump: Opened, inner: tuple[str, str], limit: int, said: tuple[str, str]
+) -> None:
+    snapshot = open_dump(java_that_ran_out(inner=inner, limit=limit), "leak.hprof")
+    text = headline(snapshot, None).sentences[0].text
+    assert all(part in text for part in said), text
+    assert text.endswith(said[1]) or "heap)." not in said[1]
 
 
 def test_one_that_ran_out_in_code_of_others_alone(open_dump: Opened) -> None:

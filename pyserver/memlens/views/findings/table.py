@@ -21,6 +21,7 @@ from memlens.views.findings.graph import (
 )
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import HOLDING, joined
+from memlens.views.findings.graph.tables_of_runtime import is_of_the_runtime
 from memlens.views.findings.profile import churn, lasting, sites
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.trace import before, growth, kept, machinery, oom, peak, reserved, temporaries
@@ -171,9 +172,14 @@ def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
     found = [each for rule in rules_of(snapshot, device) for each in rule(snapshot)]
     dump = heap_dump_of(snapshot.info)
     if dump is not None:
-        found = snapshot.keep("findings.joined", lambda: joined(GraphCase(snapshot, dump), found))
+        found = snapshot.keep("findings.joined", lambda: _of_program(GraphCase(snapshot, dump), found))
     # of equals, the order of the rules
     return sorted(found, key=lambda each: (each.finding.is_note, -each.weight))
+
+
+def _of_program(case: GraphCase, found: list[Ranked]) -> list[Ranked]:
+    """What rules found in a heap dump but for the runtime's own tables; findings of the same bytes are one."""
+    return joined(case, [each for each in found if not is_of_the_runtime(case, each)])
 
 
 def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnswer:

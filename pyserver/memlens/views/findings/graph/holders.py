@@ -29,9 +29,13 @@ from memlens.views.findings.graph.owners import (
     program_object,
     type_of,
 )  # fmt: skip
+from memlens.views.findings.graph.tables_of_runtime import MOST_OF_RUNTIME
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.groupings import DOMINATORS, group_of, grouped_tree, located
+from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers
+from memlens.views.graph.thread_table import table
+from memlens.views.graph.threads import thread_name
 
 BIG_SHARE = 0.1
 """Of what roots reach: what an object or a group retains at least to be named."""
@@ -58,6 +62,8 @@ _SHARED = ("zygote", "image", "boot image")
 _OF_RUBY = ("Thread", "(data ObjectTracing/allocation_info_tracer)")
 """What has a thread's stack in its own bytes, or where objects were allocated: none of the program's memory."""
 _CACHE = "functools._lru_cache_wrapper"
+_PLAIN = ("Object", "Array", "Function", "Map", "Set", "Promise")
+"""Types of JavaScript's that Node.js has many objects of for itself."""
 _MOST_POINTS = 2_000
 
 
@@ -103,9 +109,34 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
                 found.append((int(objects.retained[one]), one, one, own_groups, None))
     for _, named, holder, groups, group in sorted(found, key=lambda each: -each[0])[: case.most(MOST_FOUND)]:
         if group is not None:
-            yield _of_group(case, holder, group)
+            if not _is_of_no_one(case, holder, group):
+                yield _of_group(case, holder, group)
         elif named is not None and holder is not None:
-            yield _of_object(case, named, holder, groups)
+            total = int(objects.retained[named])
+            if total >= MOST_OF_RUNTIME or not (
+                _is_mostly(groups, total) and _is_of_the_engine(case, groups[0])
+            ):
+                yield _of_object(case, named, holder, groups)
+
+
+def _is_of_no_one(case: GraphCase, holder: int | None, group: _Group) -> bool:
+    """Whether objects of the platform are few bytes and held by nothing in common, or by JavaScript's global object.
+
+    Java's threads, constants and modules, or what Node.js made for itself before the program began.
+    """
+    if group.retained >= MOST_OF_RUNTIME or not packages_of(case.snapshot).is_platform[group.type]:
+        return _is_plain_below_global(case, holder, group)
+    if case.info.kind not in JAVA_KINDS and case.info.kind != "gcdump":
+        return _is_plain_below_global(case, holder, group)
+    return holder is None or bool(is_made_up(case, np.array([holder]))[0])
+
+
+def _is_plain_below_global(case: GraphCase, holder: int | None, group: _Group) -> bool:
+    """Whether plain objects of JavaScript's are below the global object, and are fewer than a collection has."""
+    if case.info.kind != "v8" or holder is None or not _is_global(case, holder):
+        return False
+    is_plain = case.type_names()[group.type] in _PLAIN
+    return is_plain and len(group.members) < LEAST_COLLECTED and group.retained < MOST_OF_RUNTIME
 
 
 def has_large_object(case: GraphCase) -> bool:
@@ -251,10 +282,12 @@ def _of_object(case: GraphCase, holder: int, above: int, groups: list[_Group]) -
         groups_within = (groups[0], *_within(case, groups[0]))
         line = line or next(filter(None, (_own_line(case, each) for each in groups_within)), None)
     line = line or case.allocated_at(np.array([holder]))
-    held = held_by(case, holder)
+    thread = _thread(case, holder)
+    # a thread that runs is alive by itself
+    held = held_by(case, holder) if thread is None else None
     sentence = phrase(
         "{object} retains {size}, {share} of the reachable heap{contents}.{holder}{advice}",
-        object=object_part(case, holder, begins=True), size=measured(shown, link),
+        object=thread or object_part(case, holder, begins=True), size=measured(shown, link),
         share=percent(total, case.whole), contents=contents,
         holder=phrase(" Held by {holder}.", holder=held) if held else "",
         advice=_advice(case, holder, groups) if _is_mostly(groups, total) else "",
@@ -263,6 +296,16 @@ def _of_object(case: GraphCase, holder: int, above: int, groups: list[_Group]) -
     subject = (type_of(case, holder), held.text if held else "")
     finding = made("retains_most", title, sentence, shown, None, line, objects=link, subject=subject)
     return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
+
+
+def _thread(case: GraphCase, holder: int) -> TextPart | None:
+    """The name of the thread whose object this is, if the thread was running or waiting and has a name."""
+    known = table(case.snapshot)
+    found = np.flatnonzero(known.object == holder)
+    name = thread_name(case.snapshot, int(found[0])) if len(found) else ""
+    if not name:
+        return None
+    return linked(phrase("Thread {name}", name=name), objects=ObjectsLink("thread", int(found[0])))
 
 
 def _advice(case: GraphCase, holder: int, groups: list[_Group]) -> Text | str:

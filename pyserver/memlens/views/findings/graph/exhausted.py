@@ -1,0 +1,61 @@
+"""What a Java program ran out of when HotSpot dumped its heap: heap space, Metaspace, or threads of the system.
+
+HotSpot writes the dump before it throws the error, so no object has the error's message: the errors in the heap are
+those made ahead, one for each message. What the thread was doing says it: where a class is being defined or linked, and
+the heap wasn't full, its metadata had no room. "GC overhead limit exceeded" and "Java heap space" leave the same dump.
+"""
+
+from typing import Literal
+
+from memlens.model.graph import NONE
+from memlens.model.timeline import NEVER
+from memlens.views.findings.graph.case import GraphCase
+from memlens.views.graph.fields import field_reader
+from memlens.views.graph.thread_table import table
+
+Exhausted = Literal["heap", "metaspace", "threads", "unknown"]
+
+_ERROR = "java.lang.OutOfMemoryError."
+_DEFINES = frozenset((
+    "java.lang.ClassLoader.defineClass", "java.lang.ClassLoader.defineClass0", "java.lang.ClassLoader.defineClass1",
+    "java.lang.ClassLoader.defineClass2", "java.lang.ClassLoader.findBootstrapClass", "java.lang.Class.forName0",
+    "java.lang.Class.getDeclaredMethods0", "java.lang.Class.getDeclaredConstructors0",
+    "java.lang.Class.getDeclaredFields0", "java.lang.reflect.Proxy.defineClass0", "sun.misc.Unsafe.defineClass",
+    "sun.misc.Unsafe.defineAnonymousClass", "jdk.internal.misc.Unsafe.defineClass0",
+    "jdk.internal.misc.Unsafe.defineAnonymousClass0", "java.lang.invoke.MethodHandleNatives.resolve",
+    "java.lang.invoke.MethodHandleNatives.init",
+))  # fmt: skip
+"""Functions of the JDK's in native code that define or link a class."""
+_STARTS = "java.lang.Thread.start0"
+_LIMITS = ("jdk.internal.misc.VM", "sun.misc.VM")
+"""Classes whose static field ``directMemory`` is the heap's limit, unless ``-XX:MaxDirectMemorySize`` is given."""
+_FULL_SHARE = 0.85
+_MOST_SHARE = 1.05
+
+
+def ran_out_of(case: GraphCase, thread: int) -> Exhausted:
+    """What a thread ran out of; unknown where nothing in the dump says it."""
+    numbers = [frame for frame in table(case.snapshot).frames_of(thread).tolist() if frame != NONE]
+    rows = case.snapshot.frames.rows(numbers[:3])
+    inner = next((rows[frame][2] for frame in numbers[:3] if not rows[frame][2].startswith(_ERROR)), "")
+    limit = limit_of_heap(case)
+    used = case.info.shallow_bytes
+    is_full = limit is not None and _FULL_SHARE * limit <= used <= _MOST_SHARE * limit
+    if inner == _STARTS:
+        return "threads"
+    if inner in _DEFINES and not is_full:
+        return "metaspace"
+    return "heap" if is_full else "unknown"
+
+
+def limit_of_heap(case: GraphCase) -> int | None:
+    """The most that the heap may have, in bytes, by what the JDK keeps of it; None if it isn't known."""
+    objects = case.snapshot.types.object
+    for kind in case.types_where(lambda name: name in _LIMITS) if objects is not None else ():
+        number = int(objects[kind]) if objects is not None else NEVER
+        if number == NEVER:
+            continue
+        limit = field_reader(case.snapshot).values(number).get("directMemory")
+        if isinstance(limit, int) and limit > 0:
+            return limit
+    return None
