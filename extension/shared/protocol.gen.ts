@@ -511,8 +511,9 @@ export interface ComparedFinding {
  *
  * `before` and `after` are its position on each side; None if that side's snapshot doesn't have the place. Bytes
  * and counts are of the allocations that it made itself (`own`), or with all that it called (`inclusive`).
- * `callers` are further lines of the user's code, for rows that are stacks. A row whose frames' `source` is
- * `inferred` has allocations with only C++ in their stacks, by the forward line that was inferred.
+ * `callers` are further lines of the user's code, for rows that are stacks. The `inferred` bytes of a side are of
+ * allocations with only C++ in their stacks, by the forward line that was inferred; a frame's `source` is
+ * `inferred` where that is all that the row has on its side.
  */
 export interface ComparedRow {
   row: number;
@@ -525,6 +526,8 @@ export interface ComparedRow {
   before_count: number;
   after_count: number;
   callers: Frame[];
+  before_inferred_bytes: number;
+  after_inferred_bytes: number;
 }
 
 /** Sums over some rows' own allocations. */
@@ -1310,7 +1313,8 @@ export interface GraphInfo {
  *
  * For a profile `bytes` is the requested value, and `count` the number of allocations if the profile has it (else
  * of samples). `largest_bytes` is the size of what the answer's `largest` says, None if that isn't known;
- * `largest_allocation` is None for a profile, which has no single ones.
+ * `largest_allocation` is None for a profile, which has no single ones. `inferred_bytes` are the part of `bytes`
+ * that is only inferred to come from the group's line.
  */
 export interface Group {
   key: number;
@@ -1322,6 +1326,7 @@ export interface Group {
   count: number | null;
   largest_bytes: number | null;
   largest_allocation: number | null;
+  inferred_bytes: number;
 }
 
 /** A group of a tree, those from the root down to it, and the largest of its objects. */

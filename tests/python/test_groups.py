@@ -88,10 +88,16 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
                 assert (group.largest_bytes, sum(sizes)) == (sizes[0], group.bytes)
                 assert group.largest_allocation is not None
                 assert found[group.largest_allocation - first].size == sizes[0]
-                guessed = group.place is not None and group.place.source == "inferred"
-                assert all(row.label == group.place for row in page.rows) or kind != "line" or not group.place
-                names = {name_of(found[n], kind) for n in numbers} - {None}
-                assert guessed or names <= {group.name.text}
+                guessed = [bool(row.label and row.label.source == "inferred") for row in page.rows]
+                if kind == "line" and group.place:
+                    places = {(row.label.file, row.label.line) for row in page.rows if row.label}
+                    assert places == {(group.place.file, group.place.line)}
+                    sizes_guessed = [found[n].size for n, each in zip(numbers, guessed, strict=True) if each]
+                    assert group.inferred_bytes == sum(sizes_guessed)
+                names = {
+                    name_of(found[n], kind) for n, each in zip(numbers, guessed, strict=True) if not each
+                }
+                assert names - {None} <= {group.name.text}
                 lit = lit_rows(snapshot, Branch(of, [kind], [group.key]), device.whole)
                 assert np.flatnonzero(lit).tolist() == sorted(numbers)
             if group.filter:

@@ -16,6 +16,7 @@ from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.lines import known_by_line
 from memlens.views.findings.trace.machinery import KNOWN
 from memlens.views.selection.texts import Pattern
+from memlens.views.trace.picture.areas import GroupedBy, areas_of
 
 
 @pytest.mark.parametrize("kind", machinery(), ids=lambda kind: kind.name)
@@ -85,9 +86,12 @@ def test_a_line_is_named_once(opened: Opened, tmp_path: Path, path: Path | None)
         stacks = [*(forward(name, 12) for name in OPERATORS), *map(backward, reversed(OPERATORS))]
         path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace_of(stacks)]}))
     case = TraceCase.of(opened(path), 0)
-    shown, apart = known_by_line(case), case.peak_by_line()
+    shown = known_by_line(case)
     lines = [(each.line.file, each.line.line) for each in shown.groups if each.line]
     assert len(lines) == len(set(lines))
-    assert sum(each.amount for each in shown.groups) == sum(each.amount for each in apart.groups)
-    assert len(shown.groups) < len(apart.groups)
+    assert sum(each.amount for each in shown.groups) == shown.total
     assert any("% inferred)" in each.name for each in shown.groups)
+    picture = areas_of(case.snapshot, 0, "", GroupedBy("line")).areas
+    drawn = [(each.place.file, each.place.line) for each in picture if each.place]
+    assert len(drawn) == len(set(drawn))
+    assert any(each.detail.text.endswith("% inferred") for each in picture)

@@ -13,8 +13,8 @@ from memlens.cli.parsers import UsageError
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
-from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
+from memlens.texts import Text, phrase
+from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes, format_share
 from memlens.views.answers import Frame
 from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.order import out_of_order
@@ -124,8 +124,16 @@ def _place(row: ComparedRow, place: Frame) -> list[Piece]:
     kind = KIND_WORDS[place.kind] if place.line else ""
     moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
     renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
-    words = f"{kind}{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}"
+    words = f"{kind}{_inferred(row, place)}{moved}{renamed}{_one_sided(row)}"
     return [*file, Piece(f"{line}{' ' if name else ''}"), Piece(name, "name"), Piece(words)]
+
+
+def _inferred(row: ComparedRow, place: Frame) -> Text:
+    """How a line is known; of one that is inferred for a part of its bytes the share of both sides."""
+    part = row.before_inferred_bytes + row.after_inferred_bytes
+    if place.source == "inferred" or not part:
+        return SOURCE_WORDS[place.source]
+    return phrase(" ({share} inferred)", share=format_share(part, row.before_bytes + row.after_bytes))
 
 
 def _one_sided(row: ComparedRow) -> str:

@@ -3,7 +3,7 @@
 import type { VNode } from 'preact';
 import type { ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
 import { countsTitle, exactFigure, figure } from '../base/figure';
-import { count, libraryMark } from '../base/format';
+import { count, libraryMark, share } from '../base/format';
 import { t } from '../base/l10n';
 import { fileName } from '../base/paths';
 import { shorten } from '../base/text';
@@ -148,7 +148,10 @@ export function marksOf(row: ComparedRow): string[] {
   const place = row.after ?? row.before;
   const library = place && place.line > 0 ? libraryMark(place) : '';
   if (library !== '') marks.push(library);
+  const guessed = row.before_inferred_bytes + row.after_inferred_bytes;
   if (place?.source === 'inferred') marks.push(t('inferred'));
+  else if (guessed > 0)
+    marks.push(t('{0} inferred', share(guessed, row.before_bytes + row.after_bytes)));
   if (row.before_count === 0) marks.push(t('only after'));
   else if (row.after_count === 0) marks.push(t('only before'));
   const { before, after } = row;

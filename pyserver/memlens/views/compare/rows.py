@@ -42,8 +42,9 @@ class ComparedRow(Struct, frozen=True):
 
     ``before`` and ``after`` are its position on each side; None if that side's snapshot doesn't have the place. Bytes
     and counts are of the allocations that it made itself (``own``), or with all that it called (``inclusive``).
-    ``callers`` are further lines of the user's code, for rows that are stacks. A row whose frames' ``source`` is
-    ``inferred`` has allocations with only C++ in their stacks, by the forward line that was inferred.
+    ``callers`` are further lines of the user's code, for rows that are stacks. The ``inferred`` bytes of a side are of
+    allocations with only C++ in their stacks, by the forward line that was inferred; a frame's ``source`` is
+    ``inferred`` where that is all that the row has on its side.
     """
 
     row: int
@@ -56,6 +57,8 @@ class ComparedRow(Struct, frozen=True):
     before_count: int
     after_count: int
     callers: list[Frame]
+    before_inferred_bytes: int = 0
+    after_inferred_bytes: int = 0
 
 
 class ComparedSums(Struct, frozen=True):
@@ -100,6 +103,8 @@ class _Figures:
     """The row that each of the side's stacks is charged to."""
     own: I64
     """int64[2, rows]: bytes and count."""
+    inferred: I64
+    """The part of them that is inferred."""
     sum_inclusive: Callable[[], I64]
 
     @cached_property
@@ -109,7 +114,7 @@ class _Figures:
 
 
 class PairedFigures(NamedTuple):
-    """A row's pair of places, whether they are inferred, and its bytes and counts on both sides."""
+    """A row's pair of places, whether all that it has is inferred, and its bytes and counts on both sides."""
 
     pair: Pair
     inferred: bool
@@ -127,20 +132,15 @@ class Comparison:
         self.by = by
         sides = (before, after)
         if by == "stack":
-            self._pairs, self._inferred, self._first, rows = _stack_rows(*sides, pairing.groups["line"])
-            self._distinct = len(self._pairs)
+            self._pairs, self._first, rows = _stack_rows(*sides, pairing.groups["line"])
             self._figures = tuple(
-                _of_stacks(side, own, self._distinct) for side, own in zip(sides, rows, strict=True)
+                _of_stacks(side, own, len(self._pairs)) for side, own in zip(sides, rows, strict=True)
             )
         else:
             group = pairing.groups[by]
-            self._distinct = len(group.pairs)
-            # a place has a second row for what is only inferred to come from it
-            apart = any(bool(side.inferred.any()) for side in sides)
-            self._pairs = group.pairs * 2 if apart else group.pairs
-            self._inferred = np.arange(len(self._pairs)) >= self._distinct
+            self._pairs = group.pairs
             self._figures = tuple(
-                _of_places(side, rows, len(self._pairs), self._distinct)
+                _of_places(side, rows, len(self._pairs))
                 for side, rows in zip(sides, (group.before, group.after), strict=True)
             )
 
@@ -184,7 +184,7 @@ class Comparison:
         before, after = (each.own if measure == "own" else each.inclusive for each in self._figures)
         for row in np.flatnonzero(_there(before) | _there(after)).tolist():
             figures = (*before[:2, row].tolist(), *after[:2, row].tolist())
-            yield PairedFigures(self._pairs[row], bool(self._inferred[row]), *figures)
+            yield PairedFigures(self._pairs[row], self._all_inferred(row), *figures)
 
     def stacks(self, row: int, measure: Measure, side: Literal["before", "after"]) -> list[int]:
         """The archive's numbers of a side's stacks in a row. Raises :class:`BadRequestError`."""
@@ -217,7 +217,7 @@ class Comparison:
     def _words(self, row: int) -> str:
         places = [place for place in self._pairs[row] if place is not None]
         text = " ".join(f"{place.file}:{place.line} {place.function}" for place in places)
-        if self._inferred[row]:
+        if any(each.inferred[COUNT, row] for each in self._figures):
             text += " inferred"
         if self.by == "stack":
             text += " ".join(f"{frame.file}:{frame.line} {frame.function}" for frame in self._callers(row))
@@ -235,18 +235,22 @@ class Comparison:
             "before": -before[AMOUNT],
             "after": -after[AMOUNT],
             "count": -abs(after[COUNT] - before[COUNT]),
-            "name": rows % max(self._distinct, 1),
+            "name": rows,
         }[order]
         # among equal differences the larger line first
         return np.lexsort((rows, -np.maximum(before[AMOUNT], after[AMOUNT]), key))
 
     def _row(self, row: int, before: list[int], after: list[int]) -> ComparedRow:
         pair = self._pairs[row]
-        source = INFERRED if self._inferred[row] else RECORDED
+        sides = [each.inferred[:, row].tolist() for each in self._figures]
+        sources = [
+            INFERRED if guessed[COUNT] and guessed[COUNT] == each.own[COUNT, row] else RECORDED
+            for guessed, each in zip(sides, self._figures, strict=True)
+        ]
         return ComparedRow(
             row=row,
-            before=_frame(pair.before, source),
-            after=_frame(pair.after, source),
+            before=_frame(pair.before, sources[0]),
+            after=_frame(pair.after, sources[1]),
             how=pair.how,
             before_bytes=before[AMOUNT],
             after_bytes=after[AMOUNT],
@@ -254,7 +258,13 @@ class Comparison:
             before_count=before[COUNT],
             after_count=after[COUNT],
             callers=self._callers(row) if self.by == "stack" else [],
+            before_inferred_bytes=sides[0][AMOUNT],
+            after_inferred_bytes=sides[1][AMOUNT],
         )
+
+    def _all_inferred(self, row: int) -> bool:
+        guesses = sum(int(each.inferred[COUNT, row]) for each in self._figures)
+        return 0 < guesses == sum(int(each.own[COUNT, row]) for each in self._figures)
 
     def _callers(self, row: int) -> list[Frame]:
         """The next lines of the user's code above that of a stack, on the side that has it (after, if both do)."""
@@ -273,12 +283,12 @@ class Comparison:
         return found
 
 
-def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figures:
-    """Sum a side's stacks by row; what is inferred counts for the row ``distinct`` after that of its place."""
+def _of_places(side: Side, row_of_place: U32, rows: int) -> _Figures:
+    """Sum a side's stacks by row."""
     native = side.native
     passed = np.where(native, np.uint32(NEVER), row_of_place).astype(np.uint32)
     stacks, tree = side.stacks, side.stacks.tree
-    own_row = row_of_place[side.charged] + side.inferred.astype(np.uint32) * np.uint32(distinct)
+    own_row = row_of_place[side.charged]
     own = np.zeros((len(stacks.values), rows), np.int64)
     calltree.add_by(own_row, stacks.values, own)
 
@@ -296,16 +306,22 @@ def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figu
         calltree.add_by(own_row[alone], np.compress(alone, stacks.values, axis=1), sums)
         return sums
 
-    return _Figures(side, passed, own_row, own, inclusive)
+    return _Figures(side, passed, own_row, own, _inferred_of(side, own_row, rows), inclusive)
+
+
+def _inferred_of(side: Side, own_row: U32, rows: int) -> I64:
+    found = np.zeros((len(side.stacks.values), rows), np.int64)
+    calltree.add_by(own_row[side.inferred], np.compress(side.inferred, side.stacks.values, axis=1), found)
+    return found
 
 
 def _stack_rows(
     before: Side, after: Side, lines: Grouping
-) -> tuple[list[Pair], npt.NDArray[np.bool_], npt.NDArray[np.intp], list[U32]]:
+) -> tuple[list[Pair], npt.NDArray[np.intp], list[U32]]:
     """Pair stacks whose frames are all paired with each other, and number each side's stacks by pair.
 
-    Inferred lines must be paired, too. Returns the mask of pairs that are inferred, the first stack of each pair, with
-    stacks of "after" preferred, and the pair of each stack before and after.
+    Inferred lines must be paired, too. Returns the pairs, the first stack of each, with stacks of "after" preferred,
+    and the pair of each stack before and after.
     """
     tree, split = after.stacks.tree.joined(before.stacks.tree), len(after.stacks.tree.frames)
     frames = (np.zeros(1, np.uint32), lines.after[tree.frames[1:split]], lines.before[tree.frames[split:]])
@@ -324,13 +340,15 @@ def _stack_rows(
     for item, (row, pair) in enumerate(zip(rows.tolist(), own.tolist(), strict=True)):
         places[row][item < count] = lines.pairs[pair][item < count]
     of_sides = [rows[count:].astype(np.uint32), rows[:count].astype(np.uint32)]
-    return [Pair(*pair) for pair in places], inferred[first], first, of_sides
+    return [Pair(*pair) for pair in places], first, of_sides
 
 
 def _of_stacks(side: Side, own_row: U32, rows: int) -> _Figures:
     own = np.zeros((len(side.stacks.values), rows), np.int64)
     calltree.add_by(own_row, side.stacks.values, own)
-    return _Figures(side, np.empty(0, np.uint32), own_row, own, lambda: own)
+    return _Figures(
+        side, np.empty(0, np.uint32), own_row, own, _inferred_of(side, own_row, rows), lambda: own
+    )
 
 
 def _there(figures: I64) -> npt.NDArray[np.bool_]:

@@ -53,13 +53,16 @@ def series_of_places(
     if limit < 1:
         raise BadRequestError(phrase("Ask for at least one row"))
     last = len(comparisons)
-    rows: dict[tuple[Place, bool, bool], tuple[list[int], list[int]]] = {}
+    rows: dict[tuple[Place, bool], tuple[list[int], list[int]]] = {}
+    recorded: set[tuple[Place, bool]] = set()
     for number, comparison in enumerate(comparisons):
         for each in comparison.pairs(measure):
             place = each.pair.after or each.pair.before
             if place is None:  # never: every pair has at least one side
                 continue
-            key = (place, each.inferred, each.pair.after is None)
+            key = (place, each.pair.after is None)
+            if not each.inferred:
+                recorded.add(key)
             amounts, counts = rows.setdefault(key, ([0] * (last + 1), [0] * (last + 1)))
             amounts[number], counts[number] = each.before_bytes, each.before_count
             if each.pair.after is not None:
@@ -68,13 +71,13 @@ def series_of_places(
     words = search.casefold().split()
     found = [
         SeriesPlace(
-            frame(place, INFERRED if inferred else RECORDED),
+            frame(place, RECORDED if (place, is_gone) in recorded else INFERRED),
             amounts,
             counts,
             amounts[-1] - amounts[0],
             all(two > one for one, two in itertools.pairwise(amounts)),
         )
-        for (place, inferred, _), (amounts, counts) in rows.items()
+        for (place, is_gone), (amounts, counts) in rows.items()
         if all(word in f"{place.file}:{place.line} {place.function}".casefold() for word in words)
     ]
     found.sort(key=lambda row: (_shrinks(row), -row.difference_bytes, row.place.file, row.place.line))

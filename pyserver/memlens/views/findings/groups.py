@@ -12,7 +12,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
-from memlens.views.findings.writing import amount, called, linked, short_function, text_in_sql
+from memlens.views.findings.writing import amount, called, linked, percent, short_function, text_in_sql
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -154,7 +154,11 @@ def _name(row: Group, by: GroupKind) -> Text:
         return perhaps_inferred(short + (INFERRED if row.name.text.endswith(INFERRED) else ""))
     if row.place is None or not row.place.line:
         return _without_line(row)
-    return phrase("{name} (inferred)", name=row.name) if row.place.source == "inferred" else row.name
+    if row.place.source == "inferred":
+        return phrase("{name} (inferred)", name=row.name)
+    if not row.inferred_bytes:
+        return row.name
+    return phrase("{name} ({share} inferred)", name=row.name, share=percent(row.inferred_bytes, row.bytes))
 
 
 def _without_line(row: Group) -> Text:
@@ -189,7 +193,7 @@ def _sql(
             if moment is None:
                 moment = device_of(snapshot, of.device).info.peak_moment
             place = row.place
-            if by == "line" and place is not None and place.source != "inferred" and not narrow:
+            if by == "line" and place is not None and not row.inferred_bytes and not narrow:
                 where = f"file = {text_in_sql(place.file)} AND line = {place.line}"
                 return f"SELECT sum(size_bytes) FROM live_at({of.device}, {moment}) WHERE {where}"
             if not row.filter:

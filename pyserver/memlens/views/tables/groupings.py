@@ -94,13 +94,15 @@ class Grouping(Struct, frozen=True):
     """Each item's group, the number of groups, and their names.
 
     If groups consist of whole stacks, ``codes`` are by stack (including missing ones), and ``of_inferred`` is by frame,
-    for what is inferred to come from it; None if that stays with its stack.
+    for what is inferred to come from it; None if that stays with its stack. Of items, ``inferred`` are those that
+    are in their group by an inferred line, None if there are none.
     """
 
     codes: U32
     groups: int
     name: NameOf
     of_inferred: U32 | None = None
+    inferred: npt.NDArray[np.bool_] | None = None
 
 
 def goes_by_stack(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> bool:
@@ -136,6 +138,7 @@ def grouping(
         return _BY_ROW[kind](snapshot, of, items.rows)
     found = snapshot.keep(f"groups by {kind}, {attribution}", lambda: _BY_STACK[kind](snapshot, attribution))
     codes = found.codes[items.stacks]
+    inferred = None
     if items.inferred is not None and found.of_inferred is not None:
         inferred = items.inferred != NEVER
         codes[inferred] = found.of_inferred[items.inferred[inferred]]
@@ -145,7 +148,7 @@ def grouping(
         inferred_module = taken(modules, items.rows)
         first = np.uint32(found.groups - len(snapshot.modules()))
         codes = np.where(inferred_module == 0, codes, inferred_module + first).astype(np.uint32)
-    return Grouping(codes, found.groups, found.name)
+    return Grouping(codes, found.groups, found.name, inferred=inferred)
 
 
 def _found_by(field: str, value: str) -> str:
@@ -184,23 +187,22 @@ def _by_place(
 ) -> Callable[[Snapshot, Attribution], Grouping]:
     """Group by the charged frame; ``name`` makes a group's name from a frame and the filter's field that finds it.
 
-    Frames that agree in the columns of ``key`` are one group. A frame has two groups, one of which is for what is only
-    inferred to come from it. Stacks that have only C++ and name an operator are grouped by that.
+    Frames that agree in the columns of ``key`` are one group, with what is only inferred to come from them. Stacks that
+    have only C++ and name an operator are grouped by that.
     """
 
     def make(snapshot: Snapshot, attribution: Attribution) -> Grouping:
         field, bare = FILTER_FIELD[attribution], _bare(snapshot)
         native_key, native_name = _NATIVE[snapshot.info.model]
-        # a line that is inferred for others is separate from the line itself
-        apart = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
+        guesses = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
         of_frame, named_by = _alike(snapshot.frames, key, native_key)
         if "line" in key:
             named_by = _enclosing(snapshot, of_frame, named_by)
-        operators, first_operator = operator_names(snapshot), FIRST + 2 * len(named_by)
+        operators, first_operator = operator_names(snapshot), FIRST + len(named_by)
         groups = first_operator + len(operators)
-        recorded = (of_frame * 2 + FIRST).astype(np.uint32)
+        of_frames = (of_frame + FIRST).astype(np.uint32)
         of_place = np.concatenate(
-            (recorded, (NO_STACK, BEFORE_TRACE), np.arange(first_operator, groups))
+            (of_frames, (NO_STACK, BEFORE_TRACE), np.arange(first_operator, groups))
         ).astype(np.uint32)
 
         # pages of a table need the same names at each moment
@@ -210,15 +212,15 @@ def _by_place(
                 return bare[group]
             if group >= first_operator:
                 return _operator(operators[group - first_operator])
-            number, inferred = divmod(group - FIRST, 2)
-            (row,) = snapshot.frames.rows([int(named_by[number])]).values()
-            found = native_name(row, field) if row[3] == NATIVE else name_of(row, field)
-            if inferred:
-                return _inferred(found)
-            return _recorded(found) if apart else found
+            (row,) = snapshot.frames.rows([int(named_by[group - FIRST])]).values()
+            if row[3] != NATIVE:
+                return name_of(row, field)
+            found = native_name(row, field)
+            # what has only C++ may have an inferred line
+            return _recorded(found) if guesses else found
 
         codes = of_place[charged_places(snapshot, attribution)]
-        return Grouping(codes, groups, name, recorded + np.uint32(1))
+        return Grouping(codes, groups, name, of_frames)
 
     return make
 
@@ -280,11 +282,14 @@ def _recorded(name: GroupName) -> GroupName:
     return msgspec.structs.replace(name, filter=f"{name.filter} -is:inferred") if name.filter else name
 
 
-def _inferred(name: GroupName) -> GroupName:
-    """The same group for what is inferred and not recorded."""
-    place = None if name.place is None else msgspec.structs.replace(name.place, source="inferred")
-    detail = listed(name.detail, phrase("inferred"))
-    return GroupName(name.name, detail, place, f"{name.filter} is:inferred")
+def inferred_part(name: GroupName, part: int, whole: int, *, all_of_it: bool) -> GroupName:
+    """A group of which a part is only inferred to belong there, or all: marked so, with its share of the bytes."""
+    if all_of_it:
+        place = None if name.place is None else msgspec.structs.replace(name.place, source="inferred")
+        return GroupName(name.name, listed(name.detail, phrase("inferred")), place, name.filter)
+    share = f"{100 * part / whole if whole else 0:.0f}%"
+    mark = phrase("{share} inferred", share=share)
+    return msgspec.structs.replace(name, detail=listed(name.detail, mark))
 
 
 def detail_of(text: str, kind: int) -> Text:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.kernels.tree.calltree import add_by
 from memlens.kernels.tree.grouping import group_sums
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
@@ -37,6 +38,7 @@ from memlens.views.tables.groupings import (
     check_kind,
     goes_by_stack,
     grouping,
+    inferred_part,
     listed,
 )
 
@@ -69,7 +71,8 @@ class Group(Struct, frozen=True):
 
     For a profile ``bytes`` is the requested value, and ``count`` the number of allocations if the profile has it (else
     of samples). ``largest_bytes`` is the size of what the answer's ``largest`` says, None if that isn't known;
-    ``largest_allocation`` is None for a profile, which has no single ones.
+    ``largest_allocation`` is None for a profile, which has no single ones. ``inferred_bytes`` are the part of ``bytes``
+    that is only inferred to come from the group's line.
     """
 
     key: int
@@ -82,6 +85,7 @@ class Group(Struct, frozen=True):
     count: int | None
     largest_bytes: int | None
     largest_allocation: int | None
+    inferred_bytes: int = 0
 
 
 class GroupsAnswer(Struct, frozen=True):
@@ -146,8 +150,9 @@ class _Figures:
 
     ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 unless all
     sizes are known, or the sum of the largest "stack", if the sizes of blocks aren't known or the amounts aren't bytes.
-    ``pools`` is the part of the amounts that may be pools of Python's allocator. ``allocations`` has the numbers of the
-    largest allocations of some groups, if there are single ones.
+    ``pools`` is the part of the amounts that may be pools of Python's allocator. ``inferred``, int64[values, groups],
+    is the part of the sums that is in a group by an inferred line, None if there is no such item. ``allocations`` has
+    the numbers of the largest allocations of some groups, if there are single ones.
     """
 
     keys: I64
@@ -157,6 +162,7 @@ class _Figures:
     unit: str
     pools: I64 | None = None
     allocations: Callable[[npt.NDArray[np.integer]], list[int]] | None = None
+    inferred: I64 | None = None
 
 
 def _figures(
@@ -174,9 +180,15 @@ def _figures(
     match snapshot.info:
         case TimelineInfo():
             device = device_of(snapshot, of.device, of.filter)
+            inferred = None
+            if found.inferred is not None and found.inferred.any():
+                inferred = np.zeros((len(items.values), found.groups), np.int64)
+                add_by(
+                    found.codes[found.inferred], np.compress(found.inferred, items.values, axis=1), inferred
+                )
             return _Figures(
                 keys, sums, largest, "allocation", unit,
-                allocations=lambda some: device.allocations(rows[some]).tolist(),
+                allocations=lambda some: device.allocations(rows[some]).tolist(), inferred=inferred,
             )  # fmt: skip
         case ProfileInfo() | GraphInfo():
             pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
@@ -237,16 +249,20 @@ def _rows_of(
         figures.sums[page, COUNT].tolist(),
         figures.largest[page].tolist(),
         nothing if figures.pools is None else figures.pools[page].tolist(),
+        nothing if figures.inferred is None else figures.inferred[AMOUNT, page].tolist(),
+        nothing if figures.inferred is None else figures.inferred[COUNT, page].tolist(),
         [None] * len(page) if figures.allocations is None else figures.allocations(page),
     )
-    for key, amount, count, largest, pools, allocations in zip(*columns, strict=True):
+    for key, amount, count, largest, pools, guessed, guesses, allocations in zip(*columns, strict=True):
         known = name(key)
+        if guesses:
+            known = inferred_part(known, guessed, amount, all_of_it=guesses == count)
         detail = known.detail
         if pools:
             detail = listed(detail, phrase("perhaps pools: {size}", size=format_value(pools, figures.unit)))
         yield Group(
             key, known.name, detail, known.place, known.filter, amount, count if counted else None,
-            None if figures.largest_is == "block" and not largest else largest, allocations,
+            None if figures.largest_is == "block" and not largest else largest, allocations, guessed,
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from memlens.views.answers import Area
 from memlens.views.selection.columns import device_of, live_rows
 from memlens.views.selection.items import every_allocation
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.tables.groupings import BEFORE_TRACE, NO_STACK, NOTHING, GroupKind, grouping
+from memlens.views.tables.groupings import BEFORE_TRACE, NO_STACK, NOTHING, GroupKind, grouping, inferred_part
 from memlens.views.trace.picture.boxes import Box, grid_of
 
 U8 = npt.NDArray[np.uint8]
@@ -101,8 +101,18 @@ def _areas(snapshot: Snapshot, device: Device, filter_text: str, by: GroupedBy) 
     others = np.ones(len(keys), bool)
     others[chosen] = False
     areas = []
+    guessed = found.inferred if found.inferred is not None and found.inferred.any() else None
+    every, guesses, at_peak_guessed = np.zeros((3, len(keys)), np.int64)
+    if guessed is not None:
+        every, guesses = (np.bincount(codes[mask], minlength=len(keys)) for mask in (slice(None), guessed))
+        rows = live_rows(device, device.info.peak_moment)
+        rows = rows[guessed[rows]]
+        np.add.at(at_peak_guessed, codes[rows], device.size[rows])
     for colour, group in zip(colours, chosen.tolist(), strict=True):
         name = found.name(int(keys[group]))
+        if guesses[group]:
+            part, whole = int(at_peak_guessed[group]), int(at_peak[group])
+            name = inferred_part(name, part, whole, all_of_it=bool(guesses[group] == every[group]))
         areas.append(
             Area(int(keys[group]), name.name, name.detail, name.place, name.filter, colour, 1, int(at_peak[group]))
         )  # fmt: skip
