@@ -123,7 +123,7 @@ V8 = (
     "string", "concatenated string", "sliced string", "regexp", "number", "bigint", "class without a function",
     "attribute of an element", "key of a WeakMap", "value of a WeakMap", "string that nothing has", "index",
     "unknown type of objects", "unknown type of references", "name of a type", "name of a type of references",
-    "unknown field", "key of the header", "key of the meta", "section", "text in the trace",
+    "key of an object", "unknown field", "key of the header", "key of the meta", "section", "text in the trace",
 )  # fmt: skip
 
 
@@ -168,6 +168,12 @@ def v8(chosen: Chosen) -> bytes:
         node = heap.node("string", secret.text("unknown type of objects"), 32)
         extra.append((node, own_types.index("string in a table")))
     heap.edge(holder, "property", "owner", node)
+    heap.edge(
+        holder,
+        "property",
+        f"{secret.text('key of an object')}@b.org" if secret.has("key of an object") else "k",
+        root,
+    )
     heap.string(secret.text("string that nothing has", "removed 97"))
     sections: dict[str, Any] = heap.sections()
     meta = sections["snapshot"]["meta"]

@@ -99,7 +99,12 @@ def assert_same_graph(
     rows = np.isin(before.references.kind, chosen)
     assert np.array_equal(before.references.name[rows], after.references.name[rows])
     named = {each.name for each in before.reference_kinds if each.naming == "text"} - set(unnamed)
-    assert reference_names(before, named) == reference_names(after, named)
+    of_both = zip(reference_names(before, named), reference_names(after, named), strict=True)
+    # properties of V8 that are no identifiers are keys of dictionaries
+    assert all(
+        one == other or (before.kind == "v8" and other.startswith("removed ") and not one.isidentifier())
+        for one, other in of_both
+    )
     assert list(before.root_kinds) == list(after.root_kinds)
     for name in ("object", "kind", "frame"):
         assert np.array_equal(before.roots[name], after.roots[name]), name

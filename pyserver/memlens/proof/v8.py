@@ -68,6 +68,17 @@ def _bit(reason: Reason) -> int:
     return 1 << (_FIRST_REASON + _REASONS.index(reason))
 
 
+_EVERY_REASON = sum(map(_bit, _REASONS))
+_IDENTIFIER = re.compile(
+    r"<symbol.*|(?:(?:get|set) |#)?(?:[^\W\d]|\$)(?:\w|\$)*(?:(?<=\$).)?|(?:get |set |#)?", re.DOTALL
+)
+
+
+def _is_key(text: str, uses: int) -> bool:
+    """Whether a text names only properties that code couldn't name so without quotes: the keys of a dictionary."""
+    return uses & _EVERY_REASON == _bit("properties") and not _IDENTIFIER.fullmatch(text)
+
+
 class V8Reader:
     """Reads one snapshot. A number for each string and each object is in memory."""
 
@@ -87,6 +98,8 @@ class V8Reader:
     def names(self) -> Iterator[Item]:
         """The strings that name something."""
         for text, at, uses in self._strings():
+            if _is_key(text, uses):
+                continue
             for place, reason in enumerate(_REASONS):
                 if uses & 1 << _FIRST_REASON + place and not _REMOVED.fullmatch(text):
                     is_path = reason in ("engine", "functions", "types") and _PATH.search(text)
@@ -103,6 +116,8 @@ class V8Reader:
             is_name = uses >> _FIRST_REASON
             if is_name and _ELEMENT.match(text) and not _REMOVED.fullmatch(text):
                 yield Item("text", "attributes of an element", text, at)
+            if _is_key(text, uses) and not _REMOVED.fullmatch(text):
+                yield Item("text", "key of an object", text, at)
             if (
                 (not uses & (_CONTENT | _UNDECLARED | _NUMBER) and is_name)
                 or text in _ENGINES

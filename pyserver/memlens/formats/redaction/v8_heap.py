@@ -2,7 +2,8 @@
 
 Names are those of properties, variables, functions, classes, scripts and the engine's own objects. A string that is
 also a name is written twice, so that it can't be told which objects have it as their content. Names of classes are
-contents, unless a function has them, too.
+contents, unless a function has them, too, and so are those of properties that aren't identifiers, unless something else
+has them: they are keys of objects that the program uses as dictionaries.
 
 The engine has one object for each string of one character, in a table with the character as index, and one for each of
 true, false, null and undefined: what leads to one of these leads to the first of them instead. Indexes of elements,
@@ -48,7 +49,8 @@ _NAMED = (
 )  # fmt: skip
 """Types of objects whose names are names, of V8 and of Julia."""
 
-_REFERENCES = ("context", "property", "internal", "shortcut", "weak")
+_PROPERTY = "property"
+_REFERENCES = ("context", _PROPERTY, "internal", "shortcut", "weak")
 _STRINGS = "strings"
 _TRACE = "trace_tree"
 _SURVEYED = 0.5
@@ -133,6 +135,7 @@ class _Survey:
         strings = v8_redaction.Strings(self._source.data, *self._spans[_STRINGS])
         self._run(strings, _STRINGS)
         self._uses = np.array(strings.take_uses(), np.uint8)
+        forms = np.array(strings.take_forms(), np.bool_)
         rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
         self._nodes = rows["nodes"].rows
         self._name_classes()
@@ -152,6 +155,7 @@ class _Survey:
         for name in ("trace_function_infos", "samples", "locations"):
             if name in self._spans and self._fields(name):
                 rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint8))
+        self._name_properties(forms)
         numbers = _numbers(self._uses)
         fillers: dict[str, Filler] = {_STRINGS: strings, **rows}
         if _TRACE in self._spans and self._meta.trace_node_fields == _TRACE_FIELDS:
@@ -177,6 +181,14 @@ class _Survey:
         is_name = self._uses & v8_redaction.DECLARED != 0
         self._uses[is_class & is_name] |= v8_redaction.NAME
         self._uses[is_class & ~is_name] |= v8_redaction.VALUE
+        # the same bit says of edges that they are properties
+        self._uses &= np.uint8(0xFF ^ v8_redaction.CLASS)
+
+    def _name_properties(self, forms: npt.NDArray[np.bool_]) -> None:
+        """Take for a content the name of a property that isn't an identifier and that nothing else has."""
+        is_property = self._uses & v8_redaction.CLASS != 0
+        self._uses[is_property & forms] |= v8_redaction.NAME
+        self._uses[is_property & (self._uses & v8_redaction.NAME == 0)] |= v8_redaction.VALUE
 
     def _rows(
         self, section: str, kinds: npt.NDArray[np.uint8], shared: tuple[Buffer, Buffer] | None = None
@@ -216,6 +228,8 @@ class _Survey:
 
     def _kinds_of_edges(self) -> npt.NDArray[np.uint8]:
         kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)
+        # constants are objects: the bit says of an edge that it is a property
+        kinds[_PROPERTY] = v8_rows.IS_ODDBALL
         return np.array(
             [kinds.get(each, v8_rows.IS_VALUE) for each in self._meta.edge_types[0]][:256], np.uint8
         )

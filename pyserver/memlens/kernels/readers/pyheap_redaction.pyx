@@ -436,7 +436,7 @@ cdef class PyHeap(Scan):
     cdef size_t write_object(self, Parts *parts, uint8_t *out) noexcept nogil:
         """Write an object without its text, and return its bytes."""
         cdef const uint8_t *data = self.data
-        cdef size_t at = self.position, done = 20, each, length
+        cdef size_t at = self.position, done = 20, length, _each
         cdef uint8_t *counted
         cdef uint32_t kept = 0
         put64(out, self.new_address(u64_at(data + at)))
@@ -450,7 +450,7 @@ cdef class PyHeap(Scan):
         counted = out + done
         done += 4
         at = parts.attributes
-        for each in range(parts.attribute_count):
+        for _each in range(parts.attribute_count):
             length = self.after_attribute(at) - at
             if self.is_kept(parts.type, at):
                 memcpy(out + done, data + at, length - 8)

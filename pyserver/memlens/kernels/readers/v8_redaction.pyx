@@ -99,6 +99,36 @@ cdef inline size_t digits_before(const uint8_t *text, size_t end) noexcept nogil
     return end
 
 
+cdef inline bint is_escaped_letter(const uint8_t *text, size_t count) noexcept nogil:
+    """Return whether a text begins with the escape of a character beyond ASCII."""
+    return count >= 6 and text[0] == 0x5C and text[1] == 0x75 and (
+        text[2] != 0x30 or text[3] != 0x30 or text[4] >= 0x38)
+
+
+cdef bint is_plain(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether code can name a property so without quotes: an identifier, an accessor's name, or a symbol's."""
+    cdef size_t at = 0
+    if begins(text, length, b"<symbol", 7):
+        return True
+    if length >= 2 and text[length - 2] == 0x24 and not is_word(text[length - 1]):
+        # RegExp.$& and the like
+        length -= 1
+    if begins(text, length, b"get ", 4) or begins(text, length, b"set ", 4):
+        at = 4
+    elif length and text[0] == 0x23:
+        at = 1
+    if at < length and 0x30 <= text[at] <= 0x39:
+        return False
+    while at < length:
+        if is_word(text[at]) or text[at] >= 0x80:
+            at += 1
+        elif is_escaped_letter(text + at, length - at):
+            at += 6
+        else:
+            return False
+    return True
+
+
 cdef class Strings(ArrayReader):
     """Counts the strings; then writes them, and after them one for each that is a name and a content at once.
 
@@ -106,7 +136,7 @@ cdef class Strings(ArrayReader):
     """
 
     cdef readonly uint64_t count, needed
-    cdef Vector own_uses
+    cdef Vector own_uses, own_forms
     cdef const uint8_t[::1] uses
     cdef const uint32_t[::1] numbers
     cdef uint64_t next
@@ -114,6 +144,7 @@ cdef class Strings(ArrayReader):
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
         self.own(&self.own_uses, 1)
+        self.own(&self.own_forms, 1)
 
     cdef int find(self, size_t *begin, size_t *after) noexcept nogil:
         """Find the next string, between the two quotes. Returns 0 at the end, -1 after an error."""
@@ -134,7 +165,7 @@ cdef class Strings(ArrayReader):
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef size_t begin = 0, after = 0
-        cdef uint8_t use
+        cdef uint8_t use, form
         cdef int status
         while self.position < limit:
             status = self.find(&begin, &after)
@@ -149,7 +180,8 @@ cdef class Strings(ArrayReader):
                 use |= U_DECLARED
             if is_short(self.data + begin, after - begin):
                 use |= U_SHORT
-            if vector_push(&self.own_uses, &use) < 0:
+            form = is_plain(self.data + begin, after - begin)
+            if vector_push(&self.own_uses, &use) < 0 or vector_push(&self.own_forms, &form) < 0:
                 return self.fail(E_NO_MEMORY, begin)
             self.count += 1
             if self.count >= MOST_STRINGS:
@@ -160,6 +192,10 @@ cdef class Strings(ArrayReader):
     def take_uses(self) -> object:
         """Move out what is known of each text by itself, as bits (``uint8``)."""
         return column_of(&self.own_uses, b"B")
+
+    def take_forms(self) -> object:
+        """Move out, for each text, 1 if code can name a property so, else 0 (``uint8``)."""
+        return column_of(&self.own_forms, b"B")
 
     def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers):
         """Begin to write at ``start``; ``uses`` and ``numbers`` are those of ``Rows``."""

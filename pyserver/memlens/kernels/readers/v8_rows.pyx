@@ -20,7 +20,7 @@ object, the number of an object's edges, a number below 8."""
 NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES = 1, 2, 4, 8, 16, 32, 64, 128
 """What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a
 class, which is a name if a function has it; no string but an index; a content that may be one of the engine's strings
-of one character; one of its constants; that of a function."""
+of one character; one of its constants, or of an edge that of a property; that of a function."""
 
 cdef enum:
     R_NUMBER
@@ -180,7 +180,10 @@ cdef class Rows(ArrayReader):
                 elif kind & K_ODDBALL and use & U_CONSTANT:
                     shared = 2
                 use |= kind & (K_USE | K_DECLARES)
-                self.uses[row[field].value] = use | U_CLASS if kind & K_CLASS else use
+                # constants are objects, so that the bit says of an edge that it is a property
+                if kind & K_CLASS or (kind & K_ODDBALL and not self.notes_edges):
+                    use |= U_CLASS
+                self.uses[row[field].value] = use
             elif self.roles[field] == R_TARGET:
                 if row[field].is_negative or row[field].value % self.width or (
                         row[field].value >= self.width * self.nodes):
