@@ -16,7 +16,6 @@ from tests.python import (
     native_files,
     perfetto_files,
     pyheap_files,
-    ruby_files,
     test_python_heap,
     test_unread_variables,
 )
@@ -28,6 +27,7 @@ from tests.python.test_pprof import build
 from tests.python.test_torch_reader import html, protocol_2, small
 
 from memlens.packs.dotnet.tests import gcdump_files
+from memlens.packs.ruby.tests import ruby_files
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 REPEATED = ("orders", "service.tcmalloc", "service.jemalloc")

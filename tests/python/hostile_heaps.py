@@ -4,13 +4,14 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.python import hostile_profiles, perfetto_files, pyheap_files, ruby_files
+from tests.python import hostile_profiles, perfetto_files, pyheap_files
 from tests.python.heap_files import HeapFile
 from tests.python.hostile_names import Planted, fit
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
 from memlens import dump
 from memlens.packs.dotnet.tests import gcdump_files
+from memlens.packs.ruby.tests import ruby_files
 
 
 def v8_heap(names: Sequence[str]) -> Planted:

@@ -9,11 +9,12 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Any
 
-from tests.python import hprof_files, pyheap_files, ruby_files
+from tests.python import hprof_files, pyheap_files
 from tests.python.heap_files import EDGE_TYPES, NODE_TYPES, HeapFile
 from tests.python.hprof_files import BYTE, CHAR, DOUBLE, FLOAT, INT, LONG, OBJECT, SHORT
 
 from memlens.dump import MAGIC
+from memlens.packs.ruby.tests import ruby_files
 
 Chosen = Collection[str]
 """The places that have their secrets; others have what tells nothing."""

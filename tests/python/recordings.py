@@ -171,7 +171,7 @@ JAVA = FIXTURES / "heap" / "sessions.hprof.zst"
 RAN_OUT = FIXTURES / "heap" / "ran_out.hprof.zst"
 """A program as it ran out of memory, with variables on its stacks."""
 DOTNET = PACKS / "dotnet" / "tests" / "sessions.gcdump"
-RUBY = FIXTURES / "heap" / "sessions.ruby.json.zst"
+RUBY = PACKS / "ruby" / "tests" / "sessions.ruby.json.zst"
 
 
 @cache

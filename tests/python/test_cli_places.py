@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.recordings import RUBY
 from tests.python.test_findings_of_heaps import java_heap
 
 SAMPLE = ROOT / "samples" / "train.pickle"
@@ -156,7 +157,7 @@ def test_threads_write_addresses_as_paths_do() -> None:
 
 
 def test_a_reference_without_a_name_has_no_gap() -> None:
-    lines = memlens("paths", FIXTURES / "sessions.ruby.json.zst", "0x7f9a72bedc50", "--top", 1).stdout
+    lines = memlens("paths", RUBY, "0x7f9a72bedc50", "--top", 1).stdout
     assert "  -> (reference): Registry @0x" in lines
 
 

@@ -15,11 +15,11 @@ from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, LONG, OBJECT, SHORT, Dump
 from tests.python.recordings import DOTNET, JAVA, LEAK, RAN_OUT, RUBY
-from tests.python.ruby_files import line, made, root
 from tests.python.said import assert_words_are_templates
 
 from memlens import ingest
 from memlens.errors import BadRequestError
+from memlens.packs.ruby.tests.ruby_files import line, made, root
 from memlens.store.artefacts import write_columns
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot

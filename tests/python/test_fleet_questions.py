@@ -12,7 +12,6 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import pytest
-from tests.python import ruby_files
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.fleet_summaries import RANKS, made, row_of
@@ -34,6 +33,7 @@ from memlens.fleet.tables import (
     LineRow,
     columns_of,
 )
+from memlens.packs.ruby.tests import ruby_files
 from memlens.store.snapshot import Snapshot
 from memlens.stores import place_of
 

@@ -15,9 +15,9 @@ from tests.python.graphs import random_graph
 from tests.python.heap_archives import archived
 from tests.python.heap_files import heap_of
 from tests.python.hprof_files import Dump
-from tests.python.ruby_files import line, made, root
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.packs.ruby.tests.ruby_files import line, made, root
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.graph.filters import chosen

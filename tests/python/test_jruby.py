@@ -16,7 +16,7 @@ from tests.python.conftest import ROOT
 from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
-from memlens.formats.jruby_names import ruby_name
+from memlens.formats.jruby_names import jruby_name
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.threads import stack, threads
 
@@ -83,7 +83,7 @@ def test_stacks_are_what_ruby_says(tmp_path: Path, mode: str) -> None:
     ],
 )  # fmt: skip
 def test_names_of_compiled_methods(method: str, name: str | None) -> None:
-    assert ruby_name(method) == name
+    assert jruby_name(method) == name
 
 
 INTERPRETED = "org.jruby.internal.runtime.methods.InterpretedIRMethod"

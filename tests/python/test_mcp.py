@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import recordings
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.counted import some
@@ -29,7 +30,7 @@ from memlens.server.tools.reading import MOST_CHARACTERS
 from memlens.server.tools.table import TOOLS
 
 TRACE, PROFILE = str(ROOT / "samples" / "train.pickle"), str(ROOT / "samples" / "words.pb.gz")
-RUBY = str(ROOT / "tests" / "fixtures" / "heap" / "sessions.ruby.json.zst")
+RUBY = str(recordings.RUBY)
 RAN_OUT = str(ROOT / "tests" / "fixtures" / "heap" / "ran_out.hprof.zst")
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import ruby_files
 from tests.python.conftest import event, frame
 from tests.python.hprof_files import BYTE, Dump
 from tests.python.pprof_files import Builder
 
 from memlens.cli import main
+from memlens.packs.ruby.tests import ruby_files
 
 MIB = 1 << 20
 Place = tuple[str, str, int]

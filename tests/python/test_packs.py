@@ -61,12 +61,18 @@ def test_every_folder_is_a_pack_and_names_are_unique() -> None:
 
 @PACKS
 def test_nothing_outside_of_a_pack_names_its_world(pack: Pack) -> None:
+    """But for JRuby, which is of the JVM's world."""
     words, own, found = words_of(pack), PACKAGE / "packs" / pack.name, []
     for path in PACKAGE.rglob("*"):
         if path.suffix not in (".py", ".pyx", ".pxd", ".pyi", ".sql", ".toml") or path.is_relative_to(own):
             continue
+        name = path.as_posix()
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            if words.search(line) and '_NAMES = ("' not in line:
+            if (
+                words.search(line)
+                and not line.startswith("_NAMES = (")
+                and "jruby" not in name + line.lower()
+            ):
                 found.append(f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}")
     assert found == []
 

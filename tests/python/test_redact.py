@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zstandard
-from tests.python import hprof_files, pyheap_files, ruby_files
+from tests.python import hprof_files, pyheap_files
 from tests.python.command_line import memlens
 from tests.python.conftest import real_heaps
 from tests.python.graph_reading import damaged, load, type_names
 from tests.python.heap_files import NODE_TYPES, HeapFile, small_heap
 from tests.python.hprof_files import BYTE, CHAR, INT, LONG, OBJECT, Dump
-from tests.python.recordings import DOTNET
+from tests.python.recordings import DOTNET, JAVA, RUBY
 from tests.python.redacted_files import (
     SECRET,
     assert_same_graph,
@@ -34,6 +34,7 @@ from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import CONTENTS, VALUES
 from memlens.model.graph import Graph
+from memlens.packs.ruby.tests import ruby_files
 from memlens.units import format_bytes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
@@ -298,7 +299,8 @@ def test_python_dump_keeps_attributes_and_no_contents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *(FIXTURES / f"sessions.{kind}.zst" for kind in ("hprof", "ruby.json")),
+        JAVA,
+        RUBY,
         *real_heaps("hprof/*60files*", "hprof/*.gz", "hprof/mat_*.zst", "v8/*"),
     ],
     ids=lambda path: path.name,

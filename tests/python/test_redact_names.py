@@ -13,6 +13,7 @@ from tests.python.command_line import memlens
 from tests.python.conftest import real_heaps
 from tests.python.graph_reading import damaged, load, type_names
 from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT
+from tests.python.recordings import RUBY
 from tests.python.redacted_files import SECRET, assert_same_graph, names_of, redacted
 from tests.python.test_redact import FIXTURES, planted_hprof
 
@@ -203,7 +204,7 @@ def test_the_command(tmp_path: Path) -> None:
     )
     mapping.unlink()
     assert not out.exists()
-    other = FIXTURES / "sessions.ruby.json.zst"
+    other = RUBY
     assert (
         "Names are only replaced"
         in memlens("redact", other, out, "--rename", "--mapping", tmp_path, "--force", status=1).stderr

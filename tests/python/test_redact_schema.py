@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import hprof_files, pyheap_files, ruby_files
+from tests.python import hprof_files, pyheap_files
 from tests.python.graph_reading import load
 from tests.python.heap_files import small_heap
 from tests.python.hprof_files import BYTE
@@ -14,6 +14,7 @@ from tests.python.redacted_files import redacted
 
 from memlens.dump import MAGIC
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.packs.ruby.tests import ruby_files
 
 CARD, MAIL = "4929123412341234", "ada@example.org"
 

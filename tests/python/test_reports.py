@@ -18,6 +18,7 @@ from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.counted import some
 from tests.python.profile_reading import FIXTURES
+from tests.python.recordings import RUBY
 from tests.python.test_hostile_names import NASTY, renamed
 from tests.python.test_torch_reader import small
 
@@ -111,7 +112,7 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
         (ROOT / "samples" / "train.pickle", 2),
         (FIXTURES / "service.heaptrack.zst", 1),
         (dump, 1),
-        (FIXTURES.parent / "heap" / "sessions.ruby.json.zst", 2),
+        (RUBY, 2),
     ):
         snapshot = opened(file)
         text = snapshot.ask(report)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from tests.python import recordings
 from tests.python.graph_reading import edges, type_names
 
 from memlens.errors import MemlensError
@@ -171,7 +172,7 @@ RUBY_STYLES: dict[str, Callable[[list[Any]], bytes]] = {
 def test_rewritten_dumps_of_ruby_read_the_same(tmp_path: Path, source: str, style: str) -> None:
     rows = RUBY
     if source == "sessions":
-        lines = zstandard.decompress((HEAPS / "sessions.ruby.json.zst").read_bytes()).splitlines()
+        lines = zstandard.decompress(recordings.RUBY.read_bytes()).splitlines()
         rows = [json.loads(line) for line in lines]
     plain, other = tmp_path / "plain", tmp_path / "other"
     plain.write_bytes(b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows))

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import ruby_files
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import find_source, open_view, problem_of, snapshot_of, write_snapshot
 
+from memlens.packs.ruby.tests import ruby_files
 from memlens.server.protocol.settings import Settings
 from memlens.sources.cells import murmur2
 from memlens.store.snapshot import Snapshot

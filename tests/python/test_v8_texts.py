@@ -10,6 +10,7 @@ from shutil import which
 import pytest
 from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
+from tests.python.recordings import JAVA, RAN_OUT, RUBY
 from tests.python.test_findings_of_heaps import check_figures
 from tests.python.test_v8_heap import load, loaded
 
@@ -249,9 +250,9 @@ def saved_by_the_example(snapshot: Snapshot) -> tuple[int, int]:
     return copies, size
 
 
-@pytest.mark.parametrize("name", ["sessions.hprof.zst", "ran_out.hprof.zst", "sessions.ruby.json.zst"])
-def test_the_example_agrees_with_the_finding(name: str, tmp_path: Path) -> None:
-    with closing(archived(FIXTURES / name, tmp_path)) as snapshot:
+@pytest.mark.parametrize("path", [JAVA, RAN_OUT, RUBY], ids=lambda path: path.name)
+def test_the_example_agrees_with_the_finding(path: Path, tmp_path: Path) -> None:
+    with closing(archived(path, tmp_path)) as snapshot:
         # of what is too little for a finding as well, as in comparisons
         info = heap_dump_of(snapshot.info)
         assert info is not None

@@ -40,6 +40,8 @@ before(async () => {
   // those of packs lie beside their tests
   cpSync(`${PACKS}/dotnet/tests/sessions.gcdump`, at('sessions.gcdump'));
   cpSync(`${PACKS}/dotnet/tests/Sessions.cs`, at('src/Sessions.cs'));
+  cpSync(`${PACKS}/ruby/tests/sessions.ruby.json.zst`, at('sessions.ruby.json.zst'));
+  cpSync(`${PACKS}/ruby/tests/src/sessions.rb`, at('src/sessions.rb'));
   execFileSync(process.execPath, ['leak.js', FILE], { cwd: folder });
   await python(at('src/sessions.py'), at(PYTHON));
   server = await RealServer.start(folder);

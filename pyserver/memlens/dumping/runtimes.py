@@ -38,12 +38,6 @@ KINDS = {
             name=Kind.OPENJ9, title="OpenJ9", programs=re.compile(r"(?!)"),
             advice=phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
         ),
-        RuntimeKind(
-            name="ruby", title="Ruby", programs=re.compile(r"ruby[\d.]*"),
-            advice=phrase(
-                "Write it with ObjectSpace.dump_all, in the program or through rbtrace: see docs/ruby.md."
-            ),
-        ),
     )
 }  # fmt: skip
 """All runtimes by their names."""

@@ -33,7 +33,6 @@ FORMATS = {
     "dhat": "DHAT profile",
     "v8_sampling": "sampling heap profile of V8",
     "v8_heap": "V8 heap snapshot",
-    "ruby": "heap dump of Ruby",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
     # before pprof, because both are protocol buffers, and this one is recognised by a packet's own fields
@@ -52,7 +51,7 @@ FORMATS = {
 """The formats by their names, in the order in which they are tried; each reader is imported when it is tried."""
 
 HEAP_DUMPS = (
-    *("hprof", "v8_heap", "python_heap", "pyheap", "ruby", "perfetto"),
+    *("hprof", "v8_heap", "python_heap", "pyheap", "perfetto"),
     *(each.name for each in registry.formats().values() if each.objects is not None),
 )
 """Those of them that read heap dumps."""
@@ -91,7 +90,7 @@ def recognised(source: Source) -> str:
     if json_files.begins(head) and not likely:
         return json_files.recognised(source, head)
     for module in dict.fromkeys([*likely, *FORMATS]):
-        if module in json_files.QUICK and module not in likely:
+        if module in json_files.quick() and module not in likely:
             continue
         if _reader(module).sniff(head):
             return module

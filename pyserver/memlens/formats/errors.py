@@ -12,7 +12,7 @@ class NotASnapshotError(MemlensError):
     advice = phrase(
         "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
         "pprof profiles, profiles of valgrind's massif and DHAT, heap profiles in text (Go, gperftools, jemalloc, "
-        "Java), and heap dumps of V8 (Node.js, Chrome), Java, Android, {others}, Ruby and Python.",
+        "Java), and heap dumps of V8 (Node.js, Chrome), Java, Android, {others} and Python.",
         others=in_a_row(registry.heap_worlds(), ", "),
     )
     retry = False

@@ -23,7 +23,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_fields import Fields
 from memlens.formats.hprof_images import Elements, images_of
-from memlens.formats.hprof_jruby import add_ruby_frames
+from memlens.formats.hprof_jruby import add_jruby_frames
 from memlens.formats.hprof_names import add_names
 from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
@@ -266,7 +266,7 @@ def _graph(
     stored = References(starts, targets, kinds, labels)
     fields = Fields(numbers, types, stored, values, records.text_at, records.named)
     mark_out_of_memory(threads, stacks.frames)
-    add_ruby_frames(threads, stacks, fields, names)
+    add_jruby_frames(threads, stacks, fields, names)
     frames, places = stacks.finish(types)
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)

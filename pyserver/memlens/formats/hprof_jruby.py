@@ -19,7 +19,7 @@ _CONTEXT = "org.jruby.runtime.ThreadContext"
 _INTERPRETED = re.compile(r"org\.jruby\.(?:\w+\.)+INTERPRET_(METHOD|BLOCK|CLASS|MODULE|METACLASS|EVAL|ROOT)")
 
 
-def add_ruby_frames(threads: Threads, stacks: Stacks, fields: Fields, names: U32) -> None:
+def add_jruby_frames(threads: Threads, stacks: Stacks, fields: Fields, names: U32) -> None:
     """Replace the interpreter's frames in the stacks of threads, and add Ruby's to the frames of ``stacks``.
 
     ``names`` has the texts of strings. Frames for which the dump has no element stay Java's.

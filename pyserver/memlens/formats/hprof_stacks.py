@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.java_frames import in_package, outermost
-from memlens.formats.jruby_names import ruby_name
+from memlens.formats.jruby_names import jruby_name
 from memlens.formats.obfuscation import Mapping
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import hprof
@@ -63,11 +63,11 @@ class Stacks:
             file = self._mapped.get(outermost(class_name), text(source))
             if class_name and file:
                 self._files.setdefault(outermost(class_name), file)
-            ruby = ruby_name(function)
-            if ruby is None and ":" in function:
-                # a method that JRuby makes for a call in one of Ruby's
+            compiled = jruby_name(function)
+            if compiled is None and ":" in function:
+                # a method that JRuby makes for a call in one of its own
                 file, line = "", 0
-            function = ruby or (f"{name}.{function}" if name else function)
+            function = compiled or (f"{name}.{function}" if name else function)
             # lines below 1 mean: unknown, compiled, native
             yield profiled_frame(in_package(class_name, file), line, function)
 

@@ -14,7 +14,7 @@ _CHARACTERS = {
 _TOP = "<main>"
 
 
-def ruby_name(method: str) -> str | None:
+def jruby_name(method: str) -> str | None:
     """The Ruby code that a method of Java was compiled from, as ``block in work``; None if it isn't such a method."""
     found = _COMPILED.fullmatch(method)
     if found is None:

@@ -2,17 +2,19 @@
 
 import json
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, cast
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.formats.json_faults import invalid
+from memlens.packs import registry
+from memlens.packs.api import JsonFormat
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import shortened
 
-QUICK = ("dhat", "v8_sampling", "v8_heap", "ruby")
-"""Formats whose files usually say in their first bytes what they are."""
+_QUICK = ("dhat", "v8_sampling", "v8_heap")
 
 _TORCH = (b'"segments"', b'"device_traces"')
 _TORCH_SEGMENT = (b'"blocks"', b'"total_size"', b'"segment_type"')
@@ -41,10 +43,24 @@ def begins(head: bytes) -> bool:
     return head.lstrip()[:1] in (b"{", b"[")
 
 
+def quick() -> tuple[str, ...]:
+    """The formats of JSON whose files usually say in their first bytes what they are."""
+    return (*_QUICK, *(name for name, _ in _of_packs()))
+
+
+def _of_packs() -> Iterator[tuple[str, JsonFormat]]:
+    for each in registry.formats().values():
+        if each.json is not None:
+            yield each.name, each.json.load()
+
+
 def recognised(source: Source, head: bytes) -> str:
     """Return the module that reads a file that begins like JSON. Raises :class:`NotASnapshotError`."""
-    for name in QUICK:
+    for name in _QUICK:
         if cast("Any", import_module(f"memlens.formats.{name}")).sniff(head):
+            return name
+    for name, of_pack in _of_packs():
+        if of_pack.sniff(head):
             return name
     source.unpack()
     module: str | None
@@ -87,29 +103,26 @@ def _of_object(source: Source) -> tuple[list[str], str | None, bool]:
         module = "v8_sampling"
     elif has("snapshot", b'"node_fields"') or spans.keys() >= {"nodes", "edges", "strings"}:
         module = "v8_heap"
-    elif has("type", b'"ROOT"') or has("address", b'"0x'):
-        module = "ruby"
+    else:
+        module = next((name for name, of_pack in _of_packs() if of_pack.is_object(has)), None)
     return list(spans), module, has_more
 
 
 def _of_list(head: bytes) -> tuple[list[str], str | None]:
     """Return the keys of a list's first item, and the module that reads the list."""
-    from memlens.formats import ruby
-
     if _EMPTY_LIST.fullmatch(head) or any(key in head for key in _TORCH_SEGMENT):
         return [], "torch"
-    if ruby.sniff(head.lstrip()[1:]):
-        return [], "ruby"
+    item = head.lstrip()[1:]
+    if (known := next((name for name, of_pack in _of_packs() if of_pack.sniff(item)), None)) is not None:
+        return [], known
     text = head.decode("utf-8", "replace").lstrip()[1:].lstrip()
     try:
         first, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return re.findall(r'"([^"\\]{1,40})"\s*:', text)[:_MOST_KEYS], None
-    keys = list(first) if isinstance(first, dict) else []
-    is_ruby = isinstance(first, dict) and (
-        first.get("type") == "ROOT" or str(first.get("address")).startswith("0x")
-    )
-    return keys, "ruby" if is_ruby else None
+    if not isinstance(first, dict):
+        return [], None
+    return list(first), next((name for name, of_pack in _of_packs() if of_pack.is_item(first)), None)
 
 
 def _described(source: Source, keys: list[str], *, has_more: bool) -> Text:

@@ -9,6 +9,8 @@ from importlib import resources
 import msgspec
 from msgspec import Struct
 
+from memlens.packs import registry
+
 _SHARED_OBJECT = re.compile(r"(?:^|/)(?P<name>[^/]+?\.(?:so|dylib|dll))(?:\.[\d.]+)?$", re.IGNORECASE)
 
 
@@ -39,13 +41,14 @@ class _Table(Struct, forbid_unknown_fields=True):
 
 @functools.cache
 def allocation_functions() -> Sequence[AllocationFunctions]:
-    """Return the rows of the table.
+    """Return the rows of the tables, the packs' included.
 
     Raises:
         msgspec.ValidationError: A row isn't as described above.
     """
-    text = resources.files("memlens.model").joinpath("allocation_functions.toml").read_text("utf-8")
-    return tuple(msgspec.convert(tomllib.loads(text), _Table).functions)
+    own = resources.files("memlens.model").joinpath("allocation_functions.toml").read_text("utf-8")
+    texts = [own, *(text for _, text in registry.tables("allocation_functions"))]
+    return tuple(row for text in texts for row in msgspec.convert(tomllib.loads(text), _Table).functions)
 
 
 @functools.cache

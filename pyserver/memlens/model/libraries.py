@@ -1,6 +1,7 @@
 """Whose code a frame is: where interpreters, compilers and package managers keep library code.
 
-The rules are data: ``library_rules/WORLD.toml``, one table for each language or ecosystem. A row has a ``name``, the
+The rules are data, a table for each language or ecosystem: ``library_rules/WORLD.toml`` and the packs'
+``libraries.toml``. A row has a ``name``, the
 ``library`` that it names (the pattern's group replaces ``{package}``), a pattern under one of these keys, frames that
 it ``fits`` (whose library is ``as``, if the pattern has a group) and ``near`` misses that are the user's own:
 
@@ -35,6 +36,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 from msgspec import Struct
 
+from memlens.packs import registry
 from memlens.result_cache import remembered
 
 PYTHON, CPYTHON, TORCH, CPP, C = (
@@ -126,11 +128,11 @@ def _table(text: str) -> list[Rule]:
 def rules() -> Sequence[Rule]:
     """Return the rules of all tables, in the order in which they are tried."""
     folder = resources.files("memlens.model").joinpath("library_rules")
-    tables = {
-        file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")
-    }
+    files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
+    tables = {file.name.removesuffix(".toml"): file.read_text("utf-8") for file in files}
+    tables |= dict(registry.tables("libraries"))
     order = sorted(tables, key=lambda name: (_LAST.index(name) + 1 if name in _LAST else 0, name))
-    return [rule for name in order for rule in _table(tables[name].read_text("utf-8"))]
+    return [rule for name in order for rule in _table(tables[name])]
 
 
 @functools.cache

@@ -6,7 +6,7 @@ one.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
@@ -17,6 +17,11 @@ from memlens.texts import Text
 
 if TYPE_CHECKING:
     from memlens.formats import Reader
+    from memlens.formats.containers import Source
+    from memlens.formats.redacted import Wanted
+    from memlens.formats.redaction.output import Output
+    from memlens.progress import Report
+    from memlens.proof.items import Reader as ProofReader
     from memlens.sources.declarations import TypeName
     from memlens.views.findings.graph.case import GraphCase
     from memlens.views.findings.writing import Ranked
@@ -66,10 +71,52 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Types of numbers that are objects of their own."""
     collections: re.Pattern[str] | None = None
     """Matches types of the library's collections, and nothing that they consist of."""
+    collection_package: str = ""
+    """How the names of these types and of what they consist of begin."""
     thread_locals: re.Pattern[str] | None = None
     """Matches types that hold the values of thread-local variables."""
     type_note: re.Pattern[str] | None = None
     """What a tool adds to the names of types."""
+    built_in: frozenset[str] = frozenset()
+    """Classes of the language itself, where classes have no package."""
+    classes: frozenset[str] = frozenset()
+    """Types of the objects that are classes, which have names."""
+    not_of_the_program: frozenset[str] = frozenset()
+    """Types whose own bytes are none of the program's memory."""
+    says_superclasses: bool = False
+    """Whether dumps say which classes extend which."""
+    mute_roots: bool = False
+    """Whether a root's kind by itself says nothing, and is called a root."""
+    text_bytes: int | None = None
+    """Of a text of so many bytes a dump may have a part alone, or Memlens may keep one."""
+
+
+class JsonFormat(Protocol):
+    """Recognises a format's files among those of JSON, in whatever order a tool has written the keys."""
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether the first bytes of a file can only be of this format."""
+
+    def is_object(self, has: Callable[[str, bytes], bool]) -> bool:
+        """Whether a file that is one object is of this format; ``has`` says whether a key's value contains a text."""
+
+    def is_item(self, first: Mapping[str, object]) -> bool:
+        """Whether a file that is a list is of this format, by its first item."""
+
+
+class Redaction(Protocol):
+    """A module that writes dumps anew without their values."""
+
+    def redact(self, source: "Source", output: "Output", wanted: "Wanted", report: "Report") -> int | None:
+        """Write the dump; return the offset where it breaks, None if it is whole."""
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """A second reading of a format's files, which knows nothing of the first, for what a redacted dump still has."""
+
+    recognises: Part[Callable[[bytes], bool]]
+    """By the first bytes of a file, without a byte order mark and blanks."""
+    reader: "Part[type[ProofReader]]"
 
 
 class Format(Struct, frozen=True, kw_only=True):
@@ -88,6 +135,11 @@ class Format(Struct, frozen=True, kw_only=True):
     another's. Of columns that grow while they are read too much would be kept."""
     objects: Objects | None = None
     """Of heap dumps."""
+    json: Part[JsonFormat] | None = None
+    """Of files of JSON."""
+    redaction: Part[Redaction] | None = None
+    """Of files that are written anew without values."""
+    proof: Proof | None = None
     not_redacted: tuple[Text, Text] | None = None
     """What the files may have that nobody should see where they can't be written anew, and what to do about it."""
 
@@ -140,6 +192,10 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Its folder."""
     title: str
     """In a list of what Memlens reads: ``Java``."""
+    libraries: bool = False
+    """Whether ``libraries.toml`` in its folder says whose code frames are, see ``model/libraries.py``."""
+    allocation_functions: bool = False
+    """Whether ``allocation_functions.toml`` does say which functions allocate, see ``model/languages.py``."""
     formats: tuple[Format, ...] = ()
     foreign: tuple[Foreign, ...] = ()
     runtimes: tuple[RuntimeKind, ...] = ()

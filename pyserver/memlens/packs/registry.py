@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from types import MappingProxyType
+from typing import Literal
 
 from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind
 
-_NAMES = ("dotnet",)
+_NAMES = ("dotnet", "ruby")
 
 
 @cache
@@ -50,6 +51,14 @@ def rules_for(kind: str) -> Iterator[Rule]:
     for pack in packs():
         if any(each.name == kind for each in pack.formats):
             yield from pack.rules
+
+
+def tables(file: Literal["libraries", "allocation_functions"]) -> Iterator[tuple[str, str]]:
+    """The packs that have a table of a kind, and its text, in TOML."""
+    for pack in packs():
+        if getattr(pack, file):
+            table = resources.files(f"memlens.packs.{pack.name}") / f"{file}.toml"
+            yield pack.name, table.read_text("utf-8")
 
 
 _UNKNOWN = Objects(runtime="")

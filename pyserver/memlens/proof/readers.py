@@ -1,19 +1,19 @@
 """Which reader a file has."""
 
-import re
 import struct
 from pathlib import Path
 
 from memlens.errors import BadRequestError
+from memlens.packs import registry
+from memlens.packs.api import Format, Proof
 from memlens.proof.hprof import HprofReader
 from memlens.proof.items import Keeps, Reader
 from memlens.proof.profiles import ProfileReader
 from memlens.proof.pyheap import PyHeapReader
 from memlens.proof.python import PythonReader
-from memlens.proof.ruby import RubyReader
 from memlens.proof.stream import Stream
 from memlens.proof.v8 import V8Reader
-from memlens.texts import phrase
+from memlens.texts import in_a_row, phrase
 
 _PYHEAP = struct.pack(">Q", 123_000_321)
 
@@ -24,7 +24,12 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
     if reader is None:
         raise BadRequestError(
             phrase("{file} is not a heap dump that can be verified", file=path.name),
-            advice=phrase("Heap dumps of Java, Android, V8, Ruby, Python and PyHeap can be."),
+            advice=phrase(
+                "Heap dumps of Java, Android, V8, {others}, Python and PyHeap can be.",
+                others=in_a_row(
+                    [pack.title for pack in registry.packs() if any(map(_proof_of, pack.formats))], ", "
+                ),
+            ),
         )
     return reader(path, keeps)
 
@@ -34,7 +39,11 @@ def texts_of(path: Path) -> Reader:
     return (_kind_of(path) or ProfileReader)(path, Keeps())
 
 
-def _kind_of(path: Path) -> type[HprofReader | PythonReader | PyHeapReader | RubyReader | V8Reader] | None:
+def _proof_of(format_: Format) -> Proof | None:
+    return format_.proof
+
+
+def _kind_of(path: Path) -> type[Reader] | None:
     with Stream.of(path) as stream:
         head = stream.peek(4096)
     if head.startswith(b"JAVA PROFILE"):
@@ -44,11 +53,7 @@ def _kind_of(path: Path) -> type[HprofReader | PythonReader | PyHeapReader | Rub
     if head.startswith(_PYHEAP):
         return PyHeapReader
     words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    line = words.partition(b"\n")[0]
-    if (
-        words.startswith(b"{")
-        and re.search(rb'"type": ?"', line)
-        and re.search(rb'"(address|root)": ?"', line)
-    ):
-        return RubyReader
+    for known in filter(None, map(_proof_of, registry.formats().values())):
+        if known.recognises.load()(words):
+            return known.reader.load()
     return V8Reader if words.startswith(b"{") and b'"snapshot"' in words and b'"meta"' in words else None

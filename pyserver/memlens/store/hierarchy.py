@@ -1,6 +1,6 @@
 """Which classes extend which, as far as a heap dump says that.
 
-The dumps of Java, Android and Ruby have a reference from each class to the one above it, of the kind SUPER_CLASS; those
+Most dumps that say so have a reference from each class to the one above it, of the kind SUPER_CLASS; those
 of Python one to the tuple ``__mro__``, which has the class itself and all above it, in the order in which attributes
 are looked up.
 """

@@ -15,10 +15,11 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output
 from memlens.formats.redaction.profiles import redact_profile, refuse_unwritable
+from memlens.packs import registry
 from memlens.progress import Report, part_of
 from memlens.texts import Text, phrase
 
-_WITH_VALUES = ("hprof", "v8_heap", "ruby", "python_heap", "pyheap")
+_WITH_VALUES = ("hprof", "v8_heap", "python_heap", "pyheap")
 _SURVEYED = 0.5
 
 
@@ -46,7 +47,8 @@ def redact(
     :class:`NotASnapshotError` or MemoryError.
     """
     format_ = recognised(source)
-    if format_ not in _WITH_VALUES:
+    of_pack = registry.formats()[format_].redaction if format_ in registry.formats() else None
+    if format_ not in _WITH_VALUES and of_pack is None:
         _redact_profile(format_, source, output, wanted, report, renames=mapping is not None)
         return None
     if mapping is not None and format_ != "hprof":
@@ -54,9 +56,12 @@ def redact(
             phrase("Names are only replaced in heap dumps of Java and Android"),
             advice=phrase("Only its values can be removed; its names stay."),
         )
-    module = cast("_Redaction", import_module(f"{__name__}.{format_}"))
-    extra = {} if mapping is None else {"mapping": mapping}
-    broken = module.redact(source, output, wanted, report, **extra)
+    if of_pack is not None:
+        broken = of_pack.load().redact(source, output, wanted, report)
+    else:
+        module = cast("_Redaction", import_module(f"{__name__}.{format_}"))
+        extra = {} if mapping is None else {"mapping": mapping}
+        broken = module.redact(source, output, wanted, report, **extra)
     if broken is None and not source.truncated:
         return None
     offset = source.length if broken is None else broken

@@ -34,6 +34,7 @@ PACK = Pack(
                 strings=frozenset(("System.String",)),
                 boxes=frozenset(f"System.{name}" for name in _BOXES),
                 collections=re.compile(r"System\.Collections\.[\w.`]+(?![\w.`$+])(?!.*\[\])"),
+                collection_package="System.Collections.",
                 thread_locals=re.compile(r"System\.Threading\.ThreadLocal.*\[\]", re.DOTALL),
                 # PerfView's, of large objects
                 type_note=re.compile(r" \(Bytes > [^()]*\)$"),

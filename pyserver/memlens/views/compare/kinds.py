@@ -13,7 +13,7 @@ from memlens.views.selection.profile_sets import value_named
 
 _RUNTIMES = {
     "v8": "JavaScript", "hprof": "Java", "perfetto": "Java",
-    "ruby": "Ruby", "python": "Python", "pyheap": "Python",
+    "python": "Python", "pyheap": "Python",
     **{kind: objects.runtime for kind, objects in registry.all_objects()},
 }  # fmt: skip
 """Whose objects the heap dumps of each format have: their types are compared by name."""

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
+from memlens.packs import registry
 from memlens.store.hierarchy import Hierarchy, hierarchy_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import in_a_row, phrase
 from memlens.views.graph.fields import MOST_NAME
 from memlens.views.graph.rows import plain_type_names, type_names
 from memlens.views.selection.expressions import Expression
@@ -35,7 +36,13 @@ def known_hierarchy(snapshot: Snapshot) -> Hierarchy:
     if not found.is_known:
         raise BadRequestError(
             phrase("The heap dump doesn't say which classes extend which"),
-            advice=phrase("Dumps of Java, Android, Ruby and of memlens.dump in Python do."),
+            advice=phrase(
+                "Dumps of Java, Android, {others} and of memlens.dump in Python do.",
+                others=in_a_row(
+                    [objects.runtime for _, objects in registry.all_objects() if objects.says_superclasses],
+                    ", ",
+                ),
+            ),
         )
     return found
 

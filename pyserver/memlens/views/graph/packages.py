@@ -27,13 +27,7 @@ _BUILT_IN = {
         "Float64Array", "Int8Array", "Int16Array", "Int32Array", "Uint8Array", "Uint8ClampedArray", "Uint16Array",
         "Uint32Array",
     },
-    "ruby": {
-        "Array", "BasicObject", "Binding", "Class", "Comparable", "Complex", "Data", "Dir", "Encoding",
-        "Enumerator", "Exception", "Fiber", "File", "Float", "Hash", "IO", "Integer", "Kernel", "MatchData",
-        "Method", "Module", "Monitor", "Mutex", "Object", "Proc", "Queue", "Ractor", "Random", "Range", "Rational",
-        "Regexp", "RubyVM", "Set", "String", "Struct", "Symbol", "Thread", "ThreadGroup", "Time", "TracePoint",
-        "UnboundMethod",
-    },
+    **{kind: objects.built_in for kind, objects in registry.all_objects()},
 }  # fmt: skip
 """Classes of the languages themselves, where they have no package; plain objects and functions are the program's."""
 

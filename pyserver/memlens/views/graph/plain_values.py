@@ -1,4 +1,4 @@
-"""What objects have that are a text or a number in their language: strings and boxes of Java, V8, Python and Ruby."""
+"""What objects have that are a text or a number in their language: strings and boxes."""
 
 import re
 
@@ -14,7 +14,7 @@ _BOXES = frozenset(
     for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 )
 _TEXT_KINDS = ("string", "concatenated string", "String")
-"""Kinds of types whose objects' names are their texts: V8's and Ruby's, and Julia's in V8's format."""
+"""Kinds of types whose objects' names are their texts: V8's and others', and Julia's in V8's format."""
 _TEXT_TYPES = ("java.lang.String", "str")
 _NUMBER_KIND, _NUMBER = "number", "value"
 """V8's numbers, and the reference to the text of one, in dumps with the values of numbers."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from memlens.kernels.graph.filtering import rows_named
 from memlens.model.distinct import counted, distinct, first_equal
 from memlens.model.frames import USER
-from memlens.model.graph import NONE
+from memlens.model.graph import JAVA_KINDS, NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
@@ -43,14 +43,14 @@ JAVASCRIPT_GLOBAL = re.compile(r"(global|Window)( /.*)?", re.DOTALL)
 _MODULE = re.compile(r"\s\(.*\)$")
 _NOTES = [objects.type_note for _, objects in registry.all_objects() if objects.type_note is not None]
 _ENGINE_TYPE = re.compile(r"\((?:imemo )?([a-z][a-z ]*)\)")
-"""What V8 and Ruby call the types of objects that have no class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
+"""What V8 and others call types of objects without a class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
 _PLAIN_TYPES = frozenset((
     "bigint", "class without a name", "compiled code", "concatenated string", "number", "object shape", "regexp",
     "sliced string", "string", "symbol",
 ))  # fmt: skip
 """Those of them that say by themselves what they are."""
-_CLASSES = frozenset(("Class", "Module", "type"))
-"""The types of Ruby's and Python's classes, which have names."""
+_CLASSES = frozenset(("type",)).union(*(objects.classes for _, objects in registry.all_objects()))
+"""The types of classes, which have names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,12 @@ class GraphCase:
     compared_with: int | None = None
     """For findings of another dump that are looked for in this one: what roots reach of the smaller one, in bytes, or
     less. What is too little to be said of this dump alone is then found as well."""
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether what the platform's own objects keep for themselves is known by their packages."""
+        kind = self.info.kind
+        return kind in JAVA_KINDS or registry.objects_of(kind).is_managed
 
     @property
     def whole(self) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from memlens.kernels.graph.alike import first_alike
 from memlens.model.distinct import first_equal
+from memlens.packs import registry
 from memlens.store.manifest import InconsistentError
 from memlens.store.stacks.strings import Strings
 from memlens.texts import Text, in_a_row, phrase
@@ -31,7 +32,7 @@ from memlens.views.graph.rows import Numbers
 _CONCATENATED = "concatenated string"
 _MOST_WHOLE = 1_024
 """Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
-_BEGINNINGS = {"v8": 1_024, "hprof": 3_072, "ruby": 4_096, "python": 100, "pyheap": 1_000}
+_BEGINNINGS = {"v8": 1_024, "hprof": 3_072, "python": 100, "pyheap": 1_000}
 """Of a text of as many bytes the dump may have a part alone, or Memlens may keep one: by the kind of the dump."""
 _UNSURE_SHARE = 0.1
 """Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""
@@ -290,7 +291,10 @@ def _said(values: dict[str, Any], probable: int, *, mostly: bool) -> Text:
 
 def _in_part(case: GraphCase, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Of which texts only a part may be known, by their numbers."""
-    stored, most = case.snapshot.strings, _BEGINNINGS.get(case.info.kind)
+    stored, most = (
+        case.snapshot.strings,
+        _BEGINNINGS.get(case.info.kind, registry.objects_of(case.info.kind).text_bytes),
+    )
     if most is None:
         return np.zeros(len(numbers), np.bool_)
     ends = stored.end

@@ -85,8 +85,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
 
 def _root(case: GraphCase, kinds: str, detail: str) -> str:
     """What a path begins at: a kind of roots, and which of them, as ``static var Shop.Program.Open`` of these."""
-    if case.info.kind == "ruby":
-        # by themselves these words say nothing: "vm"
+    if registry.objects_of(case.info.kind).mute_roots:
         return f"root: {kinds}"
     if not detail or detail.startswith(f"{kinds.removesuffix('s')} "):
         return plain_name(detail) or kinds

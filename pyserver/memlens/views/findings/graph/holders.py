@@ -9,6 +9,7 @@ from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.objects.walks import dominated_by
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
@@ -54,13 +55,12 @@ LEAST_COLLECTED = 100
 """So many objects of one type that one object holds are a collection, of whatever type that is."""
 _PYTHON = ("type", "module", "function")
 _CODE = {
-    **dict.fromkeys(JAVA_KINDS, ("java.lang.Class",)), "ruby": ("Class", "Module"),
+    **dict.fromkeys(JAVA_KINDS, ("java.lang.Class",)),
+    **{kind: tuple(objects.classes) for kind, objects in registry.all_objects() if objects.classes},
     "python": _PYTHON, "pyheap": _PYTHON,
 }  # fmt: skip
 _SHARED = ("zygote", "image", "boot image")
 """Heaps of Android that no process has for itself."""
-_OF_RUBY = ("Thread", "(data ObjectTracing/allocation_info_tracer)")
-"""What has a thread's stack in its own bytes, or where objects were allocated: none of the program's memory."""
 _CACHE = "functools._lru_cache_wrapper"
 _PLAIN = ("Object", "Array", "Function", "Map", "Set", "Promise")
 """Types of JavaScript's that Node.js has many objects of for itself."""
@@ -126,7 +126,7 @@ def _is_of_no_one(case: GraphCase, holder: int | None, group: _Group) -> bool:
     """
     if group.retained >= MOST_OF_RUNTIME or not packages_of(case.snapshot).is_platform[group.type]:
         return _is_plain_below_global(case, holder, group)
-    if case.info.kind not in JAVA_KINDS and case.info.kind != "gcdump":
+    if not case.is_managed:
         return _is_plain_below_global(case, holder, group)
     return holder is None or bool(is_made_up(case, np.array([holder]))[0])
 
@@ -166,7 +166,8 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], leas
         return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
-    if case.info.kind == "ruby" and shallow >= OWN_SHARE * total and type_of(case, holder) in _OF_RUBY:
+    not_of_the_program = registry.objects_of(case.info.kind).not_of_the_program
+    if shallow >= OWN_SHARE * total and type_of(case, holder) in not_of_the_program:
         return False
     is_program = total >= _PROGRAM_SHARE * case.whole or _is_global(case, holder)
     if is_program and not _is_mostly(groups, total) and shallow < OWN_SHARE * total:

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 
-from memlens.model.graph import JAVA_KINDS
 from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
@@ -64,7 +63,7 @@ def program_object(case: GraphCase, holder: int) -> int | None:
 
 def is_of_the_platform(case: GraphCase, holder: int, types: list[int]) -> bool:
     """Whether the types of what an object of a managed platform collects, and all above it, are the platform's."""
-    if case.info.kind not in JAVA_KINDS and not registry.objects_of(case.info.kind).is_managed:
+    if not case.is_managed:
         return False
     packages, objects = packages_of(case.snapshot), case.snapshot.objects
     if not packages.is_platform[types].all():

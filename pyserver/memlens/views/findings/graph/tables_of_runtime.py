@@ -9,8 +9,9 @@ import numpy as np
 
 from memlens.errors import MemlensError
 from memlens.model.frames import USER
-from memlens.model.graph import JAVA_KINDS, NONE
+from memlens.model.graph import NONE
 from memlens.model.packages import package_of
+from memlens.packs import registry
 from memlens.views.findings.graph.case import GraphCase, is_class
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.writing import Ranked
@@ -22,13 +23,13 @@ from memlens.views.graph.thread_table import table
 MOST_OF_RUNTIME = 4 << 20
 """A runtime's own tables have less, in bytes."""
 _MOST_SAMPLED = 3
-_ANYWHERE = ("java.util.", "System.Collections.")
-"""Packages whose objects say nothing of whose they are."""
+_ANYWHERE = "java.util."
+"""The package whose objects say nothing of whose they are, where no pack names another."""
 
 
 def is_of_the_runtime(case: GraphCase, found: Ranked) -> bool:
-    """Whether a finding's largest objects, of Java, Android or .NET, are reached through the platform's own alone."""
-    if case.info.kind not in (*JAVA_KINDS, "gcdump") or found.objects is None or not len(found.objects):
+    """Whether a finding's largest objects are reached through the platform's own alone."""
+    if not case.is_managed or found.objects is None or not len(found.objects):
         return False
     if found.finding.rule == OUT_OF_MEMORY or found.finding.figure.amount >= MOST_OF_RUNTIME:
         return False
@@ -68,11 +69,12 @@ def _says_whose(case: GraphCase, path: Path, rows: list[ObjectRow]) -> bool:
         _runs_the_program(case, thread) for thread in range(len(known.object))
     ):
         return False
-    return any(is_class(row) or not _is_anywhere(row) for row in rows[:-1] or rows)
+    return any(is_class(row) or not _is_anywhere(case, row) for row in rows[:-1] or rows)
 
 
-def _is_anywhere(row: ObjectRow) -> bool:
-    return row.type.startswith(_ANYWHERE) or row.type.split(" (", 1)[0].endswith("[]")
+def _is_anywhere(case: GraphCase, row: ObjectRow) -> bool:
+    package = registry.objects_of(case.info.kind).collection_package or _ANYWHERE
+    return row.type.startswith(package) or row.type.split(" (", 1)[0].endswith("[]")
 
 
 def _runs_the_program(case: GraphCase, thread: int) -> bool:

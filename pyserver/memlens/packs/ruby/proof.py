@@ -32,7 +32,17 @@ _MARK = "removed by Memlens: "
 _NAMED_TYPES = {"CLASS", "MODULE", "ICLASS", "IMEMO", "DATA", "SHAPE"}
 
 
-class RubyReader:
+def recognises(words: bytes) -> bool:
+    """Whether a file that begins with these is a dump, by its first line."""
+    line = words.partition(b"\n")[0]
+    return (
+        words.startswith(b"{")
+        and re.search(rb'"type": ?"', line) is not None
+        and re.search(rb'"(address|root)": ?"', line) is not None
+    )
+
+
+class DumpReader:
     """Reads one dump; a line at a time is in memory."""
 
     def __init__(self, path: Path, keeps: Keeps) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from memlens.formats.containers import Source
 from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output, pour
-from memlens.formats.ruby import in_lines, mark_line
-from memlens.kernels.readers import ruby_redaction
+from memlens.packs.ruby.kernels import ruby_redaction
+from memlens.packs.ruby.reader import in_lines, mark_line
 from memlens.progress import Report
 
 

@@ -9,9 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.python import ruby_files
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
-from tests.python.ruby_files import (
+
+from memlens.cli import main
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.model.graph import VALUE_KINDS, Graph
+from memlens.packs.ruby.kernels import ruby_json as kernel
+from memlens.packs.ruby.tests import ruby_files
+from memlens.packs.ruby.tests.ruby_files import (
     CLASS,
     INTERNAL,
     LOST,
@@ -24,11 +29,6 @@ from tests.python.ruby_files import (
     root,
     small,
 )
-
-from memlens.cli import main
-from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.kernels.readers import ruby_json as kernel
-from memlens.model.graph import VALUE_KINDS, Graph
 
 
 def written(tmp_path: Path, data: bytes) -> Path:

@@ -7,7 +7,7 @@ names. Source: ``ext/objspace/objspace_dump.c`` of Ruby.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from memlens.formats.graph_notices import counted_notices
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers, distinct_frames
-from memlens.kernels.readers import ruby_json as kernel
 from memlens.model.frames import Frames, profiled_frame
 from memlens.model.graph import (
     MOST_BYTES,
@@ -39,6 +38,7 @@ from memlens.model.graph import (
 )
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
+from memlens.packs.ruby.kernels import ruby_json as kernel
 from memlens.progress import Report
 from memlens.texts import phrase, plural
 from memlens.units import shortened
@@ -74,6 +74,16 @@ U32 = npt.NDArray[np.uint32]
 def sniff(head: bytes) -> bool:
     """Whether the first line is one of Ruby's objects or roots."""
     return _FIRST.match(head.lstrip()) is not None
+
+
+def is_object(has: Callable[[str, bytes], bool]) -> bool:
+    """Whether a file that is one object of JSON is a dump of one line."""
+    return has("type", b'"ROOT"') or has("address", b'"0x')
+
+
+def is_item(first: Mapping[str, object]) -> bool:
+    """Whether an object of JSON is a line of a dump."""
+    return first.get("type") == "ROOT" or str(first.get("address")).startswith("0x")
 
 
 def read(source: Source, scratch: Path, report: Report) -> Graph:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 import zstandard
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
+FIXTURES = Path(__file__).parent
 RECORDED = FIXTURES / "sessions.ruby.json.zst"
 
 

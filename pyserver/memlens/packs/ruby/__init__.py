@@ -1,0 +1,54 @@
+"""The world of Ruby: heap dumps by ``ObjectSpace.dump_all``, and whose code its files are."""
+
+import re
+
+from memlens.packs.api import Format, Objects, Pack, Part, Proof, RuntimeKind
+from memlens.texts import phrase
+
+_HERE = "memlens.packs.ruby"
+_BUILT_IN = (
+    "Array", "BasicObject", "Binding", "Class", "Comparable", "Complex", "Data", "Dir", "Encoding", "Enumerator",
+    "Exception", "Fiber", "File", "Float", "Hash", "IO", "Integer", "Kernel", "MatchData", "Method", "Module",
+    "Monitor", "Mutex", "Object", "Proc", "Queue", "Ractor", "Random", "Range", "Rational", "Regexp", "RubyVM",
+    "Set", "String", "Struct", "Symbol", "Thread", "ThreadGroup", "Time", "TracePoint", "UnboundMethod",
+)  # fmt: skip
+
+PACK = Pack(
+    name="ruby",
+    title="Ruby",
+    libraries=True,
+    allocation_functions=True,
+    formats=(
+        Format(
+            name="ruby",
+            title="heap dump of Ruby",
+            reader=Part(f"{_HERE}.reader"),
+            json=Part(f"{_HERE}.reader"),
+            objects=Objects(
+                runtime="Ruby",
+                built_in=frozenset(_BUILT_IN),
+                classes=frozenset(("Class", "Module")),
+                # a thread has its stack in its own bytes, and the tracer where objects were allocated
+                not_of_the_program=frozenset(("Thread", "(data ObjectTracing/allocation_info_tracer)")),
+                says_superclasses=True,
+                # "vm"
+                mute_roots=True,
+                text_bytes=4_096,
+            ),
+            redaction=Part(f"{_HERE}.redaction"),
+            proof=Proof(
+                recognises=Part(f"{_HERE}.proof:recognises"), reader=Part(f"{_HERE}.proof:DumpReader")
+            ),
+        ),
+    ),
+    runtimes=(
+        RuntimeKind(
+            name="ruby",
+            title="Ruby",
+            programs=re.compile(r"ruby[\d.]*"),
+            advice=phrase(
+                "Write it with ObjectSpace.dump_all, in the program or through rbtrace: see docs/ruby.md."
+            ),
+        ),
+    ),
+)
