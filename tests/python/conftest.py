@@ -184,11 +184,18 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache", spared_s=0)
 
 
+class Growing(Cache):
+    """A cache of hundreds of archives, none of which is evicted: adding up their sizes for each takes long."""
+
+    def evict(self, keep: Path | None = None) -> None:
+        pass
+
+
 @pytest.fixture(scope="session")
 def real_archives(tmp_path_factory: pytest.TempPathFactory) -> Cache:
     """Archives of files that nobody writes, each read once for all tests and processes that don't change it."""
     base = tmp_path_factory.getbasetemp()
-    return Cache((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "real-archives")
+    return Growing((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "real-archives")
 
 
 @pytest.fixture

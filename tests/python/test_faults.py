@@ -131,6 +131,7 @@ def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nothing(
     assert killed >= 5, "the child was too quick for this test to mean anything"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="RLIMIT_DATA counts there")
 def test_a_file_that_needs_more_memory_than_it_may_take_is_reported_so(tmp_path: Path, big: Path) -> None:
     command = [sys.executable, "-m", "memlens", "ingest", "--cache-dir", str(tmp_path / "cache")]

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.python.command_line import memlens
 from tests.python.hostile_heaps import PLANTED
 from tests.python.hostile_names import LONG, Place
@@ -112,6 +113,7 @@ def words(command: str, place: Place, chance: random.Random, field: str) -> list
     return [known.get(word, word) for word in command.split()]
 
 
+@pytest.mark.slow
 def test_every_command_prints_names_as_text(places: dict[str, Place], folder: Path) -> None:
     faults, answered = [], defaultdict[str, list[str]](list)
     chance = random.Random(36)
@@ -123,7 +125,7 @@ def test_every_command_prints_names_as_text(places: dict[str, Place], folder: Pa
             if command.startswith("fleet"):
                 arguments = arguments[:3]
             text = shown(arguments)
-            hidden = sorted({c for c in text if unicodedata.category(c) in HIDDEN and c != "\n"})
+            hidden = sorted(c for c in set(text) if unicodedata.category(c) in HIDDEN and c != "\n")
             if hidden or "nternal error" in text:
                 faults.append(f"{form}: {shlex.join(arguments)}: {hidden} {text[:300]!r}")
             if not text.startswith(("memlens:", "usage:")):
@@ -146,7 +148,7 @@ def test_every_question_about_a_fleet_prints_names_as_text(places: dict[str, Pla
                 for word in rest
             ]
             text = shown(["fleet", first, str(fleet), *rest])
-            hidden = sorted({c for c in text if unicodedata.category(c) in HIDDEN and c != "\n"})
+            hidden = sorted(c for c in set(text) if unicodedata.category(c) in HIDDEN and c != "\n")
             if hidden or "nternal error" in text:
                 faults.append(f"{first} {rest}: {hidden} {text[:300]!r}")
             if not text.startswith(("memlens:", "usage:")):
@@ -181,19 +183,21 @@ def test_names_come_out_of_sql_as_they_were(places: dict[str, Place], folder: Pa
             for row in csv.reader(io.StringIO(answer, newline=""))
             for cell in row
         ]
-        as_csv = "\n".join(cells)
+        as_csv = "\n".join(cells).replace("'", "")
         for name in place.names:
             # what is no Unicode is replaced when it is read
             known = name[:200].partition("\ud800")[0]
             if known not in every:
                 missing.append((form, name[:50], "JSON"))
-            if known not in as_csv:
+            # apostrophes are put before what a spreadsheet would read as a formula
+            if known.replace("'", "") not in as_csv:
                 missing.append((form, name[:50], "CSV"))
         formulas = [cell for cell in cells if re.match(r"\s*[=@\uff1d\uff20]", cell)]
         missing += [(form, cell[:50], "is a formula") for cell in formulas]
     assert not missing, "\n".join(map(str, missing))
 
 
+@pytest.mark.slow
 def test_a_filter_by_a_name_finds_what_has_it(places: dict[str, Place], folder: Path) -> None:
     lost = []
     for form, place in places.items():

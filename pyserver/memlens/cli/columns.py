@@ -5,6 +5,7 @@ Where a name is too long, the middle of its path is left out: the file's name an
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Literal, NamedTuple
@@ -76,9 +77,10 @@ def width_of(text: str) -> int:
     """Return how many columns a text takes in a terminal."""
     if text.isascii():
         return len(text)
+    # a long text has few characters that differ
     return sum(
-        0 if category(each) in ("Mn", "Me", "Cf") else 2 if east_asian_width(each) in "WF" else 1
-        for each in text
+        count * (0 if category(each) in ("Mn", "Me", "Cf") else 2 if east_asian_width(each) in "WF" else 1)
+        for each, count in Counter(text).items()
     )
 
 
@@ -93,11 +95,13 @@ def _lines(label: Sequence[Piece] | str, width: int) -> Iterable[str]:
 def fitted(pieces: Sequence[Piece], width: int) -> str:
     """Return a label that is at most so wide: first paths are shortened, then names, at last names of files."""
     texts = [plain(piece.text) for piece in pieces]
+    widths = list(map(width_of, texts))
     for kind, shorten in _WAYS:
         for place, piece in enumerate(pieces):
-            excess = sum(map(width_of, texts)) - width
+            excess = sum(widths) - width
             if excess > 0 and piece.kind == kind:
-                texts[place] = shorten(texts[place], max(width_of(texts[place]) - excess, 1))
+                texts[place] = shorten(texts[place], max(widths[place] - excess, 1))
+                widths[place] = width_of(texts[place])
     return beginning("".join(texts), width)
 
 
