@@ -131,7 +131,7 @@ def attributes(graph: Graph, row: int) -> dict[str, int]:
 
 def test_python_objects_tell_no_values_by_their_places(own_heap: Path, tmp_path: Path) -> None:
     before, copy = load(own_heap), tmp_path / "copy.heap"
-    places, ranks = set(), set()
+    places, ranks = set[int](), set[tuple[int, ...]]()
     for _ in range(6):
         data, _ = redacted(own_heap, keeps_shared=False, keeps_threads=False)
         copy.write_bytes(data)
