@@ -40,7 +40,7 @@ ADDS_UP = frozenset((
 """Rules that only say what has much, or what is wasted, which the tests of sums hold."""
 _GREW = re.compile(r"(?:Grew most:|;)\s(?P<name>.+?)\s[\d.,]+\s(?:[KMGT]?i?B|\w+)(?=[;.])")
 _HELD = re.compile(
-    r"(?:Held by|Most in|in use:|;)\s(?P<name>.+?)\s(?P<size>[\d.,]+)\s(?:[KMGT]?i?B|\w+)\s"
+    r"(?:Held by|Most in|in use:|;)\s(?P<name>.+?)\s(?P<size>[\d.,]+)(?:\s(?:[KMGT]?i?B|\w+))?\s"
     r"\((?P<share>under 1|\d+)%"
 )
 

@@ -63,14 +63,16 @@ def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: 
     ]
     chosen = (labels != NEVER) & (amounts > 0)
     stacks, amounts, labels = items.stacks[chosen], amounts[chosen], labels[chosen]
-    if not len(stacks) or len(frames) == 0:
+    # of what is inferred to come from a line no stack says who called it
+    is_inferred = items.inferred is not None and bool((items.inferred[chosen] != NEVER).any())
+    if not len(stacks) or is_inferred:
         return None
     distinct, places = frames.distinct()
     passed = passed_over(distinct, snapshot.info.model)[places]
     # of a line of the program's own the program's own callers count, of a function of a library's those with a name
     by_kind = ranks(frames.kind, passed, attribution, snapshot.info.model)
     rank = int(by_kind[labels].max(initial=0))
-    if rank >= NAMELESS:
+    if rank >= NAMELESS or (snapshot.info.model == "timeline" and rank != USER):
         return None
     least_known = rank if rank in (USER, NATIVE) else NATIVE
     can_call = (by_kind <= least_known) & (frames.source == RECORDED)
