@@ -5,7 +5,6 @@ from pathlib import Path
 
 from memlens.errors import BadRequestError
 from memlens.packs import registry
-from memlens.packs.api import Format, Proof
 from memlens.proof.hprof import HprofReader
 from memlens.proof.items import Keeps, Reader
 from memlens.proof.profiles import ProfileReader
@@ -27,7 +26,8 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
             advice=phrase(
                 "Heap dumps of Java, Android, V8, {others}, Python and PyHeap can be.",
                 others=in_a_row(
-                    [pack.title for pack in registry.packs() if any(map(_proof_of, pack.formats))], ", "
+                    [pack.title for pack in registry.packs() if any(each.proof for each in pack.formats)],
+                    ", ",
                 ),
             ),
         )
@@ -37,10 +37,6 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
 def texts_of(path: Path) -> Reader:
     """The reader of a heap dump or a profile, for its texts."""
     return (_kind_of(path) or ProfileReader)(path, Keeps())
-
-
-def _proof_of(format_: Format) -> Proof | None:
-    return format_.proof
 
 
 def _kind_of(path: Path) -> type[Reader] | None:
@@ -53,7 +49,7 @@ def _kind_of(path: Path) -> type[Reader] | None:
     if head.startswith(_PYHEAP):
         return PyHeapReader
     words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    for known in filter(None, map(_proof_of, registry.formats().values())):
-        if known.recognises.load()(words):
+    for known in (each.proof for each in registry.formats().values()):
+        if known is not None and known.recognises.load()(words):
             return known.reader.load()
     return V8Reader if words.startswith(b"{") and b'"snapshot"' in words and b'"meta"' in words else None
