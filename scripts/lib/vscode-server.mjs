@@ -59,7 +59,7 @@ const freePort = () =>
  *   opened are our own; otherwise Workspace Trust is on.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
  *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string,
- *   writeSettings(settings: object): void, stop(): Promise<void>}>}
+ *   stop(): Promise<void>}>}
  */
 export async function startVSCodeServer(options = {}) {
   const {
@@ -77,13 +77,9 @@ export async function startVSCodeServer(options = {}) {
   const log = path.join(dataDir, 'server.log');
   for (const scope of ['Machine', 'User']) mkdirSync(path.join(userDir, scope), { recursive: true });
   mkdirSync(extensionsDir);
-  /** Writes settings for windows that are opened from now on, in addition to QUIET_SETTINGS. */
-  const writeSettings = (own) => {
-    // The server reads the first file; the second has the same for browsers without stored settings.
-    const text = JSON.stringify({ ...QUIET_SETTINGS, ...TRUST_SETTINGS(trusted), ...own }, null, 2);
-    for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
-  };
-  writeSettings(settings);
+  // The server reads the first file; the second has the same for browsers without stored settings.
+  const text = JSON.stringify({ ...QUIET_SETTINGS, ...TRUST_SETTINGS(trusted), ...settings }, null, 2);
+  for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
   const folders = [
     '--server-data-dir',
     dataDir,
@@ -190,5 +186,5 @@ export async function startVSCodeServer(options = {}) {
     const query = new URLSearchParams({ tkn: token, folder, payload: JSON.stringify(payload) });
     return `http://${authority}/?${query}`;
   };
-  return { authority, dataDir, log, pid: child.pid, closed, output: () => output, page, writeSettings, stop };
+  return { authority, dataDir, log, pid: child.pid, closed, output: () => output, page, stop };
 }

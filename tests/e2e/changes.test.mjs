@@ -19,7 +19,7 @@ let file;
 let original;
 
 test.beforeAll(async () => {
-  vscode = await openVSCode();
+  vscode = await openVSCode({ own: true });
   file = path.join(vscode.folder, FILE);
   original = path.join(vscode.folder, 'train.pickle');
   copyFileSync(original, file);

@@ -132,9 +132,9 @@ test('the figures can be totals, and can be hidden', async () => {
   await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
   const { total_bytes: total } = expected.get(22);
   await besideIs((lines) => lines[22]?.text === `${short(total)} in total`, 'totals after lines');
-  vscode.writeSettings({ 'memlens.lines.totals': false });
+  await vscode.configure({ 'memlens.lines.totals': false });
   await besideIs((lines) => lines[22]?.bar && !lines[22].text, 'bars alone');
-  vscode.writeSettings({ 'memlens.lines.totals': true });
+  await vscode.configure({ 'memlens.lines.totals': true });
   await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
   await besideIs((lines) => lines[22]?.text?.includes('live at peak'), 'figures at the peak');
 });

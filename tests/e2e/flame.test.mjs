@@ -79,7 +79,7 @@ test('a click shows a box’s details and highlights its stacks; Ctrl+click open
   await vscode.page.mouse.click(...(await at((await boxes()).find(({ node }) => node === box.node))));
   await vscode.page.keyboard.up('Control');
   await vscode.atLine(path.posix.basename(line.file), line.line);
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor(path.posix.basename(line.file));
   await view.still();
   await drawn();
 });

@@ -21,6 +21,7 @@ let vscode;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
+    own: true,
     prepare: (folder) => {
       const job = path.join(folder, 'job');
       mkdirSync(job);

@@ -6,101 +6,109 @@
 //   const view = await vscode.webview();          // a Playwright frame: locators, evaluate
 //   ...
 //   await vscode.close();
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from '../../scripts/lib/paths.mjs';
 import { hostOf } from './host.mjs';
-import { noteErrors } from './page-errors.mjs';
 import { Palette } from './palette.mjs';
 import { pixelOf } from './pixels.mjs';
 import { isOpen, settledIn } from './settled.mjs';
 import { TextEditors } from './text-editor.mjs';
 import { colourWorkbench, hasTheme } from './themes.mjs';
-import { TIMEOUT_MS, came } from './waiting.mjs';
+import { Window } from './window.mjs';
 
 export { ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /**
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
- *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean, language?: string, extensions?: string[],
- *   prepare?: (folder: string) => void}} [options]
+ *   viewport?: {width: number, height: number}, motion?: boolean, own?: boolean, language?: string,
+ *   extensions?: string[], prepare?: (folder: string) => void}} [options]
  *   workspace: a folder to copy. settings: the workspace's. theme: that of tests that look at colours; others take VS Code's,
- *   which a window has at once. flags: further flags for Chromium. motion: animate pictures;
- *   otherwise reduced motion is set, which costs less to draw. language: that of VS Code, whose own texts stay English
- *   without a language pack. extensions: others than Memlens, by their folder in tests/e2e/extensions. prepare: changes
- *   the copy before it is opened.
+ *   which a window has at once. motion: animate pictures; otherwise reduced motion is set, which costs less to draw.
+ *   own: for tests that reload the window, end its processes, change its page, or are about what it keeps; others get
+ *   the window of their worker (window.mjs). language: that of VS Code, whose own texts stay English without a language
+ *   pack. extensions: others than Memlens, by their folder in tests/e2e/extensions. These two also give a window of its own.
+ *   prepare: changes the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
   const {
     workspace = path.join(ROOT, 'samples'),
     settings = {},
     theme,
-    flags = [],
+    viewport = { width: 1400, height: 900 },
+    motion = false,
+    language,
     extensions = [],
+    own = language !== undefined,
   } = options;
-  const temporary = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-')));
-  const folder = path.join(temporary, path.basename(workspace));
-  cpSync(workspace, folder, { recursive: true });
-  options.prepare?.(folder);
-
-  // Archives of earlier runs stay out of it.
-  const cache = path.join(temporary, 'cache');
-  const vscode = new VSCode(folder, cache, theme);
-  let host;
-  vscode.close = async () => {
-    await host?.close(vscode.page);
-    rmSync(temporary, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  };
+  const look = { viewport, motion, language };
+  const wanted = { 'editor.minimap.enabled': false, ...settings };
+  const host = await hostOf(extensions);
+  const window = (own ? undefined : host.sharedWindow()) ?? new Window(host, false);
+  let vscode;
   try {
-    vscode.writeSettings({
-      'editor.minimap.enabled': false,
-      ...settings,
-    });
-    host = await hostOf({ settings: { 'memlens.cache.directory': cache }, flags, extensions });
-    const { viewport = { width: 1400, height: 900 }, motion = false } = options;
-    await vscode.start(host, viewport, motion, options.language);
+    // Archives of earlier files stay out of it.
+    host.forgetArchives();
+    const folder = window.newFolder(path.basename(workspace));
+    cpSync(workspace, folder, { recursive: true });
+    options.prepare?.(folder);
+    vscode = new VSCode(window, folder);
+    vscode.close = () => (window.isShared ? window.leave() : host.close(window));
+    if (window.page === undefined) {
+      if (!window.isShared) writeSettings(folder, wanted);
+      await window.open(folder, look);
+    }
+    if (window.isShared) await window.begin(wanted, look);
+    await vscode.start(theme);
     return vscode;
   } catch (error) {
-    await vscode.screenshot('not-opened', true).catch(() => undefined);
-    await vscode.close();
+    await vscode?.screenshot('not-opened', true).catch(() => undefined);
+    if (!window.isShared) await host.close(window);
     throw error;
   }
 }
 
-/** One window. Every method waits for its effect, and its error says what it waited for. */
+/** Adds settings to those of a workspace's folder, before a window shows it. */
+function writeSettings(folder, settings) {
+  const file = path.join(folder, '.vscode', 'settings.json');
+  mkdirSync(path.dirname(file), { recursive: true });
+  const current = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+  writeFileSync(file, JSON.stringify({ ...current, ...settings }, null, 2));
+}
+
+/** A window, as one file of tests uses it. Every method waits for its effect, and its error says what it waited for. */
 class VSCode {
-  /** Requests to other hosts than this machine's server: there must be none. */
-  foreignRequests = [];
-  /** Errors on the console of the page and of its webviews, without the workbench's own noise. */
-  consoleErrors = [];
   #palette;
   #editors;
 
-  constructor(folder, cache, theme) {
+  constructor(window, folder) {
+    this.window = window;
+    this.host = window.host;
     this.folder = folder;
-    this.theme = theme;
     /** Where the server under test keeps its archives. */
-    this.cache = cache;
+    this.cache = window.host.archives;
   }
 
-  async start(host, viewport, motion, language) {
-    this.host = host;
-    this.page = await host.newPage(viewport);
-    await this.page.emulateMedia({ reducedMotion: motion ? 'no-preference' : 'reduce' });
-    this.page.setDefaultTimeout(TIMEOUT_MS);
-    // where VS Code looks for the messages of another language
-    if (language !== undefined)
-      await this.page.addInitScript(
-        (name) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: name }),
-        language,
-      );
+  get page() {
+    return this.window.page;
+  }
+
+  /** Requests to other hosts than this machine's server: there must be none. */
+  get foreignRequests() {
+    return this.window.noted.foreignRequests;
+  }
+
+  /** Errors on the console of the page and of its webviews, without the workbench's own noise. */
+  get consoleErrors() {
+    return this.window.noted.consoleErrors;
+  }
+
+  async start(theme) {
     this.#palette = new Palette(this.page);
     this.#editors = new TextEditors(this.page);
-    noteErrors(this.page, host.server.authority, this.foreignRequests, this.consoleErrors);
-    await this.page.goto(host.server.page({ folder: this.folder }));
-    await this.#loaded();
+    // Not in the settings that it opens with: VS Code ignores such a theme, and writing it again as well.
+    if (theme !== undefined) await this.setTheme(theme);
   }
 
   /**
@@ -108,10 +116,12 @@ class VSCode {
    * automatically only when it is idle, which may take long on a busy machine.)
    */
   async reload() {
-    if (this.theme !== undefined) this.writeSettings({ 'workbench.colorTheme': undefined });
+    const { theme } = this;
+    if (theme !== undefined) await this.configure({ 'workbench.colorTheme': null });
     await this.settled();
     await Promise.all([this.page.waitForEvent('load'), this.runCommand('Developer: Reload Window')]);
-    await this.#loaded();
+    await this.window.loaded();
+    if (theme !== undefined) await this.setTheme(theme);
   }
 
   /** Hides a view behind another editor and shows it again, which restores it from the state that VS Code stored. */
@@ -148,13 +158,6 @@ class VSCode {
     return this.page.locator('iframe.webview.ready:visible');
   }
 
-  async #loaded() {
-    await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
-    await this.#palette.knowsExtension();
-    // Not before: VS Code ignores a theme that is in the settings when it starts, and writing it again as well.
-    if (this.theme !== undefined) await this.setTheme(this.theme);
-  }
-
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
   runCommand(title) {
     return this.#palette.run(title);
@@ -182,20 +185,15 @@ class VSCode {
     return this.#palette.choosePath(offered, file, next);
   }
 
-  /** Opens a file of the workspace by its path in it, through quick open, in the active group. */
+  /** Opens a file of the folder by its path in it, in the active group. */
   async openFile(name) {
     const base = path.posix.basename(name);
     const left = (await this.activeFile()) === base ? [] : await this.#viewsOfActiveGroup();
-    const row = this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: base });
-    const tab = this.page.locator('.editor-group-container.active .tab.active', { hasText: base }).first();
-    // an editor that is still opening may take the focus, which closes the list
-    for (let attempt = 0; ; attempt++) {
-      await this.#palette.enter(name);
-      if (await came(row.waitFor({ timeout: 5000 }))) {
-        if ((await this.#palette.enterKey()) && (await came(tab.waitFor({ timeout: 10_000 })))) break;
-      }
-      if (attempt === 5) throw new Error(`${name} did not open.`);
-    }
+    await this.window.driver.ask('open', path.join(this.folder, name));
+    await this.page
+      .locator('.editor-group-container.active .tab.active', { hasText: base })
+      .first()
+      .waitFor();
     // The tab appears before its editor; until then the view of the previous one is visible.
     for (const view of left) await this.page.locator(`iframe[name="${view}"]`).waitFor({ state: 'hidden' });
   }
@@ -221,6 +219,13 @@ class VSCode {
   /** The tabs of a file, whether they are active or not. */
   tab(name) {
     return this.page.locator('.tabs-container .tab', { hasText: name });
+  }
+
+  /** Closes a text editor, whichever has the focus: a view that was clicked may take that back. */
+  async closeEditor(name) {
+    const tab = this.tab(name).first();
+    await tab.click({ button: 'middle' });
+    await tab.waitFor({ state: 'detached' });
   }
 
   /** The name on the active tab of the active group; undefined where none is open. */
@@ -256,7 +261,7 @@ class VSCode {
   /** Switches VS Code's theme, and waits until the workbench and the visible views are drawn in it. */
   async setTheme(theme) {
     this.theme = theme;
-    await colourWorkbench(this.page, theme, (settings) => this.writeSettings(settings));
+    await colourWorkbench(this.page, theme, (settings) => this.configure(settings));
     const views = await this.#visible().count();
     for (let index = 0; index < views; index++) {
       const frame = await this.webview(index);
@@ -265,17 +270,9 @@ class VSCode {
     }
   }
 
-  /** Adds settings to the workspace's copy. */
-  writeSettings(settings) {
-    const file = path.join(this.folder, '.vscode', 'settings.json');
-    let current = {};
-    try {
-      current = JSON.parse(readFileSync(file, 'utf8'));
-    } catch {
-      // none yet
-    }
-    mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, JSON.stringify({ ...current, ...settings }, null, 2));
+  /** Adds settings to the workspace's; null removes one. */
+  async configure(settings) {
+    await this.window.driver.ask('configure', settings);
   }
 
   /**
@@ -295,7 +292,7 @@ class VSCode {
 
   /** The output of `memlens ARGUMENTS --json`, with a separate cache of archives. */
   async memlens(...args) {
-    const own = path.join(path.dirname(this.folder), 'cache-of-the-command-line');
+    const own = path.join(this.window.temporary, 'cache-of-the-command-line');
     const all = [...args.map(String), '--json', '--cache-dir', own];
     return JSON.parse(await this.host.commandLine.run(all, this.folder));
   }
@@ -328,9 +325,9 @@ class VSCode {
 
   /** The ids of all descendant processes of this window whose command line contains these words. */
   processes(words) {
-    return this.host.processes(words);
+    return this.window.processes(words);
   }
 
-  /** Closes the window and ends all its processes. */
+  /** Closes the window and ends all its processes, or empties it for the next file of tests. */
   close = async () => undefined;
 }

@@ -140,11 +140,11 @@ test('a box leads to why its objects are alive, and to the line of their class',
   assert.match(await chain.innerText(), /sessions →/);
   await view.locator('.heap-actions .place').click();
   await vscode.atLine('leak.js', lineOf('constructor(id)'));
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor('leak.js');
   await drawn();
   await clickBox('Session', 'Control');
   await vscode.atLine('leak.js', lineOf('constructor(id)'));
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor('leak.js');
 });
 
 test('compared with an earlier dump, then with a series of them, which are there again when it is opened', async () => {

@@ -1,7 +1,6 @@
 // VS Code's server and a headless Chromium, in which the end-to-end tests open windows. The files of one of
-// Playwright's workers share one, each with a window of its own, one after the other: starting these takes as long as
-// the tests of many files.
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+// Playwright's workers share one: starting these takes as long as the tests of many files.
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { chromium } from '@playwright/test';
@@ -10,7 +9,7 @@ import { installCodeServer } from '../../scripts/lib/code-server.mjs';
 import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
 import { CommandLine } from './command-line.mjs';
 import { fleetEnvironment } from './store.mjs';
-import { TIMEOUT_MS } from './waiting.mjs';
+import { Window } from './window.mjs';
 
 export const CHROMIUM_FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
@@ -34,17 +33,18 @@ export async function stopSharedHost() {
   shared = undefined;
 }
 
-/** The host of a new window. Other Chromium flags and more extensions need another host. */
-export async function hostOf({ settings, flags, extensions }) {
-  if (!sharing || flags.length + extensions.length > 0) return await Host.start(settings, flags, extensions);
-  shared ??= await Host.start(settings, flags, extensions);
-  shared.server.writeSettings(settings);
+/** The host of a window. Other extensions need another host. */
+export async function hostOf(extensions) {
+  if (!sharing || extensions.length > 0) return await Host.start(extensions);
+  shared ??= await Host.start(extensions);
   return shared;
 }
 
-class Host {
+export class Host {
   #browser;
-  #context;
+  /** A context for windows that have one user, and one for the window that stays open meanwhile. */
+  #contexts = new Map();
+  #sharedWindow;
   commandLine = new CommandLine();
   // keeps the archives of this machine's user out of it
   #cache = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-cache-'));
@@ -52,23 +52,33 @@ class Host {
   /** Where fsspec finds the configuration of stores. */
   stores = path.join(this.#cache, 'fsspec');
 
-  static async start(settings, flags, extensions) {
+  /** Where the windows' drivers listen. */
+  sockets = path.join(this.#cache, 'sockets');
+
+  /** Where the servers under test keep their archives. */
+  archives = path.join(this.#cache, 'archives');
+
+  static async start(extensions) {
     const host = new Host();
     try {
+      for (const folder of [host.sockets, host.archives]) mkdirSync(folder);
       const executablePath = await findChromium();
       await installCodeServer();
       host.server = await startVSCodeServer({
         develop: true,
         // For a check of a package: it is installed in place of this checkout.
         installed: process.env.MEMLENS_PACKAGE,
-        others: extensions.map((name) => path.join('tests/e2e/extensions', name)),
-        settings,
+        others: ['driver', ...extensions].map((name) => path.join('tests/e2e/extensions', name)),
+        settings: { 'memlens.cache.directory': host.archives },
         // VS Code leaves its sockets where they are when its processes are ended
-        env: { XDG_CACHE_HOME: host.#cache, XDG_RUNTIME_DIR: host.#cache, ...fleetEnvironment(host.stores) },
+        env: {
+          XDG_CACHE_HOME: host.#cache,
+          XDG_RUNTIME_DIR: host.#cache,
+          MEMLENS_TESTS_SOCKETS: host.sockets,
+          ...fleetEnvironment(host.stores),
+        },
       });
-      const args = [...CHROMIUM_FLAGS, ...flags];
-      host.#browser = await chromium.launch({ executablePath, headless: true, args });
-      host.#context = await host.#browser.newContext({ deviceScaleFactor: 1 });
+      host.#browser = await chromium.launch({ executablePath, headless: true, args: CHROMIUM_FLAGS });
       return host;
     } catch (error) {
       await host.stop();
@@ -76,45 +86,47 @@ class Host {
     }
   }
 
+  /** The window that files of tests use one after the other; undefined where each must have its own. */
+  sharedWindow() {
+    if (this !== shared) return undefined;
+    return (this.#sharedWindow ??= new Window(this, true));
+  }
+
+  /** Removes the archives of earlier files. */
+  forgetArchives() {
+    for (const name of readdirSync(this.archives))
+      rmSync(path.join(this.archives, name), { recursive: true, force: true });
+  }
+
   /** An empty page, without leftovers of other workbenches. */
-  async newPage(viewport) {
-    const page = await this.#context.newPage();
-    await page.setViewportSize(viewport);
-    const session = await this.#context.newCDPSession(page);
+  async newPage(isShared) {
+    if (!this.#contexts.has(isShared))
+      this.#contexts.set(isShared, await this.#browser.newContext({ deviceScaleFactor: 1 }));
+    const context = this.#contexts.get(isShared);
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
     const origin = `http://${this.server.authority}`;
     await session.send('Storage.clearDataForOrigin', { origin, storageTypes: WORKBENCH_STORAGE });
     await session.detach();
     return page;
   }
 
-  /** Closes a page and ends its processes; ends the whole host if it isn't shared. */
-  async close(page) {
-    if (this !== shared) return await this.stop();
-    await page?.close();
-    // The server would keep them for a while, in case the window reconnects.
-    for (const pid of this.processes('--type=extensionHost')) {
-      try {
-        process.kill(pid);
-      } catch (error) {
-        if (error.code !== 'ESRCH') throw error; // it has ended in the meantime
-      }
-    }
-    const until = Date.now() + TIMEOUT_MS;
-    while (this.processes('-m memlens').length > 0) {
-      if (Date.now() > until) throw new Error(`still there: ${this.processes('-m memlens').join(', ')}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+  /** Closes a window that isn't shared, and the host with it unless that has other windows to come. */
+  async close(window) {
+    await window.close();
+    if (this !== shared) await this.stop();
   }
 
   async stop() {
+    await this.#sharedWindow?.close();
     await this.#browser?.close().catch(() => undefined);
     await this.server?.stop();
     await this.commandLine.stop();
     rmSync(this.#cache, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 
-  /** Descendants of VS Code's server whose command line contains some words. */
-  processes(words) {
+  /** Descendants of VS Code's server, or of another process, whose command line contains some words. */
+  processes(words, ancestor = this.server.pid) {
     const parents = new Map();
     const commands = new Map();
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -129,7 +141,7 @@ class Host {
         // it has ended in the meantime
       }
     }
-    const ours = (pid) => pid === this.server.pid || (parents.has(pid) && ours(parents.get(pid)));
+    const ours = (pid) => pid === ancestor || (parents.has(pid) && ours(parents.get(pid)));
     return [...commands.keys()].filter((pid) => commands.get(pid).includes(words) && ours(pid));
   }
 }

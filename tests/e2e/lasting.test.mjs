@@ -22,6 +22,7 @@ let used;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
+    own: true,
     prepare: (folder) => writeFileSync(path.join(folder, FILE), twoDevices()),
   });
 });

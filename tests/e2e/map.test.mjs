@@ -88,7 +88,7 @@ test('a click selects, a hover shows details, a double click zooms to the lifeti
   await vscode.page.mouse.click(...(await pointOf(LAST)));
   await vscode.page.keyboard.up('Control');
   await vscode.atLine('model.py', 26);
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor('model.py');
   await view.drawn();
 });
 
@@ -135,7 +135,7 @@ test('the allocator’s state at the cursor: bars, figures, stepping by event, s
   await view.selected(FIRST);
   await view.locator('.panel .frames button').first().click();
   await vscode.atLine('model.py', 21);
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor('model.py');
   await view.drawn();
 });
 

@@ -49,7 +49,7 @@ test('its pane opens, and the line that pins the memory', async () => {
     .locator('[data-code=pinning-line] button', { hasText: place(frame) })
     .click();
   await vscode.atLine(path.posix.basename(frame.file), frame.line);
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor(path.posix.basename(frame.file));
   await view.still();
 });
 

@@ -34,18 +34,18 @@ const WORKBENCH_NOISE = [
  * Listens to a page and its webviews from now on.
  * @param {import('@playwright/test').Page} page
  * @param {string} authority that of this machine's server
- * @param {string[]} foreignRequests gets the address of each request that left it
- * @param {string[]} consoleErrors gets each error except the workbench's own
+ * @param {(kind: 'foreignRequests' | 'consoleErrors', text: string) => void} tell gets the address of each request
+ *   that left it, and each error except the workbench's own
  */
-export function noteErrors(page, authority, foreignRequests, consoleErrors) {
+export function noteErrors(page, authority, tell) {
   const own = `http://${authority}`;
   page.on('request', (request) => {
     const url = request.url();
     if (url.startsWith(own) || OWN_SCHEMES.test(url) || WEBVIEW_RESOURCE.test(url)) return;
-    foreignRequests.push(url);
+    tell('foreignRequests', url);
   });
   const note = (text) => {
-    if (!WORKBENCH_NOISE.some((noise) => noise.test(text))) consoleErrors.push(text);
+    if (!WORKBENCH_NOISE.some((noise) => noise.test(text))) tell('consoleErrors', text);
   };
   page.on('console', (message) => {
     if (message.type() === 'error') note(`${message.text()} (${message.location().url})`);

@@ -27,25 +27,6 @@ export class Palette {
     }
   }
 
-  /** Until the workbench knows the extension's contributions, a snapshot would open as text. */
-  async knowsExtension() {
-    // Querying the palette takes much longer.
-    await this.page.waitForFunction(
-      () => performance.getEntriesByName('code/didLoadExtensions').length > 0,
-      undefined,
-      { polling: 100 },
-    );
-    const row = this.page.locator(ROWS, { hasText: 'Memlens:' }).first();
-    const until = Date.now() + TIMEOUT_MS;
-    for (;;) {
-      await this.enter('>Memlens: ');
-      const known = await came(row.waitFor({ timeout: 500 }));
-      await this.#close();
-      if (known) return;
-      if (Date.now() > until) throw new Error('VS Code did not register the commands of the extension.');
-    }
-  }
-
   /** Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. */
   async run(title) {
     await this.select(title);

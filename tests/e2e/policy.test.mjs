@@ -34,6 +34,7 @@ function lookAtSockets() {
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
+    own: true,
     prepare: (folder) => {
       writeFileSync(path.join(folder, SOURCE), 'run_everything()\nallocate_something()\n');
       writeFileSync(path.join(folder, FILE), named(HOSTILE, SOURCE));
@@ -159,11 +160,17 @@ const shows = (selector) =>
     .first()
     .waitFor();
 
-test('names are text in the lanes, in a tooltip of the picture, and in the panel', async () => {
+test('names are text in the lanes, in the legend, in a tooltip of the picture, and in the panel', async () => {
   await vscode.openFile(FILE);
   view = await SnapshotView.visible(vscode);
   await shows('.lanes');
   await onlyText('the lanes');
+  await vscode.screenshot('hostile-annotation');
+  await view.command('group.category');
+  await shows('.area-legend');
+  await onlyText('the categories');
+  await vscode.screenshot('hostile-category');
+  await view.command('group.none');
 
   await view.unfolded();
   const allocation = await view.tallestAtTheMiddle();

@@ -73,7 +73,7 @@ test('Ctrl+click on a box opens its line, whose hover has the figure', async () 
   await vscode.atLine('words.py', line.line);
   const hover = await vscode.hoverText('append', { line: 'postings[word].append', expecting: /In use/ });
   assert.ok(hover.includes(line.total.toLocaleString('en-US')), hover);
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor('words.py');
   await drawn();
 });
 
@@ -141,7 +141,7 @@ test('a box shows its change with a sign and a word, and opens its line here', a
   await vscode.screenshot('compare-flame');
   await click('Index.add', 'Control');
   await vscode.atLine('words.py', line.name.line);
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor('words.py');
   await standsStill();
 });
 

@@ -29,6 +29,7 @@ let view;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
+    own: true,
     settings: { 'memlens.pathMappings': { '/opt/app/src': '${workspaceFolder}/checkout' } },
     prepare: (folder) => {
       const write = (name, content) => {
@@ -67,7 +68,7 @@ test('the user is asked once which of two files is meant', async () => {
   await picks.filter({ hasText: 'two' }).click();
   await vscode.atLine('net.py', 3);
   await inFolder('two');
-  await vscode.runCommand('View: Close Editor');
+  await vscode.closeEditor('net.py');
   await view.still();
   await clickFrame('twice', 'net.py:3');
   await vscode.atLine('net.py', 3);
@@ -130,7 +131,7 @@ test('the location of a file can be entered beside it, and is remembered for the
 });
 
 test('a lens above a function opens the picture as well', async () => {
-  vscode.writeSettings({ 'memlens.codeLens': true });
+  await vscode.configure({ 'memlens.codeLens': true });
   await clickFrame('windows', 'load.py:2');
   await vscode.atLine('load.py', 2);
   const lens = vscode.page.locator('.editor-group-container.active .codelens-decoration a', {

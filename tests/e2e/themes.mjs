@@ -1,6 +1,4 @@
 // VS Code's own themes, and switching between them.
-import { came } from './waiting.mjs';
-
 /** By name: the theme's file, which is a class of the workbench, and the class of webviews. */
 export const THEMES = {
   light: { name: 'Light Modern', file: 'light_modern', kind: 'vscode-light' },
@@ -14,19 +12,10 @@ export const THEMES = {
 };
 
 /** Switches the workbench's theme by its settings, and waits until it is applied. */
-export async function colourWorkbench(page, theme, writeSettings) {
+export async function colourWorkbench(page, theme, configure) {
   const { name, file } = THEMES[theme];
-  const colours = page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`);
-  const shown = (timeout) => came(colours.waitFor({ timeout }));
-  if (await colours.count()) return;
-  for (let attempt = 0; ; attempt++) {
-    writeSettings({ 'workbench.colorTheme': name });
-    if (await shown(3000)) break;
-    if (attempt === 10) throw new Error(`VS Code never took the theme "${name}".`);
-    // VS Code missed the change; only another change makes it read the settings again.
-    writeSettings({ 'workbench.colorTheme': 'Red' });
-    await page.waitForTimeout(500);
-  }
+  await configure({ 'workbench.colorTheme': name });
+  await page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`).waitFor();
 }
 
 /** Waits until a webview has the class of a theme. */
