@@ -16,6 +16,7 @@ import pytest
 from pygls.exceptions import JsonRpcException
 from tests.fuzz.questions import ask_everything
 from tests.fuzz.targets import first_flame, quiet
+from tests.fuzz.wrong_columns import FILLINGS, overwrite
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
 
@@ -369,6 +370,32 @@ def test_a_query_finds_the_archive_damaged(monkeypatch: pytest.MonkeyPatch, cach
             assert views.made == number
             answer = await again.sql.ask("SELECT stack FROM events", 0, 10, None)
             assert len(answer.rows) == min(10, devices_of(again.info)[0].events)
+            await views.registry.close(again.name, "v")
+
+    run(use)
+
+
+@pytest.mark.slow
+def test_a_query_on_an_archive_that_contradicts_itself_has_it_made_again(cache: Cache, run: Run) -> None:
+    """It is found when the tables are filled, or by the query's own process."""
+
+    async def use(views: Views) -> None:
+        ways = [
+            ("type_shallow", "largest", "SELECT sum(shallow_bytes) FROM types"),
+            ("reference_target", "reversed", "SELECT count(*) FROM objects AS o, paths_to(o.object)"),
+        ]
+        for number, (name, filling, query) in enumerate(ways, 1):
+            archive = ingest(MODELS["graph"], cache, quiet)
+            tables.remove(archive)
+            overwrite(archive, name, FILLINGS[filling])
+            opened = await views.open(MODELS["graph"])
+            with pytest.raises((DamagedError, IngestError), match=r"damaged|contradicts itself"):
+                await opened.query(query, 0, 9, None)
+            assert await views.reported.get() == Damage(opened.name, ANY, again=True)
+            again = await views.open(MODELS["graph"])
+            assert views.made == number
+            answer = await again.query(query, 0, 9, None)
+            assert answer.rows[0][0]
             await views.registry.close(again.name, "v")
 
     run(use)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.fuzz.wrong_columns import CORPUS, FILLINGS, copied, graph_columns, is_wrong, outcome, overwrite
+from tests.python.command_line import memlens
 
 from memlens.cli.arguments import parse
 from memlens.cli.ask import ask
@@ -17,6 +18,8 @@ from memlens.store.files.cache import Cache
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.walks import dominators_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables.fill import fill, remove
+from memlens.views.findings.ahead import findings
 from memlens.views.graph import shortest
 from memlens.views.graph.shortest import SHORTEST_PATHS, ShortestPaths, shortest_paths
 
@@ -81,6 +84,39 @@ def test_a_command_reads_the_file_again(tmp_path: Path, filling: str) -> None:
     (own,) = tmp_path.iterdir()
     overwrite(own, "object_dominator", FILLINGS[filling])
     assert ask(options, question) == first
+
+
+@pytest.mark.parametrize(("file", "sizes"), [
+    ("everything.pickle", "0.size"), ("service.heaptrack.zst", "sample_value.0"),
+])  # fmt: skip
+def test_columns_of_traces_and_profiles_may_be_wrong(tmp_path: Path, file: str, sizes: str) -> None:
+    found = ingest(CORPUS / file, Cache(tmp_path), lambda *_: None)
+    copy = copied(found, tmp_path)
+    overwrite(copy, sizes, FILLINGS["zeros"])
+    with contextlib.closing(Snapshot.open(copy)) as snapshot:
+        assert findings(snapshot, None, 100) is not None
+    copy = copied(found, tmp_path)
+    overwrite(copy, "line_frame", FILLINGS["zeros"])
+    with (
+        contextlib.closing(Snapshot.open(copy)) as snapshot,
+        pytest.raises(InconsistentError, match="Rows of"),
+    ):
+        fill(snapshot, lambda *_: None)
+
+
+@pytest.mark.parametrize(("name", "query"), [
+    ("type_shallow", "SELECT sum(shallow_bytes) FROM types"),
+    ("reference_target", "SELECT count(*) FROM objects AS o, paths_to(o.object)"),
+])  # fmt: skip
+def test_sql_reads_the_file_again(tmp_path: Path, name: str, query: str) -> None:
+    command = ("sql", FILE, query, "--cache-dir", tmp_path)
+    right = memlens(*command).stdout
+    (own,) = tmp_path.iterdir()
+    remove(own)
+    overwrite(own, name, FILLINGS["largest" if name == "type_shallow" else "reversed"])
+    again = memlens(*command)
+    assert again.stdout == right
+    assert memlens(*command).stderr == ""
 
 
 @pytest.mark.parametrize("name", ShortestPaths._fields)

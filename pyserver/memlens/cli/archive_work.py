@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import traceback
 from collections.abc import Callable
 
 from memlens import limits
@@ -10,6 +11,7 @@ from memlens.cli.cache import cache_of
 from memlens.cli.output import message_line
 from memlens.cli.progress import reporter
 from memlens.progress import Report
+from memlens.store.manifest import CONTRADICTIONS, ContradictionError
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 
@@ -22,7 +24,12 @@ def work_in(options: argparse.Namespace, work: Callable[[Snapshot, Report], None
         limits.lower_priority()
     report = reporter(options.progress)
     with contextlib.closing(open_with(options.archive, libraries_of(options))) as snapshot:
-        snapshot.ask(lambda opened: work(opened, report))
+        try:
+            snapshot.ask(lambda opened: work(opened, report))
+        except CONTRADICTIONS as error:
+            # the server logs it
+            traceback.print_exception(error)
+            raise ContradictionError(error) from error
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)
     to_server: bool = options.progress == "json"

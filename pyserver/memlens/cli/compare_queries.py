@@ -5,11 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 from memlens.cli.ask import libraries_of
-from memlens.cli.sql import Form, filled, print_rows
+from memlens.cli.sql import Form, filled, print_rows, with_tables
 from memlens.interrupting import ended_by_signals
-from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import open_with
-from memlens.store.tables.fill import remove
 from memlens.views.sql.compared import Pages, QuerySide, compare_queries
 from memlens.views.sql.pages import MOST_ROWS
 from memlens.views.sql.query import SqlSession
@@ -20,8 +18,12 @@ def run(options: argparse.Namespace) -> int:
     keys = [name.strip() for name in (options.key or "").split(",") if name.strip()]
     # all before rows are kept, so that an error in the query costs little
     paths = (options.before, options.after, *options.more)
-    archives = [filled(options, options.sql, path) for path in paths]
-    compared = compare_queries([_side(options, archive) for archive in archives], keys)
+    for path in paths:
+        filled(options, options.sql, path)
+    sides = [
+        with_tables(options, options.sql, path, lambda archive: _side(options, archive)) for path in paths
+    ]
+    compared = compare_queries(sides, keys)
     form: Form = "json" if options.json else "csv" if options.csv else "table"
     names = [column.name for column in compared.columns]
     print_rows(names, iter(map(tuple, compared.rows)), form, options.top, "--top")
@@ -30,13 +32,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _side(options: argparse.Namespace, archive: Path) -> QuerySide:
     pages = Pages()
-    try:
-        session = SqlSession(open_with(archive, libraries_of(options)))
-        with closing(session), ended_by_signals():
-            while pages.add(session.ask(options.sql, pages.offset, MOST_ROWS)):
-                pass
-    except ArchiveError:
-        # a damaged table is detected when it is read; the next run makes the tables again
-        remove(archive)
-        raise
+    session = SqlSession(open_with(archive, libraries_of(options)))
+    with closing(session), ended_by_signals():
+        while pages.add(session.ask(options.sql, pages.offset, MOST_ROWS)):
+            pass
     return pages.side

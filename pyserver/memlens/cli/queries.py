@@ -19,6 +19,7 @@ from memlens import limits
 from memlens.cli.ask import libraries_of
 from memlens.cli.failures import problem_of
 from memlens.model.own_libraries import Libraries
+from memlens.store.manifest import CONTRADICTIONS, ContradictionError
 from memlens.store.relabel import open_with
 from memlens.views.sql.messages import (
     Answer,
@@ -53,6 +54,10 @@ def run(options: argparse.Namespace) -> int:
         question = inbox.next()
         try:
             answer = sessions.answer(question)
+        except CONTRADICTIONS as error:
+            # whether the archive or Memlens is to blame, the server knows
+            traceback.print_exception(error)
+            answer = Failed(ContradictionError(error).problem())
         except Exception as error:  # noqa: BLE001 - every error is an answer
             problem = problem_of(error)
             if problem.code == "internal":

@@ -6,11 +6,12 @@ import itertools
 import json
 import math
 import re
+import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from memlens.cli.ask import ask, libraries_of
 from memlens.cli.cache import cache_of
@@ -21,7 +22,7 @@ from memlens.interrupting import ended_by_signals
 from memlens.json_text import escaped
 from memlens.model.expansion import DEEP_STACKS
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import CONTRADICTIONS, ArchiveError, ContradictionError
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill, remove
@@ -44,6 +45,17 @@ _LATER = re.compile(rf"([;|\t\r\n])(?={_FORMULA})")
 Quotes are then no help: they are quotes only at a cell's beginning.
 """
 
+T = TypeVar("T")
+
+
+class UnfinishedError(ContradictionError):
+    """An archive contradicts itself, and some of the rows are printed already."""
+
+    advice = phrase(
+        "What is printed may be wrong. Run the command again: the archive is made again from its file."
+    )
+
+
 Form = Literal["table", "json", "csv"]
 
 
@@ -61,15 +73,44 @@ def run(options: argparse.Namespace) -> int:
     if options.query is None:
         raise UsageError(phrase("There is no query"))
     query = sys.stdin.read() if options.query == "-" else options.query
-    archive = filled(options, query)
     form: Form = "json" if options.json else "csv" if options.csv else "table"
-    try:
+
+    def print_rows_of(archive: Path) -> None:
         print_answer(archive, query, form, options.limit, libraries_of(options))
+
+    with_tables(options, query, None, print_rows_of)
+    return 0
+
+
+def with_tables(
+    options: argparse.Namespace, query: str, path: Path | None, question: Callable[[Path], T]
+) -> T:
+    """Ask a question to the tables of a file's archive, which is made again if it was there and contradicts itself.
+
+    Raises :class:`ArchiveError` for a damaged table, and :class:`UnfinishedError` as ``question`` does; the next run
+    makes again what was damaged.
+    """
+    file: Path = options.file if path is None else path
+    was_there = False
+    with suppress(OSError):
+        was_there = cache_of(options).find(file) is not None
+    archive = filled(options, query, path)
+    try:
+        return question(archive)
     except ArchiveError:
-        # a damaged table is detected when it is read; the next run makes the tables again
         remove(archive)
         raise
-    return 0
+    except CONTRADICTIONS:
+        if not was_there:
+            raise
+        say(f"note: The stored copy of {file.name} is damaged and is made again from the file.", error=True)
+        shutil.rmtree(archive, ignore_errors=True)
+    except UnfinishedError as error:
+        if not was_there and error.__cause__ is not None:
+            raise error.__cause__ from None
+        shutil.rmtree(archive, ignore_errors=True)
+        raise
+    return question(filled(options, query, path))
 
 
 def filled(options: argparse.Namespace, query: str, path: Path | None = None) -> Path:
@@ -99,7 +140,13 @@ def print_answer(
 ) -> None:
     """Run a query on an archive whose tables are filled, and print the rows to stdout as they arrive."""
     with closing(SqlSession(open_with(archive, libraries))) as session, ended_by_signals():
-        print_rows(*session.stream(query), form, limit)
+        names, rows = session.stream(query)
+        # nothing is printed before the first row is there
+        first = list(itertools.islice(rows, 1))
+        try:
+            print_rows(names, itertools.chain(first, rows), form, limit)
+        except CONTRADICTIONS as error:
+            raise UnfinishedError(error) from error
 
 
 def print_rows(

@@ -47,6 +47,17 @@ class InconsistentError(Exception):
 CONTRADICTIONS = (InconsistentError, IndexError)
 """What a question ends by where columns contradict each other: views find it, or kernels, which know no archives."""
 
+
+class ContradictionError(MemlensError):
+    """One of :data:`CONTRADICTIONS` as a child process reports it: its server knows what archive that is."""
+
+    code = "contradiction"
+    advice = ArchiveError.advice
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(phrase("The archive contradicts itself: {reason}", reason=str(error)))
+
+
 _SAMPLES, _SAMPLE_BYTES = 16, 4096
 
 

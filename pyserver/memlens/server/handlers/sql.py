@@ -13,8 +13,8 @@ def register(server: LanguageServer, registry: Registry) -> None:
     """Register the requests of the SQL pane."""
 
     async def ask(params: SqlParams) -> SqlAnswer:
-        queries = registry.get(params.snapshot).sql
-        return await queries.ask(params.query, params.offset, params.limit, params.sort)
+        opened = registry.get(params.snapshot)
+        return await opened.query(params.query, params.offset, params.limit, params.sort)
 
     async def describe(params: SqlSchemaParams) -> SqlSchema:
         return await registry.get(params.snapshot).ask_aside(schema_of)

@@ -71,6 +71,6 @@ class _Compared(NamedTuple):
 
 async def _side(opened: OpenSnapshot, query: str) -> QuerySide:
     pages = Pages()
-    while pages.add(await opened.sql.ask(query, pages.offset, MOST_ROWS, None)):
+    while pages.add(await opened.query(query, pages.offset, MOST_ROWS, None)):
         pass
     return pages.side

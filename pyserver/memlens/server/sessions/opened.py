@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import threading
 import time
@@ -30,6 +31,7 @@ from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import HeapLine, heap_lines
 from memlens.views.lines import heat as line_heat
 from memlens.views.lines import totals as lines
+from memlens.views.sql.pages import SqlAnswer, SqlSort
 
 if TYPE_CHECKING:
     from memlens.model.info import SnapshotInfo
@@ -169,6 +171,12 @@ class OpenSnapshot:
         """Answer a long question while others are answered. Raises DamagedError and NotOpenError."""
         return await self._answered(lambda: self._aside.ask(question))
 
+    async def query(
+        self, query: str, offset: int, limit: int, sort: SqlSort | None, most_s: float | None = None
+    ) -> SqlAnswer:
+        """A page of an SQL query's rows, as :meth:`SqlQueries.ask`. Raises DamagedError as well."""
+        return await self._checked(lambda: self.sql.ask(query, offset, limit, sort, most_s))
+
     async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
         """The answer to a question, which is asked again when the queries that its filter has are answered."""
         for _ in range(MOST_QUERIES):
@@ -178,7 +186,7 @@ class OpenSnapshot:
                 if error.queried is not self.sql.queried:
                     raise
                 query = error.query
-            await self.sql.choose(query)
+            await self._checked(functools.partial(self.sql.choose, query))
         raise BadRequestError(phrase("A filter can have at most {most} queries", most=MOST_QUERIES - 1))
 
     async def _checked(self, asked: Callable[[], Awaitable[T]]) -> T:

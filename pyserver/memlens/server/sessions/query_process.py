@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from memlens.child import IngestError, command, explain, oom_kills
 from memlens.server.sessions.children import Work, kill, running, start, tail
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import ArchiveError, ContradictionError, InconsistentError
 from memlens.store.tables.schema import Part
 from memlens.texts import phrase
 from memlens.views.sql.messages import (
@@ -81,7 +81,7 @@ class QueryProcess:
     async def needs(self, query: str, sort: SqlSort | None) -> tuple[Part, ...]:
         """As :meth:`SqlSession.needs`. Cancelling this or a further question ends the query, or its process.
 
-        All raise SqlError, ArchiveError and IngestError.
+        All raise SqlError, ArchiveError, IngestError, and InconsistentError for an archive that contradicts itself.
         """
         return (await self._ask(AskNeeds(query, sort), Needs)).parts
 
@@ -129,6 +129,8 @@ class QueryProcess:
                 raise SqlError(problem.message, offset=problem.offset, advice=problem.advice)
             case Failed(problem) if problem.code == ArchiveError.code:
                 raise ArchiveError(problem.message)
+            case Failed(problem) if problem.code == ContradictionError.code:
+                raise InconsistentError(problem.message.text)
             case Failed(problem):
                 raise IngestError(problem)
         if not isinstance(answer, kind):

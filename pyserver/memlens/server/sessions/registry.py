@@ -29,7 +29,7 @@ from memlens.server.sessions.query_process import QueryProcess
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import ArchiveError, ContradictionError, InconsistentError
 from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
@@ -301,7 +301,10 @@ class Registry:
             try:
                 await work
             except IngestError as error:
-                if error.code == ArchiveError.code:
+                contradicts = error.code == ContradictionError.code
+                if contradicts and opened.is_made_here:
+                    raise InconsistentError(error.message.text) from error
+                if contradicts or error.code == ArchiveError.code:
                     # releasing the snapshot waits for this to end
                     task = asyncio.create_task(self._give_up(opened, ArchiveError(error.message)))
                     self._tasks.add(task)

@@ -164,7 +164,7 @@ async def sql(opened: OpenSnapshot, arguments: SqlArguments) -> Any:
         }
     hides = heap_dump_of(opened.info) is not None and not arguments.values
     query = WITHOUT_CONTENTS + arguments.query if hides else arguments.query
-    answer = readable(await opened.sql.ask(query, 0, arguments.limit, None, most_s=SQL_SECONDS))
+    answer = readable(await opened.query(query, 0, arguments.limit, None, most_s=SQL_SECONDS))
     return {**answer, "contents": "NULL: what objects contain is left out"} if hides else answer
 
 

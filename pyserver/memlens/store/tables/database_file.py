@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from memlens.kernels.base import sqlite_trees as kernel
 from memlens.kernels.base.sqlite_trees import PAGE_BYTES, Texts
+from memlens.store.manifest import InconsistentError
 
 Column = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8] | None, Texts | None] | None
 """Numbers, a mask of those that are NULL, and the texts that they stand for; None is NULL in every row."""
@@ -80,11 +81,17 @@ def add_computed(
 
 
 def insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows with the table's own columns, without computed ones."""
+    """Insert rows with the table's own columns, without computed ones. Raises :class:`InconsistentError`."""
     columns = _stored_columns(database, table)
     marks = ", ".join("?" * len(columns))
     # the names are those of our own schema
-    database.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)  # noqa: S608
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+    try:
+        database.executemany(statement, rows)
+    except OverflowError as error:
+        raise InconsistentError(f"A row of {table} has a larger number than SQLite") from error
+    except apsw.ConstraintError as error:
+        raise InconsistentError(f"Rows of {table} contradict each other: {error}") from error
 
 
 class _Counts:

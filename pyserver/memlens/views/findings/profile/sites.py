@@ -21,7 +21,13 @@ def one_site(case: ProfileCase) -> Iterator[Ranked]:
     if case.main.negative or case.main.total <= 0:
         return
     found = case.by_line(value, _kind(case))
-    if found.count < 3 or found.groups[0].amount < SITE_SHARE * found.total or found.groups[0].is_bare:
+    # amounts of 0 share nothing
+    if (
+        found.count < 3
+        or found.total <= 0
+        or found.groups[0].amount < SITE_SHARE * found.total
+        or found.groups[0].is_bare
+    ):
         return
     group = found.groups[0]
     sentence = phrase(

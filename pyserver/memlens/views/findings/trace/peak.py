@@ -26,7 +26,9 @@ def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
     """
     found = known_by_line(case)
     named = [
-        group for group in found.groups if not group.is_bare and group.amount >= LINE_SHARE * found.total
+        group
+        for group in found.groups
+        if not group.is_bare and group.amount > 0 and group.amount >= LINE_SHARE * found.total
     ]
     for group in named[:MOST_LINES]:
         sentence = phrase(
@@ -66,7 +68,7 @@ def dominant_module(case: TraceCase) -> Iterator[Ranked]:
             classes.setdefault(name, []).append(row)
     sums = {name: sum(row.bytes for row in each) for name, each in classes.items()}
     name = max(sums, key=lambda each: sums[each], default="")
-    if not name or rows.groups < LEAST_GROUPS or sums[name] < MODULE_SHARE * rows.set_bytes:
+    if not name or rows.groups < LEAST_GROUPS or sums[name] < max(MODULE_SHARE * rows.set_bytes, 1):
         return
     terms = str(Term("module", ":", tuple(f"={row.name.text}" for row in classes[name])))
     evidence = Evidence("liveSet", case.at(case.info.peak_moment, terms), "module")
@@ -93,7 +95,7 @@ def dominant_categories(case: TraceCase) -> Iterator[Ranked]:
     if not case.snapshot.timeline.categories:
         return
     found = top_groups(case.snapshot, case.peak, "category", 4)
-    for group in found.groups:
+    for group in found.groups if found.total > 0 else ():
         if group.amount < CATEGORY_SHARE * found.total or group.name in ("No category", "unknown"):
             continue
         sentence = phrase(
