@@ -46,7 +46,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(
 )
 needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
 
-INDEX = """<!doctype html><title>Carts $(bug)</title>
+INDEX = """<!doctype html><title>Carts & $(bug)</title>
 <script src="/src/carts.js?v=3"></script>
 <script>new Worker('/src/jobs.js');</script>
 """
@@ -199,7 +199,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         )
         try:
             port = until(lambda: pages._active_port(Process(running.pid, None, tuple(command), 0)))
-            until(lambda: [row for row in listed() if row["title"] == "Carts $(bug)"])
+            until(lambda: [row for row in listed() if row["title"] == "Carts & $(bug)"])
             yield Browser(site, url, port)
         finally:
             # with its renderers, which are in the same group
@@ -245,11 +245,11 @@ def places_of(dump: Path, name: str) -> set[tuple[str, int]]:
 def test_a_dump_of_a_page(tmp_path: Path, browser: Browser) -> None:
     out = tmp_path / "carts.heapsnapshot"
     (row,) = (row for row in listed() if row["url"] == browser.url)
-    assert (row["runtime"], row["title"]) == ("page", "Carts $(bug)")
+    assert (row["runtime"], row["title"]) == ("page", "Carts & $(bug)")
     assert row["page"].startswith(f"127.0.0.1:{browser.port}/")
     for name in (row["page"], browser.url, f"localhost:{browser.port}", f":{browser.port}/{row['page'][-32:-25]}",
                  f"ws://127.0.0.1:{browser.port}/devtools/page/{row['page'][-32:]}"):  # fmt: skip
-        assert programs.named(name).name == "Carts $(bug)", name
+        assert programs.named(name).name == "Carts & $(bug)", name
     said = json.loads(memlens("dump", row["page"], out, "--json").stdout)
     assert (said["page"], said["file_bytes"]) == (row["page"], out.stat().st_size)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600

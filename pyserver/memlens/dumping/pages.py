@@ -7,6 +7,7 @@ elsewhere.
 """
 
 import contextlib
+import html
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -243,7 +244,9 @@ def _pages(address: Address, types: Iterable[PageType]) -> list[Page] | None:
         type_of = next((known for known in types if known == each.type), None)
         path = _path_of(each)
         if type_of is not None and path and _ID.fullmatch(each.id):
-            title, url = shortened(each.title, _MOST_NAME), shortened(each.url, _MOST_URL)
+            # browsers write titles, and nothing else, as HTML would have them
+            title = each.title if type_of == "node" else html.unescape(each.title)
+            title, url = shortened(title, _MOST_NAME), shortened(each.url, _MOST_URL)
             found.append(Page(address, each.id, type_of, title, url, path))
     return found[:_MOST_PAGES]
 
