@@ -25,7 +25,7 @@ from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Totals
 from memlens.views.lines.stack import stack
-from memlens.views.lines.totals import line
+from memlens.views.lines.totals import line, source_lines, top_lines
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.filters import FIELDS, Term, parse, quoted
 from memlens.views.selection.sets import AllocationSet, moment, rows_of
@@ -254,6 +254,22 @@ def test_terms_match_the_same_allocations_as_brute_force(
     assert snapshot.device(0) is device_of(snapshot, 0, "  ")
     # cached for a while
     assert device_of(snapshot, 0, "size>1MiB") is device_of(snapshot, 0, "  size>1MiB ")
+
+
+def test_lines_have_what_they_freed(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    """Whoever allocated it; a line that only frees is a row as well."""
+    raw = made(tmp_path / "s.pickle")
+    for row in raw["device_traces"][0]:
+        if row["action"].startswith("free") and row["frames"]:
+            row["frames"] = [frame("/w/train.py", 40, "clear")]
+    (tmp_path / "s.pickle").write_bytes(pickle.dumps(raw))
+    snapshot = opened(tmp_path / "s.pickle")
+    freed = [each for each in oracle.allocations(raw, 0) if each.freed]
+    (first, *others) = top_lines(snapshot, order="freed")
+    assert (first.file, first.line, first.total_bytes, first.count) == ("/w/train.py", 40, 0, 0)
+    assert (first.freed_bytes, first.freed_count) == (sum(each.size for each in freed), len(freed))
+    assert others == []
+    assert first in source_lines(snapshot, "/w/train.py")
 
 
 def test_filters_by_time_need_a_file_with_times(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:

@@ -230,9 +230,9 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
         "--top", type=_positive, metavar="N", help="print only the first N rows (default 10,000)"
     )
     lines.add_argument(
-        "--sort", choices=("self", "peak", "end", "total", "count"),
+        "--sort", choices=("self", "peak", "end", "total", "count", "freed"),
         help="the order: what a row holds itself at the peak or the MOMENT (self, the default), or with what it calls "
-        "at the peak, at the end, or in all, or how many allocations; of a profile self or total",
+        "at the peak, at the end, or in all, how many allocations, or what the line freed; of a profile self or total",
     )  # fmt: skip
     lines.add_argument("--csv", action="store_true", help="print CSV, with whole paths and exact bytes")
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")

@@ -44,7 +44,7 @@ from memlens.views.tables.held import (
 
 _HEADINGS = {
     "live_at_peak_bytes": "at peak", "live_at_moment_bytes": "then", "live_at_end_bytes": "at end",
-    "total_bytes": "in all", "count": "count",
+    "total_bytes": "in all", "count": "count", "freed_bytes": "freed",
 }  # fmt: skip
 _FIGURE_AT = {"peak": "live_at_peak_bytes", "end": "live_at_end_bytes", "all": "total_bytes"}
 _PLURALS = {"line": "lines", "function": "functions", "file": "files"}
@@ -105,6 +105,11 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Answer:
         case GraphInfo(allocations=None):
             _check_definitions(options)
             return _Definitions(largest_lines(snapshot, top))
+        case TimelineInfo() if is_part and order == "freed":
+            raise BadRequestError(
+                phrase("What lines freed is summed over a whole trace"),
+                advice=phrase("memlens lines --by freed sums up a part of it by the line that freed."),
+            )
         case TimelineInfo() if not is_part and options.value is None:
             lines = top_lines(snapshot, top, attribution, order)
             return _Trace(lines, *charged_allocations(snapshot, attribution))
@@ -218,6 +223,8 @@ def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> N
     ordered = ["live_at_peak_bytes"] if options.sort == "peak" else []
     columns = list(dict.fromkeys([chosen, *ordered, "live_at_end_bytes", "total_bytes", "count"]))
     own = [f"self_{chosen}"] if options.by in _PLURALS else []
+    if options.sort == "freed":
+        own.insert(0, "freed_bytes")
 
     def cells(figures: Struct, names: Sequence[str]) -> list[str]:
         amounts = [getattr(figures, name) for name in names]
@@ -227,7 +234,7 @@ def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> N
         ]
 
     headings = [_HEADINGS[name] for name in columns]
-    rows = [Row([*("self" for _ in own), *headings], options.by)]
+    rows = [Row([*(_HEADINGS.get(name, "self") for name in own), *headings], options.by)]
     rows += [Row(cells(row, [*own, *columns]), _label(row, options.by)) for row in _rows(answer)]
     blank = ["" for _ in own]
     total = Row([*blank, *cells(answer.total, columns)], "in total")

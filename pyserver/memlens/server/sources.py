@@ -99,10 +99,10 @@ class Sources:
         return [BoundFile(opened[name], *bound) for name, bound in named if name in opened]
 
     async def lines_of(self, document: Document, bound: BoundFile) -> list[PlacedLine]:
-        """All lines of a document in one snapshot, in the snapshot's order."""
+        """All lines of a document that allocate in one snapshot, in the snapshot's order."""
         by_line = await self._rows(bound)
         state = await self.state(document, bound)
-        return [_placed(bound, row, state) for rows in by_line.values() for row in rows]
+        return [_placed(bound, row, state) for rows in by_line.values() for row in rows if row.count]
 
     async def rows_at(self, document: Document, line: int) -> list[PlacedLine]:
         """The figures of open snapshots for a line, counted from 1 as it is in the editor now."""

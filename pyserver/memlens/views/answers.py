@@ -173,7 +173,8 @@ class FilterAnswer(Struct, frozen=True):
 class SourceLine(Struct, frozen=True):
     """Totals of one source line; ``self_*`` are what is charged to it, see :mod:`memlens.model.attribution`.
 
-    ``source`` is "forward" or "fx" if no recorded stack has the line.
+    ``source`` is "forward" or "fx" if no recorded stack has the line. What the line freed is known of traces whose
+    frees have stacks; a line that only frees has no other figures.
     """
 
     file: str
@@ -189,6 +190,8 @@ class SourceLine(Struct, frozen=True):
     self_total_bytes: int
     self_count: int
     self_live_at_peak_bytes: int
+    freed_bytes: int = 0
+    freed_count: int = 0
 
 
 class LineAnswer(Struct, frozen=True):

@@ -150,8 +150,7 @@ export function marksOf(row: ComparedRow): string[] {
   if (library !== '') marks.push(library);
   const guessed = row.before_inferred_bytes + row.after_inferred_bytes;
   if (place?.source === 'inferred') marks.push(t('inferred'));
-  else if (guessed > 0)
-    marks.push(t('{0} inferred', share(guessed, row.before_bytes + row.after_bytes)));
+  else if (guessed > 0) marks.push(t('{0} inferred', share(guessed, row.before_bytes + row.after_bytes)));
   if (row.before_count === 0) marks.push(t('only after'));
   else if (row.after_count === 0) marks.push(t('only before'));
   const { before, after } = row;

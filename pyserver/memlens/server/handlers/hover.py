@@ -196,6 +196,10 @@ def _over_ranks(document: Document, found: LineOverRanks) -> str:
 
 
 def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[Text]:
+    freed = _in_allocations(as_text(f"{strong}{size(row.freed_bytes)}{strong}"), row.freed_count)
+    of_frees = [phrase("Freed here: {amount}", amount=freed)] if row.freed_count else []
+    if not row.count:
+        return [phrase("Allocated here: nothing"), *of_frees]
     return [
         phrase(
             "Total allocated: {amount}",
@@ -209,6 +213,7 @@ def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> l
             amount=_in_allocations(as_text(size(row.self_total_bytes)), row.self_count),
             peak=size(row.self_live_at_peak_bytes),
         ),
+        *of_frees,
     ]
 
 

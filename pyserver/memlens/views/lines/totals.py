@@ -15,6 +15,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.totals import line_totals, stack_totals
 from memlens.views.answers import LineAnswer, SourceLine, Totals
+from memlens.views.lines.freed import lines_that_free
 from memlens.views.lines.stack import totals, totals_on
 from memlens.views.naming.attribution import NOTHING, own_figures, own_values
 from memlens.views.selection.columns import device_of
@@ -45,12 +46,15 @@ def _lines_of(snapshot: Snapshot, file: str) -> npt.NDArray[np.intp]:
 
 
 def source_lines(snapshot: Snapshot, file: str, attribution: Attribution = "mine") -> list[SourceLine]:
-    """The lines of one file (as the snapshot spells it) that allocated."""
-    return _source_lines(snapshot, _lines_of(snapshot, file), attribution)
+    """The lines of one file (as the snapshot spells it) that allocated or freed."""
+    found = _source_lines(snapshot, _lines_of(snapshot, file), attribution)
+    return found + _only_freeing(snapshot, [freed for freed in lines_that_free(snapshot) if freed[0] == file])
 
 
-LineOrder = Literal["self", "peak", "end", "total", "count"]
-"""By what lines are ordered: their own bytes at the peak, or with what they call at the peak, at the end or in all."""
+LineOrder = Literal["self", "peak", "end", "total", "count", "freed"]
+"""By what lines are ordered: their own bytes at the peak, or with what they call at the peak, at the end or in all; or
+by what they freed.
+"""
 
 
 def top_lines(
@@ -63,6 +67,8 @@ def top_lines(
 
     Inclusive sums grow towards ``main``, so lines are ordered by their own unless another order is asked for.
     """
+    if order == "freed":
+        return _that_freed_most(snapshot, limit, attribution)
     totals = line_totals(snapshot)
     kinds = snapshot.frames.kind[snapshot.lines.frame]
     if order == "self":
@@ -79,18 +85,46 @@ def _source_lines(
     snapshot: Snapshot, chosen: npt.NDArray[np.intp], attribution: Attribution
 ) -> list[SourceLine]:
     """Some lines, by their numbers."""
-    own = own_figures(snapshot, attribution)
+    own, freed = own_figures(snapshot, attribution), lines_that_free(snapshot)
     totals = line_totals(snapshot)[chosen][:, _SHOWN].tolist()
     sources = snapshot.frames.source[snapshot.lines.frame[chosen]].tolist()
     return [
         SourceLine(
             *(file, line, function, KIND_NAMES[kind], SOURCE_NAMES[source]),
-            *(*figures, *own.get((file, line), NOTHING)),
+            *(*figures, *own.get((file, line), NOTHING), *freed.get((file, line), (0, 0))[:2]),
         )
         for (file, line, function, kind), source, figures in zip(
             _rows_of(snapshot, chosen), sources, totals, strict=True
         )
     ]
+
+
+def _that_freed_most(snapshot: Snapshot, limit: int | None, attribution: Attribution) -> list[SourceLine]:
+    freed = lines_that_free(snapshot)
+    most = sorted(freed, key=lambda place: (-freed[place][0], place))[:limit]
+    rows = _rows_of(snapshot, np.arange(len(snapshot.lines.frame)))
+    numbers = {row[:2]: number for number, row in enumerate(rows)}
+    known = np.array([numbers[place] for place in most if place in numbers], np.intp)
+    found = {(row.file, row.line): row for row in _source_lines(snapshot, known, attribution)}
+    found |= {(row.file, row.line): row for row in _only_freeing(snapshot, most)}
+    return [found[place] for place in most]
+
+
+def _only_freeing(snapshot: Snapshot, places: Sequence[tuple[str, int]]) -> list[SourceLine]:
+    """Those of some lines that free and are in no allocation's stack."""
+    freed, frames = lines_that_free(snapshot), snapshot.frames
+    allocating = set(
+        zip(*(column[snapshot.lines.frame].tolist() for column in (frames.file, frames.line)), strict=True)
+    )
+    found = []
+    for place in places:
+        size, count, number = freed[place]
+        if (int(frames.file[number]), place[1]) not in allocating:
+            (row,) = frames.rows([number]).values()
+            found.append(
+                SourceLine(*row[:3], KIND_NAMES[row[3]], "recorded", 0, 0, 0, 0, 0, *NOTHING, size, count)
+            )
+    return found
 
 
 def _rows_of(snapshot: Snapshot, chosen: npt.NDArray[np.intp]) -> list[FrameRow]:
