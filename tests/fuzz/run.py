@@ -121,6 +121,8 @@ def _sanitized(tests: list[str]) -> int:
             "no:xdist",
             "-p",
             "no:cacheprovider",
+            # tests take many times as long
+            "--timeout=1200",
             # what a sanitizer reports as it ends the process goes to stderr itself
             "--capture=sys",
             *(tests or SANITIZED),

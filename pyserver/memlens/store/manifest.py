@@ -44,8 +44,11 @@ class InconsistentError(Exception):
     """An archive's contents contradict each other: a bug, unless the checksums show that it was damaged."""
 
 
-CONTRADICTIONS = (InconsistentError, IndexError)
-"""What a question ends by where columns contradict each other: views find it, or kernels, which know no archives."""
+CONTRADICTIONS = (InconsistentError, IndexError, OverflowError)
+"""What a question ends by where columns contradict each other: views find it, or kernels, which know no archives.
+
+Or a figure is larger than any that a reader lets into an archive.
+"""
 
 
 class ContradictionError(MemlensError):

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import NONE, PIXEL_LAYOUTS
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
@@ -161,6 +162,8 @@ def _file(place: _Place, data: bytes, side: int | None = None) -> tuple[str, byt
     if place.layout == "encoded":
         return _encoded(data), data, 1
     width, height = place.width, place.height
+    if width <= 0 or height <= 0:
+        raise InconsistentError("An image has no pixels")
     if side is None:
         every = next(
             each for each in count(1) if -(-width // each) * -(-height // each) <= _MOST_DRAWN_PIXELS
