@@ -279,6 +279,19 @@ def test_an_impossible_number_of_ruby_is_counted(tmp_path: Path, key: str, value
     assert "numbers of objects that are impossible and left out: 1." in said["unknown-numbers"]
 
 
+@pytest.mark.parametrize(
+    "field", [{"width": (1 << 32) + 40}, {"height": (1 << 40) + 30}, {"native": (1 << 64) - 1}]
+)
+def test_a_number_of_perfetto_is_never_taken_modulo(tmp_path: Path, field: dict[str, int]) -> None:
+    graph = perfetto_files.graph_packet(
+        objects=[{"id": 8, "type": 1, "size": 8, "width": 40, "height": 30, **field}],
+        types=[{"id": 1, "name": ["A"]}],
+        roots=[{"objects": [8], "kind": 1}],
+    )
+    said = warnings(tmp_path / "a.pftrace", perfetto_files.trace([graph]))
+    assert "impossible and left out: 1." in said["unknown-numbers"]
+
+
 def test_what_v8_gives_once_is_missed_and_repeated_with_a_count(tmp_path: Path) -> None:
     heap = HeapFile(functions=[("f", "a.js", 3)], trace_tree=[1, 0, 0, 0, [2, 0, 1, 40, []]])
     root = heap.node("synthetic", "")

@@ -134,6 +134,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
                 duplicate_ids=assembly.duplicates,
                 unknown_classes=assembly.unknown_classes,
                 impossible_natives=assembly.impossible,
+                unknown_numbers=objects.impossible,
                 missing_roots=assembly.missing_roots,
                 circular_classes=names.circle_count(),
             ),

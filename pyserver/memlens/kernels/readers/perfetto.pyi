@@ -28,6 +28,7 @@ class Packets:
 
 class Objects:
     broken: int
+    impossible: int
     part_count: int
     def add(self, data: Buffer, start: int, end: int) -> int: ...
     def take(

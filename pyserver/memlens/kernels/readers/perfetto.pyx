@@ -234,6 +234,8 @@ cdef class Objects(Owner):
     cdef readonly uint64_t broken
     """Objects left out because their message is damaged, with what follows it in its packet, or because it has another
     number of fields than of references."""
+    cdef readonly uint64_t impossible
+    """Widths, heights and sizes of native memory that can't be true, and are left out."""
 
     def __cinit__(self):
         cdef uint64_t zero = 0
@@ -294,6 +296,13 @@ cdef class Objects(Owner):
             else:
                 skip(r, wire)
 
+    cdef inline uint32_t pixels(self, uint64_t number) noexcept nogil:
+        """A width or height, which is an int32; 0 for an impossible one, which modulo 2**32 might be another."""
+        if number > 0x7FFFFFFF:
+            self.impossible += 1
+            return 0
+        return <uint32_t> number
+
     cdef void object(self, Reader *r) noexcept nogil:
         cdef uint32_t field, wire
         cdef uint64_t id = 0, type = 0, size = 0, base = 0, heap = self.last_heap, first = self.targets.count, each
@@ -324,12 +333,14 @@ cdef class Objects(Owner):
                 base = varint(r)
             elif field == 8:
                 extra.native = <int64_t> varint(r)
+                # -1 stands for none below
+                self.impossible += extra.native == -1
             elif field == 9:
                 heap = varint(r)
             elif field == 13:
-                extra.width = <uint32_t> varint(r)
+                extra.width = self.pixels(varint(r))
             elif field == 14:
-                extra.height = <uint32_t> varint(r)
+                extra.height = self.pixels(varint(r))
             else:
                 skip(r, wire)
         if r.status == E_OK:
