@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { decodeGeometry, GeometryError } from '../../extension/shared/geometry';
 import type { Area, GroupedBy } from '../../extension/shared/protocol.gen';
 import { areaLabels } from '../../webview/src/timeline/render/area-labels';
+import { fitText } from '../../webview/src/timeline/render/labels';
 import { rasterise } from '../../webview/src/timeline/render/raster';
 import { markStarts } from '../../webview/src/timeline/render/rects';
 import type { Palette, PictureStyle } from '../../webview/src/canvas/palette';
@@ -195,6 +196,14 @@ describe('a picture by group', () => {
       if (others.length === 0) assert.ok(texts[0]?.endsWith(`  ${bytes(size)}`));
     }
     assert.deepEqual(areaLabels(g, g.grouped, { ...CAMERA, y1: 10_000 }, plot, 1), [], 'no room');
+  });
+
+  it('draws names as they are written, whatever reorders or hides letters', () => {
+    const names = ['evil\u202egnp.exe  1 GiB', 'evil\u202egnp.exe'];
+    const length = (text: string): number => text.length;
+    assert.equal(fitText(names, 40, length), 'evil<U+202E>gnp.exe  1 GiB');
+    assert.equal(fitText(names, 22, length), 'evil<U+202E>gnp.exe');
+    assert.equal(fitText(names, 16, length), null);
   });
 
   it('gives rows of a table the colours of their areas', () => {

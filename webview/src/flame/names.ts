@@ -3,6 +3,7 @@
 import { MORE, type FlameGeometry } from '../../../extension/shared/flame-geometry';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { count, t } from '../base/l10n';
+import { shorten } from '../base/text';
 import { css, inkOn } from '../canvas/colour';
 import { theme } from '../canvas/theme';
 import { factsOf } from './boxes';
@@ -15,6 +16,8 @@ import { nameText, type Places } from './words';
 
 const PADDING_CSS_PX = 4;
 const LEAST_CSS_PX = 14;
+/** More letters than any box has room for. */
+const MOST_LETTERS = 240;
 
 /** How boxes are shown that are to be named; all lengths are pixels of the screen, of which CSS' have `scale`. */
 interface NamedBoxes {
@@ -84,10 +87,14 @@ function textsOf(
         : '';
   if (!facts.change || typeof colourBy !== 'object' || name === '')
     // only what is one line has one
-    return { texts: known && known.line > 0 ? [`${name}  ${places.of(known)}`] : [], mark: '', name };
+    return {
+      texts: known && known.line > 0 ? [`${shorten(name, MOST_LETTERS)}  ${places.of(known)}`] : [],
+      mark: '',
+      name,
+    };
   const { whole, scale } = colourBy;
   return {
-    texts: [`${changeMark(facts.change, whole, scale)}  ${name}`],
+    texts: [`${changeMark(facts.change, whole, scale)}  ${shorten(name, MOST_LETTERS)}`],
     mark: `${arrowOf(facts.change, whole, scale)} `,
     name,
   };

@@ -1,5 +1,6 @@
 // Draws the rows of a fleet's heat map that are in view.
 
+import { visible } from '../base/text';
 import { css, mix, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
 import type { Chart } from '../widgets/chart';
@@ -108,7 +109,8 @@ export class Drawing {
 }
 
 /** The end of a name, which is what differs, where the whole has no room. */
-function fitted(context: CanvasRenderingContext2D, name: string, width: number): string {
+function fitted(context: CanvasRenderingContext2D, anyName: string, width: number): string {
+  const name = visible(anyName);
   if (context.measureText(name).width <= width) return name;
   let from = 1;
   while (from < name.length && context.measureText(`…${name.slice(from)}`).width > width) from++;

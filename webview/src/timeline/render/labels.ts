@@ -2,6 +2,7 @@
 // Names on the bands that have room for them.
 
 import { MERGED_BIT, NO_ALLOCATION, type Geometry } from '../../../../extension/shared/geometry';
+import { shorten } from '../../base/text';
 import { cut, pixelBox, type PixelBox } from '../scene/hit';
 import type { Camera, PlotSize } from '../../canvas/camera';
 
@@ -42,12 +43,18 @@ export function labelRoom(
   return box && box.width >= leastWidth && box.height >= leastHeight ? box : null;
 }
 
-/** The first of some texts, the best first, that fits. */
+/** More letters than any picture has room for. */
+const MOST_LETTERS = 240;
+
+/** The first of some texts, the best first, that fits; nothing in it reorders its letters. */
 export function fitText(
   texts: readonly string[],
   width: number,
   measure: (text: string) => number,
 ): string | null {
-  for (const text of texts) if (measure(text) <= width) return text;
+  for (const text of texts) {
+    const shown = shorten(text, MOST_LETTERS);
+    if (measure(shown) <= width) return shown;
+  }
   return null;
 }
