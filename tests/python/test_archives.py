@@ -14,7 +14,7 @@ from memlens.errors import MemlensError
 from memlens.sources import archives as archives_module
 from memlens.sources.archives import Archives, Found
 from memlens.sources.declarations import TypeName
-from memlens.sources.places import likeness, of_classes, of_source
+from memlens.sources.places import likeness, of_source
 from memlens.sources.source_archives import SOURCES, text_of
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -186,7 +186,6 @@ def test_a_jdk_is_known_by_its_program(tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(program)
     assert tmp_path / "jdk" / "lib" / "src.zip" in of_source({"PATH": str(link.parent)})
-    assert tmp_path / "jdk" / "lib" / "modules" in of_classes({"PATH": str(link.parent)})
 
 
 def type_of(server: LspClient, snapshot: str, name: str) -> Any:

@@ -250,6 +250,7 @@ LOOKING = {
     "formats/v8_parts.py": "the file itself, and what has its name beside it",
     "formats/zip_files.py": "members of the file itself",
     "ingest.py": "an archive",
+    "model/languages.py": "files of Memlens",
     "model/libraries.py": "files of Memlens",
     "model/torch_machinery.py": "files of Memlens",
     "server/contract.py": "the build",

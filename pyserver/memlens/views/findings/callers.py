@@ -17,6 +17,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.naming.attribution import charged_frames
+from memlens.views.selection.filters import MOST_CHARACTERS
 from memlens.views.selection.items import BARE, stacks_of
 from memlens.views.selection.stacks import AMOUNT, U32, PrefixTree
 
@@ -48,6 +49,9 @@ def callers_of(snapshot: Snapshot, found: TopGroups, attribution: Attribution, m
     """The callers of the first group, if that has more than 80% of all and its callers divide that; else None."""
     top = found.groups[0] if found.groups else None
     if top is None or top.is_bare or top.inferred or top.amount <= WRAPPER_SHARE * found.total:
+        return None
+    # no question can be asked about a line whose name is so long
+    if len(top.evidence.of.filter) > MOST_CHARACTERS:
         return None
     return snapshot.keep(
         ("callers", top.evidence.of, attribution, most), lambda: _divided(snapshot, top, attribution, most)

@@ -7,6 +7,7 @@ from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.machinery import KNOWN
 from memlens.views.selection.columns import device_of, live_rows
+from memlens.views.selection.filters import MOST_CHARACTERS
 from memlens.views.selection.machinery import left_by_backward, machinery_stacks
 
 LEAST_OF_GROUP = 0.9
@@ -24,6 +25,9 @@ def known_by_line(case: TraceCase) -> TopGroups:
 
 def _named(case: TraceCase, group: TopGroup) -> TopGroup:
     if group.is_bare or group.line is not None or not group.evidence.of.filter:
+        return group
+    # a name too long for a filter is none of PyTorch's own
+    if len(group.evidence.of.filter) > MOST_CHARACTERS:
         return group
     device = device_of(case.snapshot, case.number, group.evidence.of.filter)
     rows = live_rows(device, case.info.peak_moment)
