@@ -270,7 +270,8 @@ def _without_values(lines: bytes) -> bytes:
 
 PYTHON = (
     "str", "bytes", "int", "float", "complex", "key of a dictionary", "text that nothing has", "unknown note",
-    "unknown kind of roots", "object without a type", "process id", "build", "after the end",
+    "unknown kind of roots", "object without a type", "process id", "build", "after the end", "attribute",
+    "name of a thread",
 )  # fmt: skip
 
 
@@ -314,7 +315,8 @@ def python(chosen: Chosen) -> bytes:
     thing(0x1060, types["dict"])
     record(b"d", "I2Q", 2, 0x1050, 0x1000)
     thing(0x1070, 0x900)
-    record(b"n", "IQI", 1, 0x1060, text("owners"))
+    record(b"n", "I2Q2I", 2, 0x1060, 0x1000, text("owners"), text(secret.text("attribute", "name")))
+    record(b"A", "QIII", 0, text(secret.text("name of a thread", "MainThread")), 0, 0xFFFF_FFFF)
     record(b"G", "QIII", 0x1070, text("module"), text("app"), 0xFFFF_FFFF)
     if secret.has("text that nothing has"):
         text(secret.text("text that nothing has"))

@@ -1,5 +1,6 @@
 """Heap dumps of Python by Memlens itself, read plainly, record by record."""
 
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,11 @@ _DETAILS: dict[bytes, Reason] = {
     b"module": "modules", b"builtins": "modules", b"thread": "threads", b"local": "variables", b"exception": "types",
 }  # fmt: skip
 _DICT = b"__dict__"
+RUNTIMES_THREAD = re.compile(
+    r"|MainThread|(?:Thread|thread|Dummy|Timer|Pool)-\d+(?: \(.*\))?|asyncio_\d+|QueueFeederThread"
+    r"|ThreadPoolExecutor-\d+_\d+|ExecutorManagerThread|pydevd\..*"
+)
+"""Names of threads that the runtime gives, or the redactor."""
 
 
 class PythonReader:
@@ -56,7 +62,7 @@ class PythonReader:
         yield from self._surplus
         for number, place in self._contents.items():
             text = self._text(number)
-            if not text:
+            if not text or (number in self._names and place.startswith("name of ")):
                 continue
             is_number = place.removeprefix("text of ") in ("int", "float", "complex")
             if is_number and not is_long(text):
@@ -77,7 +83,12 @@ class PythonReader:
         return self._texts[number].decode("utf-8", "replace") if number < len(self._texts) else ""
 
     def _named(self, number: int, reason: Reason) -> None:
-        if number:
+        text = self._text(number)
+        if reason == "attributes" and text and not text.isidentifier():
+            self._contents[number] = "name of an attribute"
+        elif reason == "threads" and not self._keeps.threads and not RUNTIMES_THREAD.fullmatch(text):
+            self._contents[number] = "name of a thread"
+        elif number:
             self._names.setdefault(number, reason)
 
     def _survey(self) -> None:
