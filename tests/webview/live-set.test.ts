@@ -27,6 +27,7 @@ const group = (key: number): Group => ({
   place: null,
   filter: '',
   bytes: 100 - key,
+  inferred_bytes: 0,
   count: 2,
   largest_bytes: 60,
   largest_allocation: key,
@@ -164,7 +165,7 @@ test('the word that is typed and the terms that begin like it', () => {
   assert.deepEqual(wordAt('"a \\" b" x', 10), { from: 9, word: 'x' });
   assert.deepEqual(
     offersFor('-f', traceTerms([])).map(({ text }) => text),
-    ['-file:', '-function:'],
+    ['-file:', '-function:', '-freed-by:'],
   );
   assert.deepEqual(
     offersFor('category:g', traceTerms(['gradient', 'input'])).map(({ text }) => text),

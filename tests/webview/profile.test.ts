@@ -113,6 +113,16 @@ describe('groups of samples', () => {
 
   test('are not those of traces', () => {
     const ofTrace = kindsFor(trace);
-    assert.deepEqual(ofTrace, ['line', 'function', 'file', 'module', 'stack', 'stream', 'pool', 'size']);
+    assert.deepEqual(ofTrace, [
+      'line',
+      'function',
+      'file',
+      'module',
+      'stack',
+      'freed',
+      'stream',
+      'pool',
+      'size',
+    ]);
   });
 });
