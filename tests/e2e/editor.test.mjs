@@ -22,6 +22,7 @@ let expected;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
+    own: true,
     settings: { 'workbench.editor.enablePreview': false },
     prepare: (folder) => {
       const cell = (cell_type, source, more) => ({ cell_type, source, metadata: {}, ...more });
