@@ -131,6 +131,9 @@ def asked(
 def fitted(value: Any, known: dict[str, Any]) -> Any:
     """A value in which fields that would seldom be right by chance are."""
     match value:
+        case {"of": dict(of), "by": list(), "path": list()}:
+            every = dict.fromkeys(("from_moment", "to_moment", "value"))
+            return value | {"of": fitted(of | every, known), "by": ["function"], "path": [], "narrow": ""}
         case dict():
             return {
                 key: known[key]

@@ -469,6 +469,7 @@ INTERNAL = {
     "remote_dump.py": "a temporary folder",
     "cli/__init__.py": "the null device",
     "cli/ask.py": "a damaged archive of the cache",
+    "cli/sql.py": "a damaged archive of the cache",
     "cli/elsewhere.py": "a temporary folder, and archives of what was there",
     "cli/failures.py": "the null device",
     "cli/fleets/reader.py": "the null device",
