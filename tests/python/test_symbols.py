@@ -3,16 +3,22 @@
 tests/fixtures/symbols/make.py says how each was built. The sources say which lines the frames have to be.
 """
 
+import io
 import json
+import math
 import re
 import shutil
 import struct
 import sys
 import tarfile
+import tracemalloc
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.lsp_client import LspClient
@@ -20,6 +26,7 @@ from tests.python.pprof_files import Builder
 from tests.python.profile_reading import load, samples_of
 from tests.python.server_harness import open_view
 
+from memlens.formats.symbols.dwarf import _LateError, _lines, _rows
 from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.names import plain_name
 from memlens.formats.symbols.places import Places, opened
@@ -466,3 +473,39 @@ def test_addresses_of_raw_heaptrack(build: str, builds: Path, tmp_path: Path) ->
         node = int(profile.tree.parents[node])
     assert found == frames_of(load(builds / build / "profile.heap", builds / build / "bin"))[:3]
     assert "Not found here: shop." in warnings_of(load(path))
+
+
+def line_programs(builds: Path) -> Iterator[Any]:
+    for name in ("c", "cc", "cc-split-4", "rust"):
+        for file in sorted((builds / name).rglob("*")):
+            if file.is_file() and file.read_bytes()[:4] == b"\x7fELF":
+                with file.open("rb") as stream:
+                    elf = ELFFile(stream)
+                    information = elf.get_dwarf_info()
+                    for unit in information.iter_CUs():
+                        if (program := information.line_program_for_CU(unit)) is not None:
+                            yield program
+
+
+def test_rows_are_those_of_the_library(builds: Path) -> None:
+    compared = 0
+    for program in line_programs(builds):
+        states = [entry.state for entry in program.get_entries() if entry.state is not None]
+        rows = [(each.address, each.file, each.line, bool(each.end_sequence)) for each in states]
+        assert [tuple(row) for row in _rows(program)] == rows
+        compared += len(rows)
+    assert compared > 100
+
+
+def test_a_line_program_without_end_is_left_when_time_is_up(builds: Path) -> None:
+    """The library's own list of its rows would take a hundred times its bytes, and can't be left."""
+    program = next(line_programs(builds))
+    program.stream = io.BytesIO(b"\x01" * (1 << 16))
+    program.program_start_offset, program.program_end_offset = 0, 1 << 16
+    tracemalloc.start()
+    with pytest.raises(_LateError):
+        _lines(program, [1], 0)
+    assert len(_lines(program, [1], math.inf)) == 0
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20

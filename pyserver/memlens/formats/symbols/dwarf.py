@@ -5,11 +5,12 @@ Source: the standard, https://dwarfstd.org (sections 2.17, 3.3.8 and 6.2 of vers
 
 import posixpath
 import time
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from elftools.common.utils import struct_parse
+from elftools.dwarf.constants import DW_LNE, DW_LNS
 
 from memlens.formats.symbols.linked import RANGES_BASE, LinkedFiles, split_path
 
@@ -57,6 +58,9 @@ class Debug:
                 break
             try:
                 found |= self._in_unit(unit, inside)
+            except _LateError:
+                self.is_late = True
+                break
             except Exception:  # noqa: BLE001, S112 - one damaged unit of many; the library raises what it happens to
                 continue
         return found
@@ -96,7 +100,7 @@ class Debug:
         top = unit.get_top_DIE()
         program = self._information.line_program_for_CU(unit)
         files = _Files(program, _text(top, "DW_AT_comp_dir"))
-        lines = _lines(program, addresses)
+        lines = _lines(program, addresses, self._until)
         calls: dict[int, list[Any]] = {address: [] for address in addresses}
         split = self._linked.unit_of(unit)
         try:
@@ -255,26 +259,114 @@ class _Files:
         return posixpath.normpath(path)
 
 
-def _lines(program: Any, addresses: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Return the file's number and the line of each address."""
+class _LateError(Exception):
+    """Time ran out."""
+
+
+class _Row(NamedTuple):
+    address: int
+    file: int
+    line: int
+    is_end: bool
+
+
+def _lines(program: Any, addresses: Sequence[int], until: float) -> dict[int, tuple[int, int]]:
+    """Return the file's number and the line of each address.
+
+    Args:
+        program: the library's line program of a unit, or None.
+        addresses: sorted.
+        until: the time (time.monotonic()) after which ``_LateError`` is raised.
+    """
     found: dict[int, tuple[int, int]] = {}
-    if program is None:
-        return found
-    starts: list[int] = []
-    rows: list[Any] = []
-    for entry in program.get_entries():
-        state = entry.state
-        if state is None:
-            continue
-        starts.append(state.address)
-        rows.append(state)
-        if not state.end_sequence:
-            continue
-        # sequences of code that the linker removed begin at 0
-        if starts[0] and starts == sorted(starts):
-            for address in addresses:
-                at = bisect_right(starts, address) - 1
-                if 0 <= at < len(rows) - 1 and address not in found:
-                    found[address] = rows[at].file, rows[at].line or 0
-        starts, rows = [], []
+    inside: dict[int, tuple[int, int]] = {}
+    last: _Row | None = None
+    is_code = True
+    for count, row in enumerate(() if program is None else _rows(program)):
+        if not count % 4096 and time.monotonic() > until:
+            raise _LateError
+        if last is None:
+            # sequences of code that the linker removed begin at 0
+            is_code = row.address > 0
+        elif row.address > last.address:
+            for address in addresses[
+                bisect_left(addresses, last.address) : bisect_left(addresses, row.address)
+            ]:
+                inside[address] = last.file, last.line
+        elif row.address < last.address:
+            is_code = False
+        last = row
+        if row.is_end:
+            found = inside | found if is_code else found
+            inside, last = {}, None
     return found
+
+
+def _rows(program: Any) -> Iterator[_Row]:
+    """Yield the rows of a line program one by one: the library's list takes a hundred bytes for each byte of the file.
+
+    Source: the standard, section 6.2.5. Files that the program itself defines, as no compiler's has, have no names.
+    """
+    header, little = program.header, program.structs.little_endian
+    shortest, line_base, line_range = (
+        header[name] for name in ("minimum_instruction_length", "line_base", "line_range")
+    )
+    slots, first_special = max(header["maximum_operations_per_instruction"], 1), header["opcode_base"]
+    operands = header["standard_opcode_lengths"]
+    program.stream.seek(program.program_start_offset)
+    code = program.stream.read(program.program_end_offset - program.program_start_offset)
+    at, (address, slot, file, line) = 0, (0, 0, 1, 1)
+    while at < len(code):
+        opcode = code[at]
+        at += 1
+        if opcode >= first_special or opcode == DW_LNS.const_add_pc:
+            further = (255 if opcode < first_special else opcode) - first_special
+            address += shortest * ((slot + further // line_range) // slots)
+            slot = (slot + further // line_range) % slots
+            if opcode >= first_special:
+                line += line_base + further % line_range
+                yield _Row(address, file, line, False)
+        elif opcode == 0:
+            length, at = _uleb128(code, at)
+            kind, operand = code[at], code[at + 1 : at + length]
+            at += max(length, 1)
+            if kind == DW_LNE.end_sequence:
+                yield _Row(address, file, line, True)
+                address, slot, file, line = 0, 0, 1, 1
+            elif kind == DW_LNE.set_address:
+                address, slot = int.from_bytes(operand, "little" if little else "big"), 0
+        elif opcode == DW_LNS.copy:
+            yield _Row(address, file, line, False)
+        elif opcode == DW_LNS.fixed_advance_pc:
+            address, slot = address + int.from_bytes(code[at : at + 2], "little" if little else "big"), 0
+            at += 2
+        else:
+            value, at = _last_operand(code, at, operands[opcode - 1], is_signed=opcode == DW_LNS.advance_line)
+            if opcode == DW_LNS.advance_pc:
+                address += shortest * ((slot + value) // slots)
+                slot = (slot + value) % slots
+            elif opcode == DW_LNS.advance_line:
+                line += value
+            elif opcode == DW_LNS.set_file:
+                file = value
+
+
+def _last_operand(code: bytes, at: int, count: int, *, is_signed: bool) -> tuple[int, int]:
+    """Return the last of an instruction's operands, 0 if it has none, and the offset after them."""
+    value = bits = 0
+    for _ in range(count):
+        value, after = _uleb128(code, at)
+        bits, at = 7 * (after - at), after
+    return value - (1 << bits) if is_signed and bits and value >> (bits - 1) else value, at
+
+
+def _uleb128(code: bytes, at: int) -> tuple[int, int]:
+    """Return a number of variable length, and the offset after it; IndexError where the program ends in it."""
+    value = shift = 0
+    while True:
+        byte = code[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80 or shift > 63:
+            return value, at
+        shift += 7
