@@ -24,16 +24,23 @@ function problemsOfTexts(released) {
   same('The first package of package-lock.json', lock.packages[''].version);
   same('pyserver/pyproject.toml', /^version = "(.*)"$/m.exec(read('pyserver/pyproject.toml'))?.[1]);
 
-  const [, first = ''] = read('CHANGELOG.md').split(/^(?=## )/m);
-  const [heading, ...notes] = first.split('\n');
-  const [, of, when] = /^## ([^,\s]+), (.+)$/.exec(heading) ?? [];
-  same('The first heading of CHANGELOG.md', of);
-  if (!notes.some((line) => line.startsWith('- ')))
-    problems.push(`CHANGELOG.md has nothing under "${heading}".`);
-  if (released && !/^\d{4}-\d{2}-\d{2}$/.test(when ?? '')) {
+  // https://keepachangelog.com: what isn't released yet stands above the releases.
+  const [, ...sections] = read('CHANGELOG.md').split(/^(?=## )/m);
+  const pending = sections[0]?.startsWith('## [Unreleased]\n') && sections[0].includes('\n- ');
+  const section = sections.find((each) => !each.startsWith('## [Unreleased]\n')) ?? '';
+  const [heading] = section.split('\n');
+  const [, of, when] = /^## \[(.+)\] - (.+)$/.exec(heading) ?? [];
+  if (released && pending) {
     problems.push(
-      `CHANGELOG.md begins with "${heading}"; a release has "## ${version}, " and its date, YYYY-MM-DD.`,
+      `CHANGELOG.md has changes under "## [Unreleased]"; they belong under "## [${version}] - " and the date, YYYY-MM-DD.`,
     );
+  } else if (!pending) {
+    same('The newest release of CHANGELOG.md', of);
+    if (!section.includes('\n- ')) problems.push(`CHANGELOG.md has nothing under "${heading}".`);
+    if (released && !/^\d{4}-\d{2}-\d{2}$/.test(when ?? ''))
+      problems.push(
+        `CHANGELOG.md has "${heading}"; a release has "## [${version}] - " and its date, YYYY-MM-DD.`,
+      );
   }
   return problems;
 }

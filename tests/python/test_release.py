@@ -50,7 +50,7 @@ def repository(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(json.dumps(written), "utf-8")
     (tmp_path / "pyserver" / "pyproject.toml").write_text('[project]\nname = "memlens"\nversion = "1.10.0"\n')
     (tmp_path / "CHANGELOG.md").write_text(
-        "# Changelog\n\n## 1.10.0, 2026-11-23\n\n- News.\n\n## 1.9.0, 2026-10-01\n"
+        "# Changelog\n\n## [Unreleased]\n\n## [1.10.0] - 2026-11-23\n\n### Added\n\n- News.\n\n## [1.9.0] - 2026-10-01\n"
     )
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "config", "user.name", "Test")
@@ -84,8 +84,8 @@ def test_a_ready_release_is_tagged(repository: Path) -> None:
         ("package-lock.json", '"version": "1.10.0"', '"version": "1.9.9"', "package-lock.json has version 1.9.9"),
         ("pyserver/pyproject.toml", "1.10.0", "1.9.9", "pyproject.toml has version 1.9.9; package.json has 1.10.0."),
         ("package.json", '"version": "1.10.0"', '"version": "1.10.0-rc.1"', "1.10.0-rc.1 should be three numbers."),
-        ("CHANGELOG.md", "## 1.10.0,", "## 1.10.05,", "heading of CHANGELOG.md has version 1.10.05"),
-        ("CHANGELOG.md", "- News.\n", "", 'CHANGELOG.md has nothing under "## 1.10.0, 2026-11-23".'),
+        ("CHANGELOG.md", "[1.10.0]", "[1.10.05]", "newest release of CHANGELOG.md has version 1.10.05"),
+        ("CHANGELOG.md", "- News.\n", "", 'CHANGELOG.md has nothing under "## [1.10.0] - 2026-11-23".'),
     ],
 )  # fmt: skip
 def test_files_with_different_versions_are_refused(
@@ -104,13 +104,14 @@ def test_a_release_is_dated_committed_and_newer_than_the_others(repository: Path
         repository, "--tag", "v1.11.0", code=1
     )
     changelog = repository / "CHANGELOG.md"
-    changelog.write_text(changelog.read_text().replace("1.10.0, 2026-11-23", "1.10.0, not yet released"))
+    changelog.write_text(changelog.read_text().replace("## [1.10.0] - 2026-11-23\n\n", ""))
     assert "v1.10.0 is consistent" in release(repository, "--check")
-    assert 'a release has "## 1.10.0, " and its date' in release(repository, "--tag", "v1.10.0", code=1)
+    said = release(repository, "--tag", "v1.10.0", code=1)
+    assert 'they belong under "## [1.10.0] - " and the date' in said
     git(repository, "tag", "v2.0.0")
     refused = release(repository, code=1)
     for sentence in (
-        "and its date, YYYY-MM-DD.",
+        "and the date, YYYY-MM-DD.",
         "There are uncommitted changes.",
         "The tag v2.0.0 is newer than 1.10.0.",
     ):
