@@ -83,44 +83,8 @@ def _real(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     return sorted(found)
 
 
-# Of these, others are of the same program, format and version, smaller, and in every run of the tests.
-_REPEATED = (
-    *(
-        "torch/wedson__*_training_*",
-        "torch/wedson__medium_1*_inference_*",
-        "torch/wedson__medium_2*_inference_*",
-    ),
-    *("torch/nothanmin__*", "torch/niu__*_150__*", "torch/niu__*_200_*", "torch/silmont__memory_*"),
-    *("torch/silmont__fp32__*", "torch/zijian__memory__[ac]*", "torch/flexgen__1.3b_snapshot__[046c]*"),
-    *(
-        "torch/cpu_profile_transformer*",
-        "torch/cherryni2022__*",
-        "torch/linyunlinyun__*",
-        "torch/yyin-dev__*",
-    ),
-    *(
-        "torch/bolongcheng__*",
-        "torch/bcrafton__*",
-        "torch/qr-0w__*",
-        "torch/tonghuikang__*",
-        "torch/magma27__*",
-    ),
-    *("profiles/pprof/go-heap.pb.gz", "profiles/pprof/go-heap-base.pb.gz", "profiles/pprof/go-allocs.pb.gz"),
-    *("profiles/pprof/go-heap-mid.debug1*", "profiles/public/google-pprof/large.cpu"),
-    *("profiles/heaptrack/heaptrack.cc1plus*", "profiles/heaptrack/heaptrack.python-ast*"),
-    *("profiles/heaptrack/heaptrack.cpp-tree-deep*", "profiles/heaptrack/heaptrack.rust-svc-1M*"),
-    *(
-        "profiles/public/heaptrack/heaptrack.heaptrack_gui*",
-        "profiles/memray/ast-[!a]*",
-        "profiles/memray/pandas*",
-    ),
-    *("profiles/tracemalloc/ast-1*", "profiles/jemalloc/*.i1.*", "profiles/jemalloc/*.2.f*"),
-    *("profiles/gperftools/tree.hp.0001.heap", "profiles/massif/massif.out.python"),
-    *("heap/hprof/mat_openjdk*", "heap/hprof/mat_java_pid1884*", "heap/hprof/mat_HeapDumpSample*"),
-    *("heap/hprof/mat_sun_jdk6_32bit*", "heap/hprof/javac_*", "heap/hprof/xuguoliang1995*"),
-    *("heap/v8/small_node2[46]*", "heap/v8/cdmcp_heap-[23]*", "heap/v8/cdmcp_example*", "heap/v8/leak_*"),
-    *("heap/v8/ts20check*", "heap/v8/devcyclehq*", "heap/gcdump/perfview_test2*", "heap/gcdump/jp_test1*"),
-)
+_REPEATED = Path(__file__).with_name("repeated_files.txt").read_text("utf-8").split()
+"""Patterns of real files; smaller ones of the same program, format and version are in every run of the tests."""
 
 
 def _files_of(item: pytest.Item) -> list[Path]:

@@ -50,7 +50,7 @@ def repository(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(json.dumps(written), "utf-8")
     (tmp_path / "pyserver" / "pyproject.toml").write_text('[project]\nname = "memlens"\nversion = "1.10.0"\n')
     (tmp_path / "CHANGELOG.md").write_text(
-        "# Changelog\n\n## [Unreleased]\n\n## [1.10.0] - 2026-11-23\n\n### Added\n\n- News.\n\n## [1.9.0] - 2026-10-01\n"
+        "# Changelog\n\n## [Unreleased]\n\n## [1.10.0] - 2026-11-23\n\n- News.\n\n## [1.9.0] - 2026-10-01\n"
     )
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "config", "user.name", "Test")
