@@ -1313,8 +1313,8 @@ export interface GraphInfo {
  *
  * For a profile `bytes` is the requested value, and `count` the number of allocations if the profile has it (else
  * of samples). `largest_bytes` is the size of what the answer's `largest` says, None if that isn't known;
- * `largest_allocation` is None for a profile, which has no single ones. `inferred_bytes` are the part of `bytes`
- * that is only inferred to come from the group's line.
+ * `largest_allocation` is None for a profile, which has no single ones. `inferred_bytes` is the part of `bytes`
+ * whose line is inferred.
  */
 export interface Group {
   key: number;
@@ -1978,7 +1978,7 @@ export interface KnownDocumentsResult {
 }
 
 /**
- * The smallest set of references without which objects are freed; of several, the one nearest to the objects.
+ * The smallest set of references to cut so that objects are freed. If there are several, the one nearest to them.
  *
  * `holder` is the nearest object that is on all paths to them; None where roots hold them by paths that have no
  * object in common. `references` is empty where a root itself is among what would have to go, where no root reaches

@@ -66,7 +66,6 @@ cdef class Order(Survey):
     cdef Vector enum_classes, holding_classes
     cdef readonly uint64_t redirected
 
-    cdef uint64_t draw(self, uint64_t below) noexcept nogil
     cdef int number_objects(self) noexcept nogil
     cdef int note_chunk(self, Record *record) noexcept nogil
     cdef bint is_value_array(self, uint64_t class_id) noexcept nogil

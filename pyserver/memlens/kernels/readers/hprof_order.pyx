@@ -22,6 +22,7 @@ from memlens.kernels.base.addresses cimport (
     address_map_build, address_map_free, address_map_init, address_ordinal, address_set_add, address_set_begin,
     address_set_end,
 )
+from memlens.kernels.base.random cimport random_below
 from memlens.kernels.base.vectors cimport vector_push, vector_push_u32, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, WHOLE, Load, Record, Records, id_at, is_object,
@@ -115,17 +116,6 @@ cdef class Order(Survey):
         address_map_free(&self.shared_by_id)
         address_map_free(&self.holders_by_id)
         address_map_free(&self.owners_by_id)
-
-    cdef uint64_t draw(self, uint64_t below) noexcept nogil:
-        """Return a random number below another."""
-        cdef uint64_t mixed
-        self.random += 0x9E3779B97F4A7C15ULL
-        mixed = self.random
-        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL
-        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL
-        mixed ^= mixed >> 31
-        # all that are drawn for are below 2**32, so that no number is noticeably more likely
-        return ((mixed >> 32) * below) >> 32
 
     # looking through the file
 
@@ -253,7 +243,7 @@ cdef class Order(Survey):
             return -1
         numbers = <uint32_t *> self.new_numbers.data
         for each in range(self.known.count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             numbers[each] = numbers[other]
             numbers[other] = <uint32_t> each
         self.new_numbers.count = self.known.count
@@ -338,7 +328,7 @@ cdef class Order(Survey):
                         return -1
         order = <uint32_t *> self.chunk_order.data + first
         for each in range(0 if self.keeps_order else self.chunk_order.count - first):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             swapped = order[each]
             order[each] = order[other]
             order[other] = swapped
@@ -383,7 +373,7 @@ cdef class Order(Survey):
         cdef size_t each, other, done = 0
         cdef size_t heads = 0
         for each in range(self.pieces.count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             swapped = pieces[each]
             pieces[each] = pieces[other]
             pieces[other] = swapped

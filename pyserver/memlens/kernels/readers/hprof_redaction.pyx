@@ -15,6 +15,7 @@ from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
 from memlens.kernels.base.prefetch cimport prefetch
+from memlens.kernels.base.random cimport random_below
 from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, CLASS_FIXED_IDS, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_JNI_GLOBAL,
@@ -380,13 +381,15 @@ cdef class Redaction(Order):
     cdef void begin_elements(self, Record *record) noexcept nogil:
         """Write the elements of an array next."""
         cdef int each
+        cdef uint64_t high
         self.elements, self.elements_left = record.body, record.number
         self.elements_count, self.blocks_done = record.number, 0
         self.elements_stay = self.is_holder(record.id)
         self.element_keys[0] = 0
         if not self.keeps_order and record.body_bytes > SHUFFLED_BYTES:
             for each in range(4):
-                self.element_keys[each] = self.draw(0xFFFFFFFF) << 32 | self.draw(0xFFFFFFFF) | 1
+                high = random_below(&self.random, 0xFFFFFFFF)
+                self.element_keys[each] = high << 32 | random_below(&self.random, 0xFFFFFFFF) | 1
 
     cdef void shuffle(self, uint8_t *ids, uint64_t count) noexcept nogil:
         """Shuffle ids that have been written."""
@@ -394,7 +397,7 @@ cdef class Redaction(Order):
         cdef size_t width = self.records.id_bytes
         cdef uint8_t[8] swapped
         for each in range(1, count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             memcpy(swapped, ids + each * width, width)
             memcpy(ids + each * width, ids + other * width, width)
             memcpy(ids + other * width, swapped, width)
@@ -617,7 +620,7 @@ cdef class Redaction(Order):
         cdef size_t each, other
         cdef uint64_t swapped
         for each in range(1, self.constants.count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             swapped = constants[each].id
             constants[each].id = constants[other].id
             constants[other].id = swapped

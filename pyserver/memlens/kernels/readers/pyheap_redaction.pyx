@@ -19,10 +19,12 @@ from memlens.kernels.base.addresses cimport (
 )
 from memlens.kernels.base.ascending cimport is_among
 from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
+from memlens.kernels.base.random cimport random_below
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
+from memlens.kernels.readers.python_names cimport is_identifier, is_special
 from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY = range(3)
@@ -157,17 +159,6 @@ cdef class PyHeap(Scan):
         """Return the address by which an object is written where another part of the file has it."""
         return self.new_reference(address) if is_reference else self.new_address(address)
 
-    cdef uint64_t draw(self, uint64_t below) noexcept nogil:
-        """Return a random number below another."""
-        cdef uint64_t mixed
-        self.random += 0x9E3779B97F4A7C15ULL
-        mixed = self.random
-        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL
-        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL
-        mixed ^= mixed >> 31
-        # all that are drawn for are below 2**32, so that no number is noticeably more likely
-        return ((mixed >> 32) * below) >> 32
-
     # looking through the file
 
     def run(self, size_t limit):
@@ -257,7 +248,7 @@ cdef class PyHeap(Scan):
             return -1
         numbers = <uint32_t *> self.numbers.data
         for each in range(self.known.count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             numbers[each] = numbers[other]
             numbers[other] = <uint32_t> each
         self.numbers.count = self.known.count
@@ -265,7 +256,7 @@ cdef class PyHeap(Scan):
             status |= vector_push_u32(&self.chunk_order, <uint32_t> each)
         numbers = <uint32_t *> self.chunk_order.data
         for each in range(1, self.chunk_order.count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             kept = numbers[each]
             numbers[each] = numbers[other]
             numbers[other] = kept
@@ -427,7 +418,7 @@ cdef class PyHeap(Scan):
                 at = parts.end
         pieces = <uint64_t *> self.pieces.data
         for each in range(1, self.pieces.count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             kept = pieces[each]
             pieces[each] = pieces[other]
             pieces[other] = kept
@@ -471,7 +462,7 @@ cdef class PyHeap(Scan):
         for each in range(count):
             put64(out + 8 * each, self.new_reference(u64_at(self.data + at + 8 * each)))
         for each in range(1, 0 if self.keeps_shared else rows):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             memcpy(kept, out + width * each, width)
             memcpy(out + width * each, out + width * other, width)
             memcpy(out + width * other, kept, width)
@@ -566,25 +557,6 @@ cdef class PyHeap(Scan):
             at += parts.text_bytes
         parts.end = at
         return True
-
-
-cdef inline bint is_letter(uint8_t byte) noexcept nogil:
-    return 0x41 <= (byte & 0xDF) <= 0x5A or byte == 0x5F or byte >= 0x80
-
-
-cdef inline bint is_identifier(const uint8_t *text, size_t length) noexcept nogil:
-    cdef size_t each
-    if length == 0 or not is_letter(text[0]):
-        return False
-    for each in range(1, length):
-        if not is_letter(text[each]) and not 0x30 <= text[each] <= 0x39:
-            return False
-    return True
-
-
-cdef inline bint is_special(const uint8_t *text, size_t length) noexcept nogil:
-    """Return whether a name is one of the language's, as ``__class__`` is."""
-    return length > 4 and text[0] == 0x5F == text[1] and text[length - 1] == 0x5F == text[length - 2]
 
 
 cdef inline bint is_short(const uint8_t *text, size_t length) noexcept nogil:

@@ -19,6 +19,7 @@ from libc.string cimport memcpy
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank,
 )
+from memlens.kernels.base.random cimport random_below
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
@@ -89,17 +90,6 @@ cdef class Dump(Survey):
                 if vector_push(&self.replaced_bytes, &byte) < 0:
                     raise MemoryError
 
-    cdef uint64_t draw(self, uint64_t below) noexcept nogil:
-        """Return a random number below another."""
-        cdef uint64_t mixed
-        self.random += 0x9E3779B97F4A7C15ULL
-        mixed = self.random
-        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL
-        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL
-        mixed ^= mixed >> 31
-        # all that are drawn for are below 2**32, so that no number is noticeably more likely
-        return ((mixed >> 32) * below) >> 32
-
     # what is drawn before writing
 
     cdef int prepare(self) noexcept nogil:
@@ -111,7 +101,7 @@ cdef class Dump(Survey):
             return -1
         numbers = <uint32_t *> self.numbers.data
         for each in range(self.known.count):
-            other = self.draw(each + 1)
+            other = random_below(&self.random, each + 1)
             numbers[each] = numbers[other]
             numbers[other] = <uint32_t> each
         self.numbers.count = self.known.count
@@ -333,7 +323,7 @@ cdef class Dump(Survey):
         cdef uint32_t each
         cdef uint64_t other
         for each in range(1, count):
-            other = self.draw(<uint64_t> each + 1)
+            other = random_below(&self.random, <uint64_t> each + 1)
             memcpy(kept, items + width * each, width)
             memcpy(items + width * each, items + width * other, width)
             memcpy(items + width * other, kept, width)
@@ -404,7 +394,7 @@ cdef void shuffle32(Dump dump, uint32_t *items, size_t count) noexcept nogil:
     cdef size_t each, other
     cdef uint32_t kept
     for each in range(1, count):
-        other = dump.draw(each + 1)
+        other = random_below(&dump.random, each + 1)
         kept = items[each]
         items[each] = items[other]
         items[other] = kept
@@ -414,7 +404,7 @@ cdef void shuffle64(Dump dump, uint64_t *items, size_t count) noexcept nogil:
     cdef size_t each, other
     cdef uint64_t kept
     for each in range(1, count):
-        other = dump.draw(each + 1)
+        other = random_below(&dump.random, each + 1)
         kept = items[each]
         items[each] = items[other]
         items[other] = kept

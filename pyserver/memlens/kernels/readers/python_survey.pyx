@@ -22,6 +22,7 @@ from memlens.kernels.base.addresses cimport (
 from memlens.kernels.base.counts cimport CountRow, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.vectors cimport vector_push
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
+from memlens.kernels.readers.python_names cimport is_identifier, is_special
 
 OK, MORE, NO_MEMORY = range(3)
 
@@ -65,26 +66,9 @@ cdef inline bint is_name(const uint8_t *text, size_t length) noexcept nogil:
     return True
 
 
-cdef inline bint is_letter(uint8_t byte) noexcept nogil:
-    return 0x41 <= (byte & 0xDF) <= 0x5A or byte == 0x5F or byte >= 0x80
-
-
-cdef inline bint is_identifier(const uint8_t *text, size_t length) noexcept nogil:
-    """Return whether code can name something so; ".0" is what a comprehension goes through."""
-    cdef size_t each
-    if length == 2 and text[0] == 0x2E and text[1] == 0x30:
-        return True
-    if length == 0 or not is_letter(text[0]):
-        return False
-    for each in range(1, length):
-        if not is_letter(text[each]) and not 0x30 <= text[each] <= 0x39:
-            return False
-    return True
-
-
-cdef inline bint is_special(const uint8_t *text, size_t length) noexcept nogil:
-    """Return whether a name is one of the language's, as ``__class__`` is."""
-    return length > 4 and text[0] == 0x5F == text[1] and text[length - 1] == 0x5F == text[length - 2]
+cdef inline bint is_variable(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a variable can have a name; ".0" is what a comprehension goes through."""
+    return (length == 2 and text[0] == 0x2E and text[1] == 0x30) or is_identifier(text, length)
 
 
 cdef inline bint is_small(const uint8_t *text, size_t length) noexcept nogil:
@@ -179,7 +163,7 @@ cdef class Survey:
                 flags |= IS_SMALL
         if not is_name(text, length):
             flags |= IS_ODD
-        if not is_identifier(text, length):
+        if not is_variable(text, length):
             flags |= IS_NO_IDENTIFIER
         elif is_special(text, length):
             flags |= IS_SPECIAL

@@ -41,7 +41,7 @@ class CutReference(Struct, frozen=True):
 
 
 class LeastCutAnswer(Struct, frozen=True):
-    """The smallest set of references without which objects are freed; of several, the one nearest to the objects.
+    """The smallest set of references to cut so that objects are freed. If there are several, the one nearest to them.
 
     ``holder`` is the nearest object that is on all paths to them; None where roots hold them by paths that have no
     object in common. ``references`` is empty where a root itself is among what would have to go, where no root reaches

@@ -71,8 +71,8 @@ class Group(Struct, frozen=True):
 
     For a profile ``bytes`` is the requested value, and ``count`` the number of allocations if the profile has it (else
     of samples). ``largest_bytes`` is the size of what the answer's ``largest`` says, None if that isn't known;
-    ``largest_allocation`` is None for a profile, which has no single ones. ``inferred_bytes`` are the part of ``bytes``
-    that is only inferred to come from the group's line.
+    ``largest_allocation`` is None for a profile, which has no single ones. ``inferred_bytes`` is the part of ``bytes``
+    whose line is inferred.
     """
 
     key: int
