@@ -6,8 +6,9 @@ import gzip
 import sys
 from pathlib import Path
 
-from tests.python.pprof_files import encode
 from tests.python.replays.pprof import message_of
+
+from memlens.packs.go.tests.pprof_files import encode
 
 source, target, shift = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 message = message_of(source)

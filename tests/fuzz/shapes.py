@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from tests.python import perfetto_files
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
-from tests.python.pprof_files import Builder, encode
 
 from memlens.packs.dotnet.tests import gcdump_files
+from memlens.packs.go.tests.pprof_files import Builder, encode
 
 LINE = b"\x22\x04\x08\x01\x10\x03"
 

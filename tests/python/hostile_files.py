@@ -5,7 +5,7 @@ import pickle
 import tracemalloc
 from collections.abc import Callable
 
-from tests.python.pprof_files import Builder
+from memlens.packs.go.tests.pprof_files import Builder
 
 
 def pprof(text: str) -> bytes:

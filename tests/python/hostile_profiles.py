@@ -10,9 +10,10 @@ from tracemalloc import Snapshot
 from typing import Any
 
 from tests.python.hostile_names import LONG, Planted, fit
-from tests.python.pprof_files import Builder
 from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
 from tests.python.test_snapviewer import polygon, write_zip
+
+from memlens.packs.go.tests.pprof_files import Builder
 
 
 def torch(names: Sequence[str]) -> Planted:

@@ -5,7 +5,8 @@ import zlib
 from typing import Any
 
 from tests.python.graphs import WEAK, SmallGraph
-from tests.python.pprof_files import encode
+
+from memlens.packs.go.tests.pprof_files import encode
 
 SCHEMA = {
     "TRACE": {1: "PACKET packet"},

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
-from tests.python.pprof_files import Builder
 from tests.python.recordings import DOTNET
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
 from memlens.errors import BadRequestError
+from memlens.packs.go.tests.pprof_files import Builder
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.heaps import pair_of, series

@@ -24,10 +24,10 @@ from tests.python.test_memray import PYTHON as MEMRAY
 from tests.python.test_memray import read_with
 
 from memlens.export import profiles
-from memlens.export.pprof import pprof
 from memlens.export.samples import Samples
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
+from memlens.packs.go.export import pprof
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import listed

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from tests.python.heap_files import HeapFile
 from tests.python.mcp_client import McpClient
-from tests.python.pprof_files import Builder
 from tests.python.server_harness import snapshot_of
 
 from memlens.ingest import ingest
+from memlens.packs.go.tests.pprof_files import Builder
 from memlens.server.tools.quoting import MOST_NAME, NOTE, quoted_name
 from memlens.server.tools.table import TOOLS
 from memlens.store.files.cache import Cache

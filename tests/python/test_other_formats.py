@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from tests.python import hprof_files
 from tests.python.conftest import event, frame
-from tests.python.pprof_files import Builder
 from tests.python.test_torch_reader import small
 
 from memlens.errors import BadRequestError, MemlensError
@@ -22,6 +21,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
+from memlens.packs.go.tests.pprof_files import Builder
 
 ANOTHER = "To read another: memlens ingest FILE --dump NUMBER"
 USER = frame("train.py", 3, "step")
@@ -223,7 +223,7 @@ def field(number: int, value: bytes | int) -> bytes:
 
 SERVICE = field(1, field(1, b"service.name") + field(2, field(1, b"shop")))
 OTHERS = {
-    "another": (field(1, field(1, field(1, 1))) * 3, "it is a protocol buffer, but not a profile of pprof"),
+    "another": (field(1, field(1, field(1, 1))) * 3, "it is a protocol buffer, but not a profile"),
     "traces": (
         field(1, field(1, SERVICE) + field(2, b"")),
         "it is data of OpenTelemetry, such as a profile or traces",

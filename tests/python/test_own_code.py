@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.python.conftest import event, frame
 from tests.python.hprof_files import BYTE, Dump
-from tests.python.pprof_files import Builder
 
 from memlens.cli import main
+from memlens.packs.go.tests.pprof_files import Builder
 from memlens.packs.ruby.tests import ruby_files
 
 MIB = 1 << 20

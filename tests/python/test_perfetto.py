@@ -9,7 +9,6 @@ import pytest
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
 from tests.python.graphs import STRONG, random_graph
 from tests.python.perfetto_files import compressed, graph_packet, packets_of, processes, trace
-from tests.python.pprof_files import Builder, encode
 
 from memlens.errors import BadRequestError
 from memlens.formats import perfetto, recognised
@@ -17,6 +16,7 @@ from memlens.formats.containers import plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.perfetto_types import Names, Type
 from memlens.model.graph import Graph
+from memlens.packs.go.tests.pprof_files import Builder, encode
 from memlens.store.snapshot import Snapshot
 from memlens.units import dimensions
 from memlens.views.findings.ahead import findings, headline

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.fuzz.questions import ask_everything
-from tests.python import pprof_files
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES
 from tests.python.recordings import GO
@@ -22,6 +21,7 @@ from memlens.errors import BadRequestError
 from memlens.model.frames import USER, Frames, SourceFrame, package_of
 from memlens.model.info import ValueType
 from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
+from memlens.packs.go.tests import pprof_files
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill
 from memlens.texts import Text

@@ -22,7 +22,6 @@ from elftools.elf.elffile import ELFFile
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.lsp_client import LspClient
-from tests.python.pprof_files import Builder
 from tests.python.profile_reading import load, samples_of
 from tests.python.server_harness import open_view
 
@@ -34,6 +33,7 @@ from memlens.formats.tools import Tools
 from memlens.ingest import ingest
 from memlens.model.frames import SourceFrame
 from memlens.model.profile import Profile
+from memlens.packs.go.tests.pprof_files import Builder
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 

@@ -10,6 +10,7 @@ from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
 from memlens.cli.parsers import INTERNAL, LeftOut, Parser, Version, snapshot, with_language
 from memlens.model.graph import Strength
+from memlens.packs import registry
 from memlens.store.tables.schema import PARTS
 from memlens.units import object_id, whole_number
 
@@ -555,9 +556,8 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     target.add_argument("--snapviewer", type=Path, metavar="OUT.zip",
                         help="the trace for SnapViewer, which opens the unzipped folder")  # fmt: skip
     target.add_argument("--speedscope", type=Path, metavar="OUT.json", help="stacks for speedscope.app")
-    target.add_argument(
-        "--pprof", type=Path, metavar="OUT.pb.gz", help="stacks for `go tool pprof` and others"
-    )
+    for name, writer in registry.writers():
+        target.add_argument(f"--{name}", type=Path, metavar=writer.file, help=writer.help)
     _force(export)
     export.add_argument("--at", choices=("peak", "end", "all"), default="peak",
                         help="write the stacks of what was live at the peak (the default) or at the end of the trace, "

@@ -10,12 +10,13 @@ from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.cli.written import output_of, write_file
 from memlens.errors import BadRequestError
-from memlens.export.pprof import pprof
 from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples
 from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.packs import registry
+from memlens.packs.api import Writer
 from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -50,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
         if negative := left_out(samples):
             say(f"note: speedscope has no negative values; not written: {', '.join(negative)}", error=True)
     else:
-        write_file(output, pprof(samples, title))
+        _, writer = _chosen(options)
+        write_file(output, writer.write.load()(samples, title))
     return 0
 
 
@@ -76,7 +78,13 @@ def _output(options: argparse.Namespace) -> Output:
         return output_of(options, options.snapviewer, "snapviewer")
     if options.speedscope is not None:
         return output_of(options, options.speedscope)
-    return output_of(options, options.pprof, "pprof")
+    name, _ = _chosen(options)
+    return output_of(options, getattr(options, name), name)
+
+
+def _chosen(options: argparse.Namespace) -> tuple[str, Writer]:
+    """The pack's format that is written, and what writes it."""
+    return next(each for each in registry.writers() if getattr(options, each[0]) is not None)
 
 
 def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, str]:

@@ -65,7 +65,7 @@ def _labels(snapshot: Snapshot, rows: U32) -> Iterator[Label]:
 
 
 def _sizes(sizes: I64) -> Iterator[Label]:
-    """The sizes of blocks in the form that Go writes, for the samples for which they are known."""
+    """The sizes of blocks as labels, for the samples for which they are known."""
     for sample in np.flatnonzero(sizes > 0).tolist():
         yield Label(sample, "bytes", "", int(sizes[sample]), "bytes")
 

@@ -35,9 +35,8 @@ FORMATS = {
     "v8_heap": "V8 heap snapshot",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
-    # before pprof, because both are protocol buffers, and this one is recognised by a packet's own fields
+    # before any other protocol buffer: this one is recognised by a packet's own fields
     "perfetto": "heap graph of Android in a trace of Perfetto",
-    "pprof": "pprof profile",
     "heaptrack": "heaptrack recording",
     "memray": "memray capture",
     "massif": "massif profile",

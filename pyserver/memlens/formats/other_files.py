@@ -1,40 +1,19 @@
 """Recognises files that Memlens doesn't read, mostly other profiles of the same tools, for a better error message.
 
-Sources: ``profile/legacy_profile.go`` of google/pprof for its older formats, ``stackcollapse-perf.pl`` of FlameGraph
-for folded stacks, ``ms_print`` of valgrind, ``devtools/shared/heapsnapshot/CoreDump.proto`` of Firefox,
+Sources: ``stackcollapse-perf.pl`` of FlameGraph for folded stacks, ``ms_print`` of valgrind,
+``devtools/shared/heapsnapshot/CoreDump.proto`` of Firefox,
 https://protobuf.dev/programming-guides/encoding/ for protocol buffers.
 """
 
 import re
-import struct
 
 from memlens.formats.errors import NotASnapshotError
 from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
 
-_PPROF = phrase("Open it with go tool pprof, whose -proto also converts it to a file that Memlens opens.")
-_CPU_WORDS = (0, 3)
-"""The first two words of gperftools' binary CPU profiles: a count of samples, and of the header's further words."""
-_CPU_VERSIONS = (0, 1)
-_MOST_PERIOD_US = 10_000_000
 _FOLDED = re.compile(rb"[^;\n]+(?:;[^;\n]*)+ \d{1,18}(?:\.\d+)?\r?")
 
 _TEXTS: tuple[tuple[re.Pattern[bytes], Text, Text], ...] = (
-    (
-        re.compile(rb"--- (?:contentionz \d+ ---|contention:|mutex:)"),
-        phrase("it is a profile of lock contention"),
-        _PPROF,
-    ),
-    (
-        re.compile(rb"--- threadz \d+ ---|--- Thread [0-9a-f]+ "),
-        phrase("it contains the stacks of threads"),
-        _PPROF,
-    ),
-    (
-        re.compile(rb"(?:goroutine|threadcreate) profile: total \d+"),
-        phrase("it counts goroutines or threads"),
-        _PPROF,
-    ),
     (
         re.compile(rb"-{20,}\r?\nCommand: [^\n]*\nMassif arguments:"),
         phrase("it is the output of ms_print"),
@@ -92,7 +71,7 @@ def refusal(head: bytes, name: str) -> NotASnapshotError:
         if _OPEN_TELEMETRY.search(head):
             description = phrase("it is data of OpenTelemetry, such as a profile or traces")
         else:
-            description = phrase("it is a protocol buffer, but not a profile of pprof")
+            description = phrase("it is a protocol buffer, but not a profile")
     if description is None:
         return NotASnapshotError(phrase("The file is not of a format that Memlens reads"))
     return NotASnapshotError(
@@ -107,10 +86,8 @@ def _described(head: bytes) -> tuple[Text | None, Text]:
         if pattern.match(head):
             return description, advice
     for known in registry.foreign():
-        if known.beginning.match(head):
+        if known.recognises(head):
             return known.description, known.advice
-    if _is_cpu(head):
-        return phrase("it is a CPU profile in gperftools' binary format, not a memory profile"), _PPROF
     first = head.split(b"\n", 1)[0]
     # the first stack may be longer than the head
     if _FOLDED.fullmatch(first) or (len(first) == len(head) and first.count(b";") >= 8 and first.isascii()):
@@ -121,16 +98,6 @@ def _described(head: bytes) -> tuple[Text | None, Text]:
             phrase("Open the recording from which they were made."),
         )
     return None, Text("")
-
-
-def _is_cpu(head: bytes) -> bool:
-    """Whether the first five words are those of a CPU profile, in any word size and byte order."""
-    for words in ("<5Q", ">5Q", "<5I", ">5I"):
-        if len(head) >= struct.calcsize(words):
-            count, following, version, period_us, padding = struct.unpack_from(words, head)
-            if (count, following) == _CPU_WORDS and version in _CPU_VERSIONS and padding == 0:
-                return bool(0 < period_us <= _MOST_PERIOD_US)
-    return False
 
 
 def _is_firefox(head: bytes) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from memlens.model.languages import shared_object_of
 from memlens.model.libraries import CPP, CPYTHON, TORCH, C, is_bare, library_of
+from memlens.packs import registry
 
 USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of frames, the most informative first."""
@@ -82,7 +83,7 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
 
 
 def profiled_frame(file: str, line: int, function: str, module: str = "") -> SourceFrame:
-    """Classify a frame of a profile in any language: the user's own C++, Go or Rust is user code.
+    """Classify a frame of a profile in any language: the user's own is user code, compiled or not.
 
     A frame without a line that could be opened is native; its file is then ``module`` (the binary or shared library)
     if the profile has none. Code in a module of the system is library code. A function that is known by its address
@@ -167,7 +168,7 @@ def package_of(file: str, function: str, kind: int) -> str:
     library = library_of(file, function, cut=True)
     if library:
         return library
-    if path.lower().endswith((*_NATIVE_SUFFIXES, ".go")):
+    if path.lower().endswith((*_NATIVE_SUFFIXES, *registry.suffixes(compiled=True))):
         return NATIVE_CODE
     # library code because of the setting alone
     folder, _, name = path.rpartition("/")

@@ -141,7 +141,19 @@ def _of(where: Where) -> Sequence[Rule]:
 
 
 # files of these languages are always recorded with their folder, and their functions may have any name
-_NOT_COMPILED = (".py", ".pyw", ".pyi", ".ipynb", ".go", ".js", ".mjs", ".cjs", ".ts", ".rb", ".java", ".kt")
+_NOT_COMPILED = (
+    ".py",
+    ".pyw",
+    ".pyi",
+    ".ipynb",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".java",
+    ".kt",
+    *registry.suffixes(),
+)
 
 
 _CPYTHON_PREFIX = re.compile(r"^_?Py(?!Init_)[A-Z_]")
@@ -264,7 +276,7 @@ _ESCAPED = re.compile(r"!([a-z])")
 
 
 def _package(text: str) -> str:
-    """Return a package's name without its version. Go's module cache writes capitals as ``!c``."""
+    """Return a package's name without its version. Module caches write capitals as ``!c``."""
     text = _ESCAPED.sub(lambda letter: letter[1].upper(), text)
     return _VERSION.sub("", text.removesuffix(".egg").removesuffix(".py")) or text
 

@@ -16,10 +16,12 @@ from msgspec import Struct
 from memlens.texts import Text
 
 if TYPE_CHECKING:
+    from memlens.export.samples import Samples
     from memlens.formats import Reader
     from memlens.formats.containers import Source
     from memlens.formats.redacted import Wanted
     from memlens.formats.redaction.output import Output
+    from memlens.formats.redaction.people import People
     from memlens.progress import Report
     from memlens.proof.items import Reader as ProofReader
     from memlens.sources.declarations import TypeName
@@ -40,6 +42,13 @@ class Part(Struct, Generic[T], frozen=True):
         module, _, name = self.place.partition(":")
         loaded = import_module(module)
         return cast("T", getattr(loaded, name) if name else loaded)
+
+
+class Language(Struct, frozen=True, kw_only=True):
+    """A language whose files are always recorded with their folder, and whose functions may have any name."""
+
+    suffixes: tuple[str, ...]
+    is_compiled: bool = False
 
 
 class Declarations(Struct, frozen=True, kw_only=True):
@@ -111,6 +120,25 @@ class Redaction(Protocol):
         """Write the dump; return the offset where it breaks, None if it is whole."""
 
 
+class WithoutPeople(Protocol):
+    """Writes a profile anew."""
+
+    def __call__(
+        self, source: "Source", people: "People", *, keeps_time: bool
+    ) -> Iterator[tuple[int, bytes]]:
+        """What is written, with the offset in the file up to which it was read."""
+
+
+class Writer(Struct, frozen=True, kw_only=True):
+    """Writes stacks with values in a format, for other tools; the format's name is the option of ``memlens export``."""
+
+    file: str
+    """What the help calls the file, as ``OUT.pb.gz``."""
+    help: str
+    write: "Part[Callable[[Samples, str], bytes]]"
+    """Returns the file of some samples, with a title."""
+
+
 class Proof(Struct, frozen=True, kw_only=True):
     """A second reading of a format's files, which knows nothing of the first, for what a redacted dump still has."""
 
@@ -126,6 +154,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """Unique: on the command line, in archives (``Graph.kind``) and in JSON."""
     title: str
     """In a sentence: ``heap dump of Java``."""
+    several: Text = NOTHING
+    """Of files without objects, in a list: ``pprof profiles``."""
     reader: "Part[Reader]"
     """The module that recognises and reads such files."""
     beginning: bytes = b""
@@ -138,16 +168,20 @@ class Format(Struct, frozen=True, kw_only=True):
     json: Part[JsonFormat] | None = None
     """Of files of JSON."""
     redaction: Part[Redaction] | None = None
-    """Of files that are written anew without values."""
+    """Of heap dumps that are written anew without values."""
+    without_people: Part[WithoutPeople] | None = None
+    """Of profiles that are written anew without the names of people and machines."""
+    writer: Writer | None = None
     proof: Proof | None = None
     not_redacted: tuple[Text, Text] | None = None
     """What the files may have that nobody should see where they can't be written anew, and what to do about it."""
 
 
 class Foreign(Struct, frozen=True, kw_only=True):
-    """A file of this world that Memlens doesn't read: how it begins, what it is, and what to do instead."""
+    """A file of this world that Memlens doesn't read: what it is, and what to do instead."""
 
-    beginning: re.Pattern[bytes]
+    recognises: Callable[[bytes], object]
+    """By the first bytes; true for such a file."""
     description: Text
     advice: Text
 
@@ -192,11 +226,12 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Its folder."""
     title: str
     """In a list of what Memlens reads: ``Java``."""
+    language: Language | None = None
     libraries: bool = False
     """Whether ``libraries.toml`` in its folder says whose code frames are, see ``model/libraries.py``."""
     allocation_functions: bool = False
     """Whether ``allocation_functions.toml`` does say which functions allocate, see ``model/languages.py``."""
     formats: tuple[Format, ...] = ()
-    foreign: tuple[Foreign, ...] = ()
+    foreign: Part[tuple[Foreign, ...]] | None = None
     runtimes: tuple[RuntimeKind, ...] = ()
     rules: tuple[Rule, ...] = ()

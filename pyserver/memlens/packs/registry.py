@@ -6,9 +6,11 @@ from importlib import import_module, resources
 from types import MappingProxyType
 from typing import Literal
 
-from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind
+from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind, Writer
+from memlens.texts import Text
 
-_NAMES = ("dotnet", "ruby")
+_NAMES = ("dotnet", "ruby", "go")
+"""In the order in which their formats are tried."""
 
 
 @cache
@@ -17,9 +19,42 @@ def packs() -> tuple[Pack, ...]:
     return tuple(import_module(f"memlens.packs.{name}").PACK for name in _NAMES)
 
 
-def heap_worlds() -> list[str]:
-    """What heap dumps of the packs are of, for a list in a sentence."""
-    return [pack.title for pack in packs() if any(each.objects is not None for each in pack.formats)]
+def suffixes(*, compiled: bool = False) -> list[str]:
+    """Endings of source files in the packs' languages, or in those that are compiled."""
+    languages = (pack.language for pack in packs())
+    return [
+        ending
+        for each in languages
+        if each is not None and (each.is_compiled or not compiled)
+        for ending in each.suffixes
+    ]
+
+
+def heap_worlds(*, proved: bool = False) -> list[str]:
+    """What heap dumps of the packs are of, for a list in a sentence; ``proved``: that Memlens can verify."""
+    return [
+        pack.title
+        for pack in packs()
+        if any(each.objects is not None and (each.proof is not None or not proved) for each in pack.formats)
+    ]
+
+
+def profiles() -> list[Text]:
+    """What the packs' other files are called, for a list in a sentence."""
+    return [each.several for each in formats().values() if each.objects is None]
+
+
+def writers() -> Iterator[tuple[str, Writer]]:
+    """The formats that stacks with values are also written in."""
+    for each in formats().values():
+        if each.writer is not None:
+            yield each.name, each.writer
+
+
+def readable_output() -> str:
+    """The option of ``memlens export`` for stacks in a format that Memlens opens."""
+    name, writer = next(writers())
+    return f"--{name} {writer.file}"
 
 
 @cache
@@ -31,7 +66,8 @@ def formats() -> Mapping[str, Format]:
 def foreign() -> Iterator[Foreign]:
     """The files of all packs' worlds that Memlens doesn't read."""
     for pack in packs():
-        yield from pack.foreign
+        if pack.foreign is not None:
+            yield from pack.foreign.load()
 
 
 def runtimes() -> Iterator[RuntimeKind]:

@@ -1,4 +1,4 @@
-"""The texts of profiles: of JSON, pickles, pprof's messages and lines."""
+"""The texts of profiles: of JSON, pickles and lines."""
 
 import re
 from collections.abc import Iterator
@@ -9,17 +9,14 @@ import numpy.typing as npt
 
 from memlens.proof.items import MOST_TEXT_BYTES, Item, Keeps
 from memlens.proof.json_stream import unquoted
-from memlens.proof.stream import EndsError, Stream
+from memlens.proof.stream import Stream
 
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _TEXT_OPCODE = re.compile(rb"X(..\0\0)|\x8c(.)", re.DOTALL)
-_LINES = re.compile(rb"[\x20-\x7e]{4}")
 _FIGURE = re.compile(rb"\s*(?:[\w#-]*[:=]? ?[\d.,:@ -]*)")
 """A line of text without a name."""
 
 _PIECE_BYTES = 1 << 20
-_STRINGS_OF_PPROF = 6 << 3 | 2
-_BYTES, _VARINT = 2, 0
 
 
 class ProfileReader:
@@ -36,10 +33,8 @@ class ProfileReader:
                 texts = _of_pickle(stream)
             elif head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
                 texts = _of_json(stream)
-            elif _LINES.match(head):
-                texts = _of_lines(stream)
             else:
-                texts = _of_pprof(stream)
+                texts = _of_lines(stream)
             for text, at in texts:
                 yield Item("name", "texts", text, at)
 
@@ -80,32 +75,6 @@ def _printable(data: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     return text if text.isprintable() else ""
-
-
-def _of_pprof(stream: Stream) -> Iterator[tuple[str, int]]:
-    try:
-        while stream.peek(1):
-            at, key = stream.offset, _varint(stream)
-            if key & 7 == _VARINT:
-                _varint(stream)
-            elif key & 7 == _BYTES:
-                data = stream.exactly(_varint(stream))
-                if key == _STRINGS_OF_PPROF and data:
-                    yield data.decode("utf-8", "replace"), at
-            else:
-                stream.exactly(8 if key & 7 == 1 else 4)
-    except EndsError:
-        return
-
-
-def _varint(stream: Stream) -> int:
-    value = shift = 0
-    while True:
-        byte = stream.exactly(1)[0]
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80 or shift > 63:
-            return value
 
 
 def _of_lines(stream: Stream) -> Iterator[tuple[str, int]]:

@@ -1,10 +1,12 @@
 """Which reader a file has."""
 
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 from memlens.errors import BadRequestError
 from memlens.packs import registry
+from memlens.packs.api import Format
 from memlens.proof.hprof import HprofReader
 from memlens.proof.items import Keeps, Reader
 from memlens.proof.profiles import ProfileReader
@@ -19,16 +21,13 @@ _PYHEAP = struct.pack(">Q", 123_000_321)
 
 def reader_of(path: Path, keeps: Keeps) -> Reader:
     """The reader of a heap dump, by its first bytes. Raises :class:`BadRequestError` for another file."""
-    reader = _kind_of(path)
+    reader = _kind_of(path, [each for each in registry.formats().values() if each.objects is not None])
     if reader is None:
         raise BadRequestError(
             phrase("{file} is not a heap dump that can be verified", file=path.name),
             advice=phrase(
                 "Heap dumps of Java, Android, V8, {others}, Python and PyHeap can be.",
-                others=in_a_row(
-                    [pack.title for pack in registry.packs() if any(each.proof for each in pack.formats)],
-                    ", ",
-                ),
+                others=in_a_row(registry.heap_worlds(proved=True), ", "),
             ),
         )
     return reader(path, keeps)
@@ -36,10 +35,10 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
 
 def texts_of(path: Path) -> Reader:
     """The reader of a heap dump or a profile, for its texts."""
-    return (_kind_of(path) or ProfileReader)(path, Keeps())
+    return (_kind_of(path, registry.formats().values()) or ProfileReader)(path, Keeps())
 
 
-def _kind_of(path: Path) -> type[Reader] | None:
+def _kind_of(path: Path, formats: Iterable[Format]) -> type[Reader] | None:
     with Stream.of(path) as stream:
         head = stream.peek(4096)
     if head.startswith(b"JAVA PROFILE"):
@@ -49,7 +48,7 @@ def _kind_of(path: Path) -> type[Reader] | None:
     if head.startswith(_PYHEAP):
         return PyHeapReader
     words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    for known in (each.proof for each in registry.formats().values()):
+    for known in (each.proof for each in formats):
         if known is not None and known.recognises.load()(words):
             return known.reader.load()
     return V8Reader if words.startswith(b"{") and b'"snapshot"' in words and b'"meta"' in words else None

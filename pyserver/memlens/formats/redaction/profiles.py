@@ -1,11 +1,10 @@
 """Writes profiles anew without the names of people and machines in their texts; figures, functions and files stay.
 
-Only formats that are simple to write: text, JSON, pickles of plain data, and pprof's messages. A file is read whole
+Only formats that are simple to write: text, JSON, pickles of plain data, and what packs write. A file is read whole
 before, so that one with anything else in it is refused.
 """
 
 import json
-import mmap
 import re
 from collections.abc import Iterator
 
@@ -45,9 +44,13 @@ _UNCHANGED: dict[str, Text] = {
 }
 """Formats that aren't written anew, and what they may have."""
 
+_EXPORTED = phrase(
+    "Save a profile of it with: memlens export FILE {option}, and redact that.",
+    option=registry.readable_output(),
+)
 _ADVICE = {
-    "heaptrack": phrase("Save a profile of it with: memlens export FILE --pprof OUT.pb.gz, and redact that."),
-    "memray": phrase("Save a profile of it with: memlens export FILE --pprof OUT.pb.gz, and redact that."),
+    "heaptrack": _EXPORTED,
+    "memray": _EXPORTED,
     "snapviewer": phrase("Redact the snapshot of PyTorch that it was made from."),
 }
 _OTHER_ADVICE = phrase("Share it only with whom you trust with these.")
@@ -68,8 +71,9 @@ def redact_profile(format_: str, source: Source, output: Output, wanted: Wanted,
     people = People()
     source.unpack()
     head = bytes(source.data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if format_ == "pprof":
-        parts = _pprof(source, people, keeps_time=wanted.keeps_time)
+    of_pack = registry.formats().get(format_)
+    if of_pack is not None and of_pack.without_people is not None:
+        parts = of_pack.without_people.load()(source, people, keeps_time=wanted.keeps_time)
     elif format_ in ("massif", "heap_text"):
         parts = _lines(source, people)
     elif head[:1] == b"\x80":
@@ -196,58 +200,3 @@ def _pickle(source: Source, people: People) -> _Parts:
 def _text_opcode(data: bytes, people: People) -> bytes:
     new = people.replaced(data.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
     return b"X" + len(new).to_bytes(4, "little") + new
-
-
-# ---- pprof -----------------------------------------------------------------------------------------------------
-
-_STRINGS, _TIME, _COMMENT, _LAST = 6, 9, 13, 15
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-
-
-def _pprof(source: Source, people: People, *, keeps_time: bool) -> _Parts:
-    """A message of pprof: its texts; without comments, and without the time unless that is kept."""
-    data, at = source.data, 0
-    while at < source.length:
-        start = at
-        key, at = _varint(data, at)
-        field, kind = key >> 3, key & 7
-        if kind == _VARINT:
-            _, at = _varint(data, at)
-        elif kind == _BYTES:
-            size, at = _varint(data, at)
-            at += size
-        elif kind in (_FIXED32, _FIXED64):
-            at += 4 if kind == _FIXED32 else 8
-        else:
-            raise DamagedSnapshotError(phrase("The profile has a field of no known kind"), offset=start)
-        if at > source.length:
-            raise DamagedSnapshotError(phrase("The profile is truncated"), offset=start)
-        if field > _LAST or field == _COMMENT or (field == _TIME and not keeps_time):
-            continue
-        if field == _STRINGS and kind == _BYTES:
-            text = bytes(data[at - size : at]).decode("utf-8", "surrogateescape")
-            new = people.replaced(text).encode("utf-8", "surrogateescape")
-            yield at, bytes([_STRINGS << 3 | _BYTES]) + _as_varint(len(new)) + new
-        else:
-            yield at, bytes(data[start:at])
-
-
-def _varint(data: mmap.mmap | bytes, at: int) -> tuple[int, int]:
-    """A number and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at : at + 1]
-        if not byte or shift > 63:
-            raise DamagedSnapshotError(phrase("The profile is truncated"), offset=at)
-        value |= (byte[0] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if not byte[0] & 0x80:
-            return value, at
-
-
-def _as_varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])

@@ -18,5 +18,5 @@ def plain_name(name: str) -> str:
     # imported here, because most files have no mangled names
     import demangle
 
-    # the style of c++filt, and so of heaptrack, valgrind and pprof
+    # the style of c++filt, which profilers follow
     return demangle.demangle(name, language="itanium", style="gnu", limits=demangle.Limits(**_LIMITS))

@@ -128,7 +128,7 @@ def sniff(const uint8_t[::1] head) -> bool:
                 if wire != BYTES:
                     fail(&inner, E_BAD_WIRE)
             elif (field == 1 and wire != BYTES) or field > MOST_FIELD:
-                # a pprof profile begins with messages whose field 1 is a number
+                # other protocol buffers begin with messages whose field 1 is a number
                 fail(&inner, E_BAD_WIRE)
             skip(&inner, wire)
     if r.status != E_OK or known == 0:

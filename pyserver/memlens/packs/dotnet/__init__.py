@@ -2,7 +2,7 @@
 
 import re
 
-from memlens.packs.api import Declarations, Foreign, Format, Objects, Pack, Part, Rule, RuntimeKind
+from memlens.packs.api import Declarations, Format, Objects, Pack, Part, Rule, RuntimeKind
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.dotnet"
@@ -49,18 +49,7 @@ PACK = Pack(
             ),
         ),
     ),
-    foreign=(
-        Foreign(
-            beginning=re.compile(rb"MDMP\x93\xa7"),
-            description=phrase("it is a minidump of a process on Windows"),
-            advice=phrase("Of a .NET program make a heap dump with: dotnet-gcdump collect -p PID"),
-        ),
-        Foreign(
-            beginning=re.compile(rb"Nettrace"),
-            description=phrase("it is a trace of .NET's events"),
-            advice=phrase("Make a heap dump with: dotnet-gcdump collect -p PID"),
-        ),
-    ),
+    foreign=Part(f"{_HERE}.foreign:FILES"),
     runtimes=(
         RuntimeKind(
             name="dotnet",

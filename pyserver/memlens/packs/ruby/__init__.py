@@ -2,7 +2,7 @@
 
 import re
 
-from memlens.packs.api import Format, Objects, Pack, Part, Proof, RuntimeKind
+from memlens.packs.api import Format, Language, Objects, Pack, Part, Proof, RuntimeKind
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.ruby"
@@ -16,6 +16,7 @@ _BUILT_IN = (
 PACK = Pack(
     name="ruby",
     title="Ruby",
+    language=Language(suffixes=(".rb",)),
     libraries=True,
     allocation_functions=True,
     formats=(

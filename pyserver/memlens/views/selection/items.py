@@ -121,7 +121,7 @@ def meaning_of(snapshot: Snapshot, of: AllocationSet) -> OneSide:
     """The types of the values of a set's items."""
     match snapshot.info:
         case TimelineInfo():
-            # the names in Go's heap profiles, which users of pprof know
+            # names that users of other profilers know
             kind = "inuse" if of.to_moment is None else "alloc"
             return OneSide((ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count")))
         case ProfileInfo() | GraphInfo():

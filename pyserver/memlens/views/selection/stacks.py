@@ -23,7 +23,7 @@ AMOUNT, COUNT = 0, 1
 
 
 class ValueName(NamedTuple):
-    """A value's type, such as ``("alloc_space", "bytes")``. Units are those of pprof: bytes, count, nanoseconds."""
+    """A value's type, such as ``("alloc_space", "bytes")``. Units are bytes, count and nanoseconds."""
 
     name: str
     unit: str

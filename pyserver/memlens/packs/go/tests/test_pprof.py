@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.python.conftest import real_profiles
-from tests.python.pprof_files import Builder, encode
 from tests.python.recordings import (
     DHAT,
     GO,
@@ -26,11 +25,13 @@ from tests.python.recordings import PPROF as OWN_PPROF
 from tests.python.replays.pprof import Message, message_of
 
 from memlens.errors import MemlensError
-from memlens.formats import pprof, read
+from memlens.formats import read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.pprof_prune import patterns_of, simplified
 from memlens.model.profile import Profile
+from memlens.packs.go import pprof
+from memlens.packs.go.pruning import patterns_of, simplified
+from memlens.packs.go.tests.pprof_files import Builder, encode
 
 LEGACY = ("go.crc32.cpu", "gobench.cpu", "java.cpu", "cppbench.cpu")
 """Profiles in pprof's former binary format."""

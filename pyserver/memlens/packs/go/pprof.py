@@ -14,14 +14,14 @@ from msgspec import Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.pprof_prune import patterns_of
 from memlens.formats.stacks import impossible_lines
 from memlens.formats.symbols.lookup import Region, Symbols
-from memlens.kernels.readers import pprof as kernel
 from memlens.model.expansion import most_items
 from memlens.model.frames import MOST_LINE, NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, sums_fit
+from memlens.packs.go.kernels import pprof as kernel
+from memlens.packs.go.pruning import patterns_of
 from memlens.progress import Report
 from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes, shortened

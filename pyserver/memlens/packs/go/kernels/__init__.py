@@ -1,0 +1,1 @@
+"""The hot loop over the messages of a pprof profile."""
