@@ -406,7 +406,7 @@ def test_what_each_record_means(tmp_path: Path) -> None:
     assert [graph.texts[name] for name in graph.objects.name.tolist()] == ["a text", "a text"]
     assert graph.places.tolist() == [(1, 0)]
     assert graph.settings == {"format_version": 1, "python": "3.14"}
-    assert [notice.code for notice in graph.notices] == ["dangling"]
+    assert [notice.code for notice in graph.notices] == ["dangling", "unknown-classes"]
 
 
 def test_impossible_numbers(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.notices import counted_notices
 from memlens.formats.process_maps import Maps
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks, with_inlined
 from memlens.formats.symbols.lookup import Symbols
 from memlens.kernels.readers import heap_text as kernel
-from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.progress import Report
@@ -112,6 +113,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     if negative := int(np.count_nonzero(np.any([rows[name] < 0 for name in fields], axis=0))):
         said = phrase("Rows with negative figures: {n}. They are counted as they stand.", n=negative)
         notices.append(Notice("negative-figures", said))
+    notices += counted_notices(unequal_figures=_unequal(rows))
     if threads:
         rows, scales, unequal = _of_threads(rows, head.rate_bytes)
         if unequal:
@@ -196,6 +198,18 @@ def _scan(source: Source, head: _Head, report: Report, *, threads: bool) -> kern
 
 
 # ---- figures ----
+
+
+def _unequal(rows: Column) -> int:
+    """Return how many rows have more in use than they ever allocated, or bytes without an allocation."""
+    wrong = np.zeros(len(rows), np.bool_)
+    for name in ("count", "bytes"):
+        made = rows[f"total_{name}"]
+        # files without totals have 0
+        wrong |= (made > 0) & (rows[name] > made)
+    for count in ("count", "total_count"):
+        wrong |= (rows[count] == 0) & (rows[count.replace("count", "bytes")] != 0)
+    return int(np.count_nonzero(wrong))
 
 
 def sampling_scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.float64]:
@@ -299,7 +313,11 @@ def _frames(
     needed = np.zeros(len(calls), np.bool_)
     needed[places[np.repeat(is_bare, np.diff(starts).astype(np.int64))]] = True
     by_address, sizes = _named_addresses(calls, needed, maps, source, names, notices)
-    frames, numbers = distinct_frames([*by_address, *map(_named_frame, scanner.texts())])
+    named_frames = [_named_frame(text) for text in scanner.texts()]
+    # the runtime's own assembly has no line
+    lineless = [_has_wrong_line(text) for text in scanner.texts()]
+    notices += counted_notices(impossible_lines=sum(lineless))
+    frames, numbers = distinct_frames([*by_address, *named_frames])
     depths = np.diff(starts).astype(np.int64)[rows["stack"]]
     starts, places = with_inlined(starts, places, sizes)
     sequence = np.concatenate(
@@ -377,8 +395,16 @@ def _named_frame(text: str) -> SourceFrame:
     name, _, place = text.rstrip().partition("\t")
     file, _, line = place.strip().rpartition(":")
     function, plus, _ = name.rpartition("+0x")
-    known = line.isascii() and line.isdigit() and len(line) < 10
+    known = line.isascii() and line.isdigit() and len(line) < 11
     return profiled_frame(file if known else "", int(line) if known else 0, function if plus else name)
+
+
+def _has_wrong_line(text: str) -> bool:
+    """Whether a frame in Go's comments has a file and something after it that is no line."""
+    file, colon, line = text.rstrip().partition("\t")[2].strip().rpartition(":")
+    return bool(file and colon) and not (
+        line.isascii() and line.isdigit() and len(line) < 11 and int(line) <= MOST_LINE
+    )
 
 
 def _cut_off(frames: Frames, stacks: U32, depths: I64) -> npt.NDArray[np.bool_]:

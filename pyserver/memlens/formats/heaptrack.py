@@ -23,6 +23,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.heaptrack_raw import Mapped, with_inlined
 from memlens.formats.heaptrack_suppressions import BUILT_IN, matcher, patterns_of
+from memlens.formats.notices import counted_notices
 from memlens.formats.rust_names import demangled
 from memlens.formats.stacks import distinct_frames
 from memlens.formats.symbols.lookup import Symbols
@@ -317,6 +318,11 @@ class _Recording:
                 end=reader.first_bad_end,
             )
             notices.append(Notice("unknown-sizes", said))
+        notices += counted_notices(
+            # of what a program had allocated before, all frees are unknown
+            unknown_frees=0 if reader.attached else reader.unknown_frees,
+            reused_addresses=reader.reused_addresses,
+        )
         if reader.cut_stacks:
             said = phrase(
                 "{n} stacks are deeper than 4,096 frames; their innermost frames are cut.",

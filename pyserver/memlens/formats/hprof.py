@@ -20,7 +20,6 @@ from memlens.errors import MemlensError
 from memlens.formats import several
 from memlens.formats.containers import ChangedFileError, Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_fields import Fields
 from memlens.formats.hprof_images import Elements, images_of
 from memlens.formats.hprof_jruby import add_jruby_frames
@@ -30,6 +29,7 @@ from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_threads import add_states, mark_out_of_memory
 from memlens.formats.hprof_types import TYPE_KINDS, modules_of, types_of
+from memlens.formats.notices import counted_notices
 from memlens.formats.obfuscation import mapping_of
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import Scanner, run_through

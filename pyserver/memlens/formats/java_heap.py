@@ -13,10 +13,11 @@ import numpy as np
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.heap_text import ERRORS, LIVE, sampling_scale, scaled
+from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames
 from memlens.kernels.readers import heap_text as kernel
-from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice
 from memlens.model.profile import Profile, sums_fit
 from memlens.progress import Report
@@ -27,6 +28,7 @@ KIND = "java-heap"
 
 _RATE_BYTES = 512 << 10
 _HEAD_BYTES = 4096
+_NATIVE_METHOD = -2
 _FIRST = re.compile(rb"--- heapz (?P<version>\d{1,9}) ---[ \t]*\r?\n")
 _ATTRIBUTE = re.compile(rb"[ \t]*(?:(?P<name>[\w ]+?) *= *(?P<text>[\w ]+?))?[ \t]*\r?\n")
 _NAME = re.compile(rb"^[ \t]*0x([0-9a-fA-F]{1,16})[ \t]+([^\n]*?)[ \t\r]*$", re.MULTILINE)
@@ -58,6 +60,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     addresses = np.asarray(scanner.take("addresses")).tolist()
     names = _names(source, scanner.maps)
+    lineless = sum(_has_wrong_line(names.get(address, "")) for address in addresses)
     frames, numbers = distinct_frames(_frame(address, names.get(address, "")) for address in addresses)
     unnamed = len(addresses) - sum(address in names for address in addresses)
     return Profile(
@@ -68,7 +71,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         [*LIVE], len(LIVE) - 1, rows["stack"].astype(np.uint32), values,
         sizes=np.where(rows["count"] == 1, rows["bytes"], 0).astype(np.int64),
         settings={"profile": "java", "sampling_rate_bytes": _RATE_BYTES},
-        notices=_notices(unnamed, len(addresses), cut=scanner.cut or source.data[-1:] != b"\n"),
+        notices=[
+            *_notices(unnamed, len(addresses), cut=scanner.cut or source.data[-1:] != b"\n"),
+            *counted_notices(impossible_lines=lineless),
+        ],
     )  # fmt: skip
 
 
@@ -122,6 +128,14 @@ def _frame(address: int, name: str) -> SourceFrame:
     if binary is not None:
         return profiled_frame("", 0, binary["function"], binary["path"])
     return profiled_frame("", 0, name or f"0x{address:x}")
+
+
+def _has_wrong_line(name: str) -> bool:
+    """Whether a frame has a line that no file has; native methods have -2, others without a line -1."""
+    place = _PLACE.fullmatch(name)
+    return place is not None and not (
+        len(place["line"]) < 11 and _NATIVE_METHOD <= int(place["line"]) <= MOST_LINE
+    )
 
 
 def _path(function: str, file: str) -> str:

@@ -29,8 +29,9 @@ from memlens.formats.lz4_head import MAGIC as LZ4
 from memlens.formats.lz4_head import lz4_head
 from memlens.formats.memray_arenas import Arenas
 from memlens.formats.memray_times import NEVER, End, times_of
+from memlens.formats.notices import counted_notices
 from memlens.formats.stacks import Numbers, distinct_frames
-from memlens.model.frames import POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_LINE, POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
 from memlens.programs import program
@@ -286,6 +287,7 @@ class _Records:
         self.broken = ""
         self.arenas = Arenas()
         self.reused_bytes = 0
+        self.impossible_rows = self.impossible_lines = 0
 
     def take(self, row: list[Any], python: str) -> None:
         """Process one line of the output of the reading process, which ``python`` runs."""
@@ -324,7 +326,9 @@ class _Records:
                 self.broken = why
             case ["done"]:
                 pass
-            case _ if not self._takes_place(row) and not self._takes_figures(row):
+            case _ if not any(
+                takes(row) for takes in (self._takes_place, self._takes_figures, self._takes_impossible)
+            ):
                 raise DamagedSnapshotError(
                     phrase("memray's reader printed something that no capture contains")
                 )
@@ -332,6 +336,7 @@ class _Records:
     def _takes_place(self, row: list[Any]) -> bool:
         match row:
             case ["frame", str(function), str(file), int(line)]:
+                self.impossible_lines += not 0 <= line <= MOST_LINE
                 self.frames.append(profiled_frame(file, line, function))
             case ["stack", [*frames]] if all(
                 isinstance(n, int) and 0 <= n < len(self.frames) for n in frames
@@ -382,6 +387,17 @@ class _Records:
                 return False
         return True
 
+    def _takes_impossible(self, row: list[Any]) -> bool:
+        match row:
+            case ["record", str(kind), int(stack), str(), str(), int(), int()]:
+                known = kind in KINDS
+            case ["total", int(stack), str(), str(), int(), int()]:
+                known = True
+            case _:
+                return False
+        self.impossible_rows += 1
+        return known and 0 <= stack < len(self.stacks)
+
     def _add(self, kind: str, sample: tuple[int, str, str, int], size: int, count: int) -> None:
         self._counted(1)
         # memray sums a place's temporary allocations under the allocator of the first one
@@ -399,16 +415,22 @@ class _Records:
             )
 
     def _lifetimes(self, numbers: list[Any]) -> I64 | None:
-        """Rows of (first, last, bytes, count), or None if a capture can't have them."""
-        if len(numbers) % 4 or not all(isinstance(n, int) and -1 <= n < _MOST_SUM for n in numbers):
+        """Rows of (first, last, bytes, count) without impossible figures, or None if a capture can't have them."""
+        if len(numbers) % 4 or not all(isinstance(n, int) for n in numbers):
+            return None
+        possible = [
+            0 <= size < _MOST_SUM and 0 <= count < 2**32
+            for size, count in zip(numbers[2::4], numbers[3::4], strict=True)
+        ]
+        self.impossible_rows += possible.count(False)
+        if not all(possible):
+            numbers = [n for at, n in enumerate(numbers) if possible[at // 4]]
+        if not all(-1 <= n < _MOST_SUM for n in numbers):
             return None
         rows = np.array(numbers, np.int64).reshape(-1, 4)
-        first, last, size, count = rows.T
+        first, last, *_ = rows.T
         ends = (last == NEVER) | ((last > first) & (last <= len(self.memory)))
-        fine = (
-            (first >= 0) & (first <= len(self.memory)) & ends & (size >= 0) & (count >= 0) & (count < 2**32)
-        )
-        return rows if fine.all() else None
+        return rows if bool(((first >= 0) & (first <= len(self.memory)) & ends).all()) else None
 
     def profile(self) -> Profile:
         """Return the profile."""
@@ -511,6 +533,15 @@ class _Records:
                 "is left out; python -m memray stats has the sums.",
                 n=_MOST_COUNTED,
             ))  # fmt: skip
+        rows = np.array(self.memory, np.int64).reshape(-1, 3)
+        ends_early = header.end_ms != 0 and header.end_ms < header.start_ms
+        notices += counted_notices(
+            impossible_lines=self.impossible_lines,
+            impossible_rows=self.impossible_rows,
+            impossible_times=int(np.count_nonzero(np.diff(rows[:, 0]) < 0)),
+            impossible_figures=int(np.count_nonzero(rows[:, 1:] < 0)),
+            unknown_settings=sum((header.start_ms < 0, ends_early, header.allocations < 0)),
+        )
         if self.reused_bytes:
             add("reused", phrase(
                 "{size} lay at addresses that were used again without a free that memray saw: here the later "

@@ -38,6 +38,7 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
     rows = memory.copy()
     # lifetimes are given by numbers of records, so the axis must not run backwards
     rows[:, 0] = np.maximum.accumulate(rows[:, 0])
+    rows[:, 1:] = np.maximum(rows[:, 1:], 0)
     highest = rows[:, 2]
     if end is not None:
         last_ms = int(rows[-1, 0])

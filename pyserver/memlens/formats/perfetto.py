@@ -19,7 +19,7 @@ import numpy as np
 from memlens.formats import several
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.graph_notices import counted_notices
+from memlens.formats.notices import counted_notices
 from memlens.formats.obfuscation import mapping_for
 from memlens.formats.perfetto_failure import Failure, failure_at, int32
 from memlens.formats.perfetto_objects import KINDS, ROOT_KINDS, SPACES, Assembly
@@ -136,6 +136,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
                 impossible_natives=assembly.impossible,
                 unknown_numbers=objects.impossible,
                 missing_roots=assembly.missing_roots,
+                missing_superclasses=names.missing_superclasses(),
+                missing_fields=assembly.missing_fields,
+                unknown_roots=assembly.unknown_roots,
+                unknown_spaces=assembly.unknown_spaces,
                 circular_classes=names.circle_count(),
             ),
         ],

@@ -67,8 +67,9 @@ I64 = npt.NDArray[np.int64]
 class Assembly:
     """What a :class:`kernel.Objects` has read, whose tables are taken, with ``names``.
 
-    ``dangling``, ``duplicates``, ``unknown_classes``, ``impossible`` and ``missing_roots`` count what a notice is to
-    say, the latter two after :meth:`natives` and :meth:`roots`.
+    ``dangling``, ``duplicates``, ``unknown_classes``, ``unknown_spaces``, ``missing_fields``, ``impossible``,
+    ``missing_roots`` and ``unknown_roots`` count what a notice is to say, the latter three after :meth:`natives` and
+    :meth:`roots`.
     """
 
     def __init__(self, objects: kernel.Objects, names: Names) -> None:
@@ -77,6 +78,7 @@ class Assembly:
         self._roots = np.asarray(objects.take("roots"))
         self._extras = np.asarray(objects.take("extras"))
         heaps = np.asarray(objects.take("heaps"))
+        self.unknown_spaces = int(np.count_nonzero(heaps >= len(SPACES)))
         self._space = np.where(heaps < len(SPACES), heaps, 0).astype(np.uint8)
         addresses = Addresses(self.ids)
         self._addresses = addresses
@@ -110,6 +112,7 @@ class Assembly:
         kinds = self._roots["kind"]
         kind = np.where(kinds < len(ROOT_KINDS), kinds, _UNKNOWN_ROOT)
         known = number != NONE
+        self.unknown_roots = int(np.count_nonzero(kinds >= len(ROOT_KINDS)))
         self.missing_roots = int(np.count_nonzero(~known & (self._roots["object"] != 0)))
         kept = np.flatnonzero((self._space == _ZYGOTE) | (self._space == _BOOT_IMAGE))
         rows = np.zeros(int(known.sum()) + len(kept), ROOT_DTYPE)
@@ -266,6 +269,9 @@ class Assembly:
         of_classes = np.array([each is not None and each.owner != CLASS for each in known], np.bool_)
         referents = np.array([each is not None and each == _REFERENT for each in known], np.bool_)
         unknown = np.array([each is None for each in known], np.bool_)
+        # 0 is the field without a name
+        lost = unknown & (numbers != 0)
+        self.missing_fields = int(np.count_nonzero(lost[of]))
         if not len(numbers):
             return
         is_class = np.array([bool(row.of) for row in self._rows], np.bool_)[types[has_field]]

@@ -133,6 +133,12 @@ class Names:
             circles += seen_from.get(here) == first
         return circles
 
+    def missing_superclasses(self) -> int:
+        """The number of types whose superclass the file doesn't have."""
+        above = [each.superclass for each in self.types.values()]
+        # 0 is no superclass
+        return sum(number != 0 and number not in self.types for number in above)
+
     def _declaring_above(self, type_: Type) -> Type | None:
         """The nearest superclass of a type that declares fields, if there is one."""
         passed: list[int] = []

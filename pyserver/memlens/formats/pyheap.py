@@ -81,7 +81,10 @@ class Reader:
 
 
 class Head(Struct, frozen=True):
-    """What stands before the objects, of which the first is at ``end``."""
+    """What stands before the objects, of which the first is at ``end``.
+
+    ``lines`` are those of all frames; ``impossible`` counts what is neither true nor false.
+    """
 
     created: str
     flags: int
@@ -93,6 +96,8 @@ class Head(Struct, frozen=True):
     common: list[int]
     count: int
     end: int
+    lines: list[int]
+    impossible: int
 
     @property
     def containers(self) -> list[int]:
@@ -107,7 +112,8 @@ class Head(Struct, frozen=True):
             created = reader.text()
             flags = reader.unpack("Q")
             known = {reader.text(): reader.unpack("Q") for _ in range(reader.count())}
-            frames, roots, threads = _threads(reader)
+            lines: list[int] = []
+            frames, roots, threads, impossible = _threads(reader, lines)
             frequent = [reader.text() for _ in range(reader.count())]
             common = _common(reader)
             count = reader.unpack("I")
@@ -122,7 +128,20 @@ class Head(Struct, frozen=True):
                 ),
                 offset=len(MAGIC),
             )
-        return cls(created, flags, known, frames, roots, threads, frequent, common, count, reader.at)
+        return cls(
+            created,
+            flags,
+            known,
+            frames,
+            roots,
+            threads,
+            frequent,
+            common,
+            count,
+            reader.at,
+            lines,
+            impossible,
+        )
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
@@ -139,6 +158,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     scan(objects, source, report, head.end)
     names = {address: (name, "") for name, address in head.known.items()}
     cut = source.truncated or objects.is_cut or head.count == 0
+    found = None
     if not cut:
         found = names_of_types(source, objects.offset)
         cut = found is None
@@ -158,7 +178,14 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         threads=linked.threads,
         facts=Facts(truncated=cut),
         settings={"format_version": 1, "created": head.created},
-        notices=notices_of(objects, linked, cut=cut),
+        notices=notices_of(
+            objects,
+            linked,
+            cut=cut,
+            surplus=source.length - found[1] if found is not None else 0,
+            lines=head.lines,
+            unknown=head.impossible,
+        ),
     )
     redirected = head.flags >> REDIRECTED_SHIFT & MOST_REDIRECTED if head.flags & REDIRECTED_FLAG else None
     mark_graph(graph, VALUES if head.flags & REMOVED_FLAG else None, redirected=redirected)
@@ -175,22 +202,30 @@ def names_of_types(source: Source, at: int) -> tuple[dict[int, str], int] | None
         return None
 
 
-def _threads(reader: Reader) -> tuple[list[SourceFrame], list[RootRow], list[ThreadRow]]:
-    """The distinct frames of all threads, their locals, and the threads."""
+def _threads(
+    reader: Reader, lines: list[int]
+) -> tuple[list[SourceFrame], list[RootRow], list[ThreadRow], int]:
+    """The distinct frames of all threads, their locals, and the threads; how many flags are neither 0 nor 1.
+
+    Lines of all frames are added to ``lines``.
+    """
     numbers, roots, threads = Numbers[SourceFrame](), list[RootRow](), list[ThreadRow]()
+    impossible = 0
     for thread in range(reader.count()):
         thread_name = reader.text()
-        is_alive, _is_daemon = reader.bytes(2)
+        is_alive, is_daemon = reader.bytes(2)
+        impossible += (is_alive > 1) + (is_daemon > 1)
         frames: list[int] = []
         for depth in range(reader.count()):
             file, line, function = reader.text(), reader.unpack("I"), reader.text()
+            lines.append(line)
             frames.append(numbers[profiled_frame(file, line, function)])
             for _ in range(reader.count()):
                 name, address = reader.text(), reader.unpack("Q")
                 detail = f"{name} ({thread_name})"
                 roots.append(RootRow(address, "local", detail, frames[-1], name, thread, depth))
         threads.append(ThreadRow(0, thread_name, "" if is_alive else "ended", frames))
-    return list(numbers), roots, threads
+    return list(numbers), roots, threads, impossible
 
 
 def _common(reader: Reader) -> list[int]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.notices import counted_notices
 from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
 from memlens.formats.redacted import REMOVALS, mark_graph
 from memlens.formats.stacks import distinct_frames
@@ -38,6 +39,7 @@ REDIRECTED = "redirected"
 """Its note of how many references lead to another object."""
 
 _NUMBERS = ("process_id", "peak_bytes", REDIRECTED)
+_POINTERS = (4, 8)
 _PYTHON_MOST = 200
 _MOST_DIGITS = 15
 _LOCAL, _EXCEPTION = "local", "exception"
@@ -62,7 +64,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     scan(objects, source, report, START)
     cut = source.truncated or objects.is_cut
     tables = {name: np.asarray(table) for name, table in objects.tables().items()}
-    graph = _graph(objects, tables, pointer_bytes, cut=cut)
+    graph = _graph(objects, tables, pointer_bytes, cut=cut, surplus=source.length - objects.offset)
     redirected = graph.settings.pop(REDIRECTED, None)
     mark_graph(
         graph,
@@ -85,7 +87,9 @@ def check_version(source: Source) -> int:
     return int(pointer_bytes)
 
 
-def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, *, cut: bool) -> Graph:
+def _graph(
+    objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, *, cut: bool, surplus: int
+) -> Graph:
     known = _Texts(objects)
     notes = {known[key]: known[value] for key, value in _rows(tables["notes"], 2)}
     types = {int(row[0]): (known[int(row[1])], known[int(row[2])]) for row in tables["types"].tolist()}
@@ -108,6 +112,7 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
     threads = [each._replace(out_of_memory=number in failed) for number, each in enumerate(threads)]
     linked = link(objects, types, roots, threads, all_held=notes.get(COLLECTED) == "1" and not cut)
     columns = linked.columns
+    is_miscounted = not cut and objects.recorded_objects != len(columns["address"])
     places = np.zeros(int((columns["place"] != NONE).sum()), PLACE_DTYPE)
     places["object"] = np.flatnonzero(columns["place"] != NONE)
     numbers = columns["place"][places["object"]]
@@ -124,16 +129,28 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
         frames=Frames(frames, tables["stack_ends"], number_of[tables["stack_frames"]]),
         places=places,
         threads=linked.threads,
-        facts=Facts(id_bytes=pointer_bytes if pointer_bytes in (4, 8) else 8, truncated=cut),
+        facts=Facts(id_bytes=pointer_bytes if pointer_bytes in _POINTERS else 8, truncated=cut),
         settings=_settings(notes),
-        notices=[*notices_of(objects, linked, cut=cut), *_unread(notes)],
+        notices=[
+            *notices_of(
+                objects,
+                linked,
+                cut=cut,
+                surplus=surplus,
+                lines=[line for *_, line in rows],
+                unknown=sum(key in _NUMBERS and not _is_number(value) for key, value in notes.items())
+                + (pointer_bytes not in _POINTERS),
+            ),
+            *counted_notices(other_count=objects.recorded_objects if is_miscounted else 0),
+            *_unread(notes),
+        ],
     )
 
 
 def _unread(notes: dict[str, str]) -> list[Notice]:
     """Return a notice if some objects couldn't be examined whole."""
     count = notes.get("unread", "")
-    if not count.isdecimal() or len(count) > _MOST_DIGITS or not int(count):
+    if not _is_number(count) or not int(count):
         return []
     n = int(count)
     said = phrase(
@@ -209,7 +226,12 @@ def _frame(number_of: U32, frame: int) -> int:
 def _settings(notes: dict[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {"format_version": VERSION}
     for key, value in notes.items():
-        settings[key[:_PYTHON_MOST]] = (
-            int(value) if key in _NUMBERS and value.isascii() and value.isdigit() else value
-        )
+        if key not in _NUMBERS:
+            settings[key[:_PYTHON_MOST]] = value
+        elif _is_number(value):
+            settings[key] = int(value)
     return settings
+
+
+def _is_number(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS

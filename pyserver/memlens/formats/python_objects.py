@@ -1,6 +1,6 @@
 """The meaning of the objects in Python's heap dumps of any format: types, references, and roots."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,11 +8,12 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.graph_notices import counted_notices
+from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
 from memlens.kernels.graph.reach import leaders, reached_from
 from memlens.kernels.readers import python_heap as kernel
+from memlens.model.frames import MOST_LINE
 from memlens.model.graph import (
     ENTRY,
     MOST_BYTES,
@@ -94,6 +95,8 @@ class Linked(NamedTuple):
     threads: Threads
     missing_roots: int
     """The number of roots whose object isn't in the file."""
+    unknown_classes: int
+    """The number of objects whose type has no name in the file."""
 
 
 def scan(objects: kernel.Heap, source: Source, report: Report, start: int) -> None:
@@ -178,6 +181,7 @@ def link(
         tuple(kinds),
         linked_threads,
         missing_roots,
+        int(np.count_nonzero(np.array([address not in names for address in of_types.tolist()])[type_of])),
     )
 
 
@@ -254,8 +258,13 @@ def _type_name(known: tuple[str, str] | None, address: int) -> str:
     return shortened(name if module in ("", "builtins") else f"{module}.{name}", _MOST_NAME)
 
 
-def notices_of(objects: kernel.Heap, linked: Linked, *, cut: bool) -> list[Notice]:
-    """Notices about what files of both formats may lack."""
+def notices_of(
+    objects: kernel.Heap, linked: Linked, *, cut: bool, surplus: int, lines: Iterable[int], unknown: int
+) -> list[Notice]:
+    """Notices about what files of both formats may lack, or have wrong.
+
+    ``surplus`` are bytes after the end, ``lines`` those of all frames, ``unknown`` impossible facts about it.
+    """
     notices = []
     if cut:
         said = phrase(
@@ -265,6 +274,13 @@ def notices_of(objects: kernel.Heap, linked: Linked, *, cut: bool) -> list[Notic
         )
         notices.append(Notice("cut-file", said))
     notices += counted_notices(
-        dangling=objects.dangling, duplicate_ids=objects.duplicates, missing_roots=linked.missing_roots
+        dangling=objects.dangling,
+        duplicate_ids=objects.duplicates,
+        missing_roots=linked.missing_roots,
+        # names of types follow the objects, and may be cut off
+        unknown_classes=0 if cut else linked.unknown_classes,
+        surplus_bytes=0 if cut else surplus,
+        impossible_lines=sum(line > MOST_LINE for line in lines),
+        unknown_settings=unknown,
     )
     return notices

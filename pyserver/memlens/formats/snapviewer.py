@@ -29,6 +29,7 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
+from memlens.formats.notices import counted_notices
 from memlens.formats.packing import MOST_EXPANSION
 from memlens.formats.zip_files import MAGIC, entries_named, opened, unpacked
 from memlens.kernels.trace import timeline as kernel
@@ -113,10 +114,12 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
             with database.open("wb") as plain:
                 plain.writelines(unpacked(archive, packed, min(most, _MOST_DATABASE_BYTES)))
         report("reading", 0.6)
-        frames, stacks = _stacks(database, lives)
+        frames, stacks, wrong = _stacks(database, lives)
     report("reading", 1.0)
     device = _device(lives, stacks)
-    return Timeline(KIND, frames, [device], list(ACTIONS), [], [0], [(-1, -1)], {}, _notices(lives, stacks))
+    return Timeline(
+        KIND, frames, [device], list(ACTIONS), [], [0], [(-1, -1)], {}, [*_notices(lives, stacks), *wrong]
+    )
 
 
 class _Batch(NamedTuple):
@@ -228,9 +231,11 @@ def _ends(steps: msgspec.Raw) -> tuple[int, int]:
     return first, last
 
 
-def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
-    """Return the stacks of ``elements.db``, and the stack of each allocation."""
+def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32], list[Notice]]:
+    """Return the stacks of ``elements.db``, the stack of each allocation, and what couldn't be read of them."""
     known: dict[str, int] = {"": 0}
+    cut: set[int] = set()
+    unread_stacks = unread_frames = 0
     stacks = np.zeros(len(lives.size), np.uint32)
     try:
         rows = _rows(path)
@@ -247,6 +252,10 @@ def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
             count += 1
             text = callstack[:_MOST_STACK_CHARACTERS] if isinstance(callstack, str) else ""
             stacks[index] = known.setdefault(text, len(known))
+            if callstack is not None and not isinstance(callstack, str):
+                unread_stacks += 1
+            elif callstack is not None and len(callstack) > _MOST_STACK_CHARACTERS:
+                cut.add(int(stacks[index]))
     except apsw.Error as error:
         raise DamagedArchiveError(
             phrase("{file} can't be read: {reason}", file=ELEMENTS, reason=str(error))
@@ -263,11 +272,19 @@ def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
     numbers: dict[SourceFrame, int] = {}
     starts = [0, 0]
     sequence: list[int] = []
-    for text in list(known)[1:]:
-        lines = _LEVEL.split(text)[:_MOST_FRAMES_OF_A_STACK]
+    for number, text in enumerate(list(known)[1:], 1):
+        lines = _LEVEL.split(text)
+        if len(lines) > _MOST_FRAMES_OF_A_STACK:
+            cut.add(number)
+        lines = lines[:_MOST_FRAMES_OF_A_STACK]
+        unread_frames += sum(_FRAME.match(line) is None for line in lines)
         sequence.extend(numbers.setdefault(_frame(line), len(numbers)) for line in lines)
         starts.append(len(sequence))
-    return Frames(list(numbers), np.array(starts, np.uint64), np.array(sequence, np.uint32)), stacks
+    frames = Frames(list(numbers), np.array(starts, np.uint64), np.array(sequence, np.uint32))
+    wrong = counted_notices(
+        unread_stacks=unread_stacks, shortened_stacks=len(cut), unread_frames=unread_frames
+    )
+    return frames, stacks, wrong
 
 
 def _rows(path: Path) -> Any:

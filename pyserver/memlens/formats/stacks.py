@@ -7,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.frames import NATIVE, Frames, SourceFrame
-from memlens.model.info import Notice
-from memlens.texts import phrase
 
 CUT = SourceFrame("", 0, "(stack cut off)", NATIVE)
 """The outermost frame of a stack whose outer callers weren't recorded."""
@@ -22,14 +20,6 @@ class Numbers(dict[Item, int]):
     def __missing__(self, item: Item) -> int:
         number = self[item] = len(self)
         return number
-
-
-def impossible_lines(count: int) -> list[Notice]:
-    """A notice of so many frames whose line can't be one, if there are any."""
-    if not count:
-        return []
-    said = phrase("Frames with an impossible line, shown without one: {n}.", n=count)
-    return [Notice("impossible-lines", said)]
 
 
 def distinct_frames(frames: Iterable[SourceFrame]) -> tuple[list[SourceFrame], npt.NDArray[np.uint32]]:

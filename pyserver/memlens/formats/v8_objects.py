@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.graph_notices import counted_notices
 from memlens.formats.interned import Interned
+from memlens.formats.notices import counted_notices
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Places, places_of
 from memlens.formats.v8_scopes import Unread, unread_variables

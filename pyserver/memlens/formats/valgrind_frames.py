@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.containers import Source
-from memlens.formats.stacks import impossible_lines
+from memlens.formats.notices import counted_notices
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.model.frames import MOST_LINE, MOST_NAME, MOST_PATH, SourceFrame, profiled_frame
 from memlens.model.info import Notice
@@ -59,7 +59,7 @@ def valgrind_frames(
                 wrong["line"] is None or not 0 <= int(wrong["line"]) <= MOST_LINE
             )
     notices = symbols.notices() if symbols.has_searched else []
-    return frames, sizes, [*notices, *impossible_lines(lineless)]
+    return frames, sizes, [*notices, *counted_notices(impossible_lines=lineless)]
 
 
 def valgrind_frame(text: str) -> SourceFrame:

@@ -23,6 +23,8 @@ class Reader:
     bad_records: int
     cut_stacks: int
     unsized_kinds: int
+    unknown_frees: int
+    reused_addresses: int
     first_bad_end: int
     heaptrack_version: int
     file_version: int

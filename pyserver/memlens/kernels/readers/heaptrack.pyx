@@ -167,6 +167,7 @@ cdef class Reader(Owner):
     cdef bint has_command, closed
     cdef readonly uint64_t events, allocations, temporary, fed_bytes
     cdef readonly uint64_t unknown_records, bad_records, cut_stacks, unsized_kinds
+    cdef readonly uint64_t unknown_frees, reused_addresses  # where events have addresses
     cdef readonly uint64_t first_bad_end    # where the first invalid line ends, in bytes of text; 0 if all are valid
     cdef readonly uint64_t heaptrack_version, file_version, page_bytes, pages
     cdef readonly bint attached, has_version, partial_line, is_raw
@@ -871,6 +872,7 @@ cdef class Reader(Owner):
             kind = self._take_pointer(address)
             if kind < 0:
                 # its allocation was not recorded
+                self.unknown_frees += 1
                 return
             number = <uint64_t> kind
         elif not read_hex(&at, end, &number):
@@ -985,6 +987,8 @@ cdef class Reader(Owner):
             place = (place + 1) & (count - 1)
         if old[place].kind == 0:
             self.pointer_count += 1
+        else:
+            self.reused_addresses += 1
         old[place].address = address
         old[place].kind = kind + 1
         return 0

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.containers import Source
-from memlens.formats.graph_notices import counted_notices
 from memlens.formats.interned import Interned
+from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.model.graph import (
     NONE,
@@ -160,8 +160,20 @@ def _multipliers(dump: GcDump) -> npt.NDArray[np.float32] | None:
     whole = np.ones(len(dump.names), np.float32)
     known = min(len(whole), len(dump.multipliers))
     whole[:known] = dump.multipliers[:known]
-    whole[~((whole >= 1) & (whole <= _MOST_MULTIPLIER))] = 1
+    whole[~_possible(whole)] = 1
     return whole if bool((whole > 1).any()) else None
+
+
+def _impossible_multipliers(dump: GcDump) -> int:
+    """Return how many multipliers of the file can't be true."""
+    of_all = np.array([dump.count_multiplier, dump.size_multiplier])
+    of_types = np.empty(0, np.float32) if dump.multipliers is None else dump.multipliers
+    return sum(int(np.count_nonzero(~_possible(each))) for each in (of_all, of_types))
+
+
+def _possible(multipliers: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the multipliers that can be true; none of them is NaN."""
+    return (multipliers >= 1) & (multipliers <= _MOST_MULTIPLIER)
 
 
 def _is_capped(dump: GcDump) -> bool:
@@ -200,7 +212,13 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
                 phrase("Damaged nodes, shown as empty: {n}.", n=nodes.broken),
             )
         )
-    notices += counted_notices(dangling=nodes.dangling)
+    lost = abs(dump.node_count - len(dump.addresses))
+    notices += counted_notices(
+        dangling=nodes.dangling,
+        lost_addresses=0 if cut else lost,
+        impossible_multipliers=_impossible_multipliers(dump),
+        unknown_settings=dump.impossible,
+    )
     if not cut and nodes.total_bytes != dump.total_bytes:
         said = phrase(
             "The objects' sizes add up to {sum}, but the file says {total}.",

@@ -25,6 +25,8 @@ _TYPE_BYTES = 12
 
 _TICKS_PER_MS = 10_000
 _MS_TO_1970 = 62_135_596_800_000
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999, the last time that .NET knows."""
 _TICKS = (1 << 62) - 1
 """Mask for the bits of a time without the two that give its time zone."""
 
@@ -61,6 +63,8 @@ class GcDump(Struct):
     working_set_bytes: int = 0
     tool: str = ""
     cut: bool = False
+    impossible: int = 0
+    """Facts about the recording that can't be true, and were left out."""
 
 
 class Kind(NamedTuple):
@@ -264,8 +268,13 @@ def _read_process(reader: FileReader, dump: GcDump) -> None:
     (ticks,) = reader.unpack("q")
     if ticks & _TICKS:
         dump.time_ms = (ticks & _TICKS) // _TICKS_PER_MS - _MS_TO_1970
+        if dump.time_ms > _LAST_MS:
+            dump.time_ms = None
+            dump.impossible += 1
     dump.machine, dump.process = reader.text() or "", reader.text() or ""
     dump.process_id, _, dump.working_set_bytes = reader.unpack("iqq")
+    dump.impossible += (dump.process_id < 0) + (dump.working_set_bytes < 0)
+    dump.process_id, dump.working_set_bytes = max(0, dump.process_id), max(0, dump.working_set_bytes)
     count = reader.number()
     if count:
         dump.multipliers = np.frombuffer(reader.take(4 * count), "<f4").astype(np.float32)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.stacks import impossible_lines
+from memlens.formats.notices import counted_notices
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.model.expansion import most_items
 from memlens.model.frames import MOST_LINE, NATIVE, Frames, SourceFrame, profiled_frame
@@ -34,6 +34,7 @@ Column = npt.NDArray[Any]
 
 _PAGE = 4096
 _MOST_TYPES = 64
+_FACTS = ("time_nanos", "duration_nanos", "period")
 _MOST_BINARIES = 3
 """The most binaries that a notice names."""
 _MOST_NAME = 100
@@ -189,6 +190,7 @@ class _Reader:
         )
 
     def profile(self) -> Profile:
+        self._note_facts()
         self._drop_frames()
         frames = self._frames()
         strings: dict[int, str] = {}
@@ -307,7 +309,7 @@ class _Reader:
         files = [self.texts[file] for file in self.mappings["file"].tolist()]
         known = self.line_function < len(self.functions)
         lineless = int(np.count_nonzero((self.lines["line"] < 0) | (self.lines["line"] > MOST_LINE)))
-        self.notices += impossible_lines(lineless)
+        self.notices += counted_notices(impossible_lines=lineless)
         # a frame is a function at a line; of a line without a function only its location's address is known
         pairs = np.empty(len(self.lines), [("function", "<u4"), ("line", "<i8")])
         pairs["function"], pairs["line"] = self.line_function, self.lines["line"]
@@ -555,6 +557,20 @@ class _Reader:
                     n=negative,
                 ),
             )
+
+    def _note_facts(self) -> None:
+        """Drop times, durations and periods below 0, and add a notice of how many there are."""
+        wrong = [name for name in _FACTS if self.numbers[name] < 0]
+        for name in wrong:
+            self.numbers[name] = 0
+        # a limit of 0 is unknown
+        ends = (self.mappings["limit"] != 0) & (self.mappings["limit"] < self.mappings["start"])
+        self.notices += counted_notices(
+            unknown_settings=len(wrong), impossible_mappings=int(np.count_nonzero(ends))
+        )
+        sizes = self.labels[(self.labels["text"] == 0) & (self.labels["number"] < 0)]
+        keys = [key for key in np.unique(sizes["key"]).tolist() if self.texts[key] == "bytes"]
+        self.notices += counted_notices(impossible_block_sizes=int(np.isin(sizes["key"], keys).sum()))
 
 
 def _rows_of(wanted: U64, ids: U64, noun: _Record, zero: int | None = None) -> U32:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.graph_notices import counted_notices
+from memlens.formats.notices import counted_notices
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers, distinct_frames

@@ -1,0 +1,87 @@
+"""Notices that count what a file lacks, or what can't be true in it, shared by the readers of several formats."""
+
+from collections.abc import Callable
+
+from memlens.model.info import Notice
+from memlens.texts import Text, phrase
+
+_SAID: dict[str, Callable[[int], Text]] = {
+    "impossible_lines": lambda n: phrase("Frames with an impossible line, shown without one: {n}.", n=n),
+    "impossible_times": lambda n: phrase("Times before an earlier one, drawn at that one's: {n}.", n=n),
+    "impossible_figures": lambda n: phrase("Figures of memory below 0, taken for 0: {n}.", n=n),
+    "impossible_rows": lambda n: phrase("Rows left out because a size or a count is impossible: {n}.", n=n),
+    "unknown_frees": lambda n: phrase(
+        "Frees of memory whose allocation is not in the recording, left out: {n}.", n=n
+    ),
+    "reused_addresses": lambda n: phrase(
+        "Allocations at an address that was not freed before: {n}. The earlier one is counted as leaked.", n=n
+    ),
+    "unequal_figures": lambda n: phrase(
+        "Rows with more in use than was ever allocated, or with bytes of no allocation: {n}. They are counted as they "
+        "stand.",
+        n=n,
+    ),
+    "unread_frames": lambda n: phrase("Frames that can't be read, shown as they stand: {n}.", n=n),
+    "shortened_stacks": lambda n: phrase("Stacks that are too long and were cut: {n}.", n=n),
+    "unread_stacks": lambda n: phrase("Stacks that aren't text, left out: {n}.", n=n),
+    "impossible_mappings": lambda n: phrase("Mappings of binaries that end before they begin: {n}.", n=n),
+    "impossible_block_sizes": lambda n: phrase("Sizes of blocks below 0, left out: {n}.", n=n),
+    "bad_lines": lambda n: phrase("Lines left out because they are not objects: {n}.", n=n),
+    "dangling": lambda n: phrase("References left out because their objects are not in the file: {n}.", n=n),
+    "missing_roots": lambda n: phrase("Roots left out because their objects are not in the file: {n}.", n=n),
+    "circular_classes": lambda n: phrase(
+        "Circles of superclasses: {n}. One class of each inherits nothing.", n=n
+    ),
+    "duplicate_ids": lambda n: phrase(
+        "Objects at the address of an earlier one: {n}. References lead to the earlier one.", n=n
+    ),
+    "equal_ids": lambda n: phrase(
+        "Objects with the id of another: {n}. Comparisons may take one for the other.", n=n
+    ),
+    "lost_stacks": lambda n: phrase(
+        "Objects whose place in the allocation trace is not in the file: {n}. They are shown without a stack.",
+        n=n,
+    ),
+    "unknown_sizes": lambda n: phrase(
+        "Objects with an impossible size: {n}. They are counted with 0 B.", n=n
+    ),
+    "unknown_numbers": lambda n: phrase(
+        "Lengths, generations, lines and other numbers of objects that are impossible and left out: {n}.", n=n
+    ),
+    "short_instances": lambda n: phrase("Objects that are shorter than their class's fields: {n}.", n=n),
+    "missing_superclasses": lambda n: phrase(
+        "Classes whose superclass is not in the file: {n}. They inherit nothing.", n=n
+    ),
+    "missing_fields": lambda n: phrase(
+        "References whose field is not in the file: {n}. They are shown without a name.", n=n
+    ),
+    "unknown_roots": lambda n: phrase(
+        "Roots of a kind that Memlens doesn't know: {n}. They are shown as unknown.", n=n
+    ),
+    "unknown_spaces": lambda n: phrase(
+        "Objects in a heap that Memlens doesn't know: {n}. They are shown as in an unknown one.", n=n
+    ),
+    "surplus_bytes": lambda n: phrase("Bytes after the end of the dump, which were not read: {n}.", n=n),
+    "other_count": lambda n: phrase("The file's own count of its objects is wrong: it says {n}.", n=n),
+    "lost_addresses": lambda n: phrase("Objects without an address: {n}.", n=n),
+    "impossible_multipliers": lambda n: phrase(
+        "Impossible figures of how many objects one stands for: {n}. Each is taken for 1.", n=n
+    ),
+    "unknown_settings": lambda n: phrase(
+        "Times, process ids and other facts about the recording that are impossible and left out: {n}.", n=n
+    ),
+    "unknown_classes": lambda n: phrase("Objects whose class is not in the file: {n}.", n=n),
+    "shortened_texts": lambda n: phrase("Strings shown without their end: {n}.", n=n),
+    "unknown_records": lambda n: phrase("Records of an unknown kind, which were skipped: {n}.", n=n),
+    "impossible_natives": lambda n: phrase(
+        "Native memory left out because its size is impossible: {n}.", n=n
+    ),
+    "shared_stacks": lambda n: phrase(
+        "Threads whose frames are left out because others have the same long stack: {n}.", n=n
+    ),
+}
+
+
+def counted_notices(**counts: int) -> list[Notice]:
+    """A notice for each count that isn't 0; names are codes of notices, with ``_`` for ``-``."""
+    return [Notice(name.replace("_", "-"), _SAID[name](n)) for name, n in counts.items() if n]
