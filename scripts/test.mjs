@@ -65,17 +65,9 @@ const STEPS = [
     ],
   },
   {
-    name: 'mypy',
+    name: 'pyrefly',
     what: 'Python: types',
-    commands: () => [
-      [
-        venvProgram('mypy'),
-        'pyserver/memlens',
-        'scripts/package',
-        'scripts/lib',
-        ...present('tests/bench', 'tests/python'),
-      ],
-    ],
+    commands: () => [[venvProgram('pyrefly'), 'check', '--output-format', 'min-text']],
   },
   {
     name: 'layers',
@@ -101,7 +93,7 @@ const STEPS = [
         ['tests', ['tests']],
       ].filter(([, folders]) => folders.some((folder) => filesUnder(folder, ['.ts']).length));
       if (!projects.length) throw new Nothing('no TypeScript');
-      return projects.map(([project]) => node('node_modules/typescript/bin/tsc', '-p', project));
+      return projects.map(([project]) => node('node_modules/typescript-native/bin/tsc', '-p', project));
     },
   },
   {

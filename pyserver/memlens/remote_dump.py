@@ -93,7 +93,7 @@ def _forget(process_id: int) -> None:
     """
     # unless it has ended
     with contextlib.suppress(OSError, RuntimeError, ValueError):
-        sys.remote_exec(process_id, os.devnull)  # type: ignore[attr-defined,unused-ignore]
+        sys.remote_exec(process_id, os.devnull)  # pyrefly: ignore[missing-attribute]
 
 
 def _restricted() -> str:

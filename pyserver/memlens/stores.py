@@ -272,7 +272,7 @@ def _of_host(place: Place) -> dict[str, Any]:
         return {}
     import paramiko
 
-    class KnownHosts(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
+    class KnownHosts(paramiko.MissingHostKeyPolicy):
         def missing_host_key(self, _client: Any, hostname: str, key: Any) -> None:
             known = paramiko.HostKeys()
             with contextlib.suppress(OSError):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from scripts.package.targets import WORK
 
@@ -32,11 +33,11 @@ def repack(archive: Path) -> None:
     run([str(install()), str(Path(__file__).with_name("repack.py")), str(archive)])
 
 
-def run(command: list[str], **options: object) -> str:
+def run(command: list[str], **options: Any) -> str:
     """Run a program and return its output; if it fails, exit with its output as the message."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
-    )  # type: ignore[call-overload]
+    )
     if done.returncode:
         raise SystemExit(f"{done.stdout}\n`{' '.join(command[:6])} ...` failed with {done.returncode}.")
     return str(done.stdout)

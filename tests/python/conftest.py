@@ -5,7 +5,7 @@ import gc
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,8 @@ def _files_of(item: pytest.Item) -> list[Path]:
     """The real files among a test's parameters."""
     if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
         return []
-    given = item.callspec.params.values()
-    paths = [each for value in given for each in (value if isinstance(value, tuple | list) else [value])]
+    given: Iterable[Any] = item.callspec.params.values()
+    paths = [each for value in given for each in (value if isinstance(value, (tuple, list)) else [value])]
     return [path for path in paths if isinstance(path, Path) and path.is_relative_to(DATA)]
 
 

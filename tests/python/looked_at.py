@@ -83,7 +83,7 @@ def pytest_configure() -> None:
         plain(tree, source, module_path, config)
 
     setattr(builtins, _NAME, _looked_at)
-    setattr(rewrite, "rewrite_asserts", rewritten)  # noqa: B010 - mypy knows the parameters' names
+    setattr(rewrite, "rewrite_asserts", rewritten)  # noqa: B010 - pyrefly knows the parameters' names
     rewrite.PYC_TAIL = f"-loops{rewrite.PYC_TAIL}"
 
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mcp import Client, types  # type: ignore[import-not-found, unused-ignore]
-from mcp.client.stdio import StdioServerParameters  # type: ignore[import-not-found, unused-ignore]
+from mcp import Client, types  # pyrefly: ignore[missing-import]
+from mcp.client.stdio import StdioServerParameters  # pyrefly: ignore[missing-import]
 
 
 async def main() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import paramiko
 
 
-class _Host(paramiko.ServerInterface):  # type: ignore[misc]
+class _Host(paramiko.ServerInterface):
     def __init__(self, key: paramiko.PKey) -> None:
         self._key = key
 
@@ -26,7 +26,7 @@ class _Host(paramiko.ServerInterface):  # type: ignore[misc]
         return paramiko.OPEN_SUCCEEDED
 
 
-class _Files(paramiko.SFTPServerInterface):  # type: ignore[misc]
+class _Files(paramiko.SFTPServerInterface):
     root: Path
 
     def _local(self, path: str) -> Path:

@@ -137,7 +137,7 @@ def test_bookmarks_of_a_heap_dump(opened: Opened, sample: Path, cache: Cache, tm
     assert of_object.retained_bytes == int(objects.retained[2])
     assert (of_type.name.text, of_type.objects) == (names[1], int((objects.type == 1).sum()))
     assert of_type.retained_bytes == int(snapshot.types.retained[1])
-    assert of_group.retained_bytes == snapshot.info.shallow_bytes  # type: ignore[union-attr]
+    assert of_group.retained_bytes == snapshot.info.shallow_bytes  # pyrefly: ignore[missing-attribute]
     for wrong in (ObjectPlace(1 << 40), ObjectPlace(-1), TypePlace(1 << 40), GroupPlace(1 << 60)):
         with pytest.raises(BadRequestError):
             add_bookmark(snapshot, wrong, "")

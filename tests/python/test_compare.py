@@ -54,9 +54,10 @@ def everything(before: Side, after: Side, by: CompareBy, measure: Measure = "own
     comparison = compare(before, after, by)
     first = comparison.answer(measure, "", "difference", 0, 1000)
     rows = list(first.rows)
+    fields: dict[str, Any] = {name: getattr(first, name) for name in first.__struct_fields__}
     while len(rows) < first.found:
         rows += comparison.answer(measure, "", "difference", len(rows), 1000).rows
-    return CompareAnswer(**{**{name: getattr(first, name) for name in first.__struct_fields__}, "rows": rows})
+    return CompareAnswer(**(fields | {"rows": rows}))
 
 
 def check_sums(answer: CompareAnswer, before_bytes: int, after_bytes: int) -> None:
@@ -362,7 +363,7 @@ def test_every_line_is_in_one_pair_and_order_is_kept(one: Code, two: Code) -> No
     before, after = rows_of_code(one), rows_of_code(two, "/elsewhere/")
     pairing = Pairing(before, after)
     for by, places in (("line", 3), ("function", None), ("file", 1)):
-        group = pairing.groups[by]  # type: ignore[index]
+        group = pairing.groups[by]
         for side, rows in enumerate((before, after)):
             numbers = (group.before, group.after)[side]
             for row, number in zip(rows, numbers.tolist(), strict=True):

@@ -142,7 +142,7 @@ def test_java_objects_are_found_again_at_other_addresses(open_dump: Opened) -> N
         assert row.after is not None
         names = [each.text.partition(" retains")[0] for each in (row.before, row.after)]
         assert names[0] != names[1]
-        (held,) = {re.search(r"Held by (Main\.\w+)", each.text)[1] for each in (row.before, row.after)}  # type: ignore[index]
+        (held,) = {re.search(r"Held by (Main\.\w+)", each.text)[1] for each in (row.before, row.after)}  # pyrefly: ignore[unsupported-operation]
         changes[held] = (row.rule, row.change, round(row.difference / 9_000))
     assert changes == {
         "Main.USERS": ("retains_most", "shrunk", -20),

@@ -109,7 +109,7 @@ def test_the_whole_is_a_component_with_the_findings_of_the_dump(
     every = {
         each.finding.rule: each.finding.figure.amount
         for rule in component._RULES
-        for each in rule(cases.GraphCase(snapshot, snapshot.info))  # type: ignore[arg-type]
+        for each in rule(cases.GraphCase(snapshot, snapshot.info))  # pyrefly: ignore[bad-argument-type]
     }
     found = component_findings(snapshot, holders(snapshot).astype(np.int64))
     assert every

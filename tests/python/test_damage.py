@@ -463,7 +463,7 @@ def test_a_bug_in_a_view_fails_only_its_request(caplog: pytest.LogCaptureFixture
         async def handler(_: StackParams) -> Any:
             return await opened.ask(broken_view)
 
-        wire.answer(Features(), "memlens/stack", handler)  # type: ignore[arg-type]
+        wire.answer(Features(), "memlens/stack", handler)  # pyrefly: ignore[bad-argument-type]
         with caplog.at_level(logging.ERROR), pytest.raises(JsonRpcException) as caught:
             await answers["memlens/stack"]({"snapshot": opened.name, "allocation": 0})
         problem: dict[str, Any] = caught.value.data or {}

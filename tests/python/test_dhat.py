@@ -114,7 +114,7 @@ def test_equivalent_json(
     tail = items[1:]
     draw.shuffle(tail)
     path = tmp_path_factory.mktemp("any") / "x.json"
-    layout = {"separators": style} if isinstance(style, tuple) else {"indent": style}
+    layout: dict[str, Any] = {"separators": style} if isinstance(style, tuple) else {"indent": style}
     path.write_text(json.dumps(dict([items[0], *tail]), **layout), "utf-8")
     frames = [valgrind_frame(text) for text in dict(items)["ftbl"]]
     profile = load(path)

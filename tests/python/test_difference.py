@@ -312,7 +312,7 @@ def test_a_renamed_function_is_one_box() -> None:
     ]
     pairing = Pairing(sides[0].places, sides[1].places)
     for own, name in (("before", "old"), ("after", "new")):
-        tree = tree_of(join(sides[0], sides[1], pairing, own), FlameOptions())  # type: ignore[arg-type]
+        tree = tree_of(join(sides[0], sides[1], pairing, own), FlameOptions())
         assert len(tree.parents) == 2
         assert tree.names.names([int(tree.name[1])])[0].function == name
 

@@ -194,7 +194,7 @@ def site() -> Iterator[str]:
 
         do_HEAD = do_GET  # noqa: N815 - as the library calls it
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 - the library's name
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)

@@ -1027,7 +1027,9 @@ def test_findings_of_a_large_dump_are_made_with_the_archive(
     monkeypatch.setattr(ingest, "EXAMINED_FROM", 100)
     monkeypatch.setattr(examining, "WORKED_OUT_FROM", 100)
     stages: list[tuple[str, float]] = []
-    archive = ingest.ingest(path, Cache(tmp_path / "large"), lambda *stage: stages.append(stage))
+    archive = ingest.ingest(
+        path, Cache(tmp_path / "large"), lambda stage, fraction: stages.append((stage, fraction))
+    )
     fractions = [fraction for _, fraction in stages]
     assert fractions == sorted(fractions)
     assert stages[-1][0] == "examining"

@@ -214,7 +214,7 @@ def test_all_requests_use_the_same_tree(opened: Callable[[Path], Snapshot], samp
             (other, AllocationSet(0, filter="size>1KiB"), "bytes", OPTIONS),
             (other, AllocationSet(0), "bytes", FlameOptions(merge="line")),
         ):
-            assert not is_read(flame.tree_of(archive, of, value, options))  # type: ignore[arg-type]
+            assert not is_read(flame.tree_of(archive, of, value, options))
 
 
 Columns = dict[str, Any]
@@ -410,7 +410,7 @@ def test_a_picture_from_the_largest_nodes_equals_that_of_all(
     opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(sample)
-    moment = AllocationSet(0, from_moment=snapshot.info.devices[0].events // 2)  # type: ignore[union-attr]
+    moment = AllocationSet(0, from_moment=snapshot.info.devices[0].events // 2)  # pyrefly: ignore[missing-attribute]
     stacks = items.drawn_stacks(snapshot, moment)
     names = frame_names(snapshot).by("function")
     merged = calltree.merged(stacks.tree, frame_names(snapshot), OPTIONS)

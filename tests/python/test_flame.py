@@ -155,7 +155,7 @@ def test_children_are_sorted_by_the_requested_value(opened: Callable[[Path], Sna
     snapshot = opened(sample)
     found = oracle.allocations(oracle.load(sample), 0)
     for by, value in ((0, "bytes"), (1, "count")):
-        tree = tree_of(snapshot, AllocationSet(0), value, FlameOptions())  # type: ignore[arg-type]
+        tree = tree_of(snapshot, AllocationSet(0), value, FlameOptions())
         for node in range(len(tree.parents)):
             values = tree.inclusive[by, tree.children(node)].tolist()
             assert values == sorted(values, reverse=True)
@@ -456,7 +456,7 @@ def test_a_bottom_up_tree_has_an_end(
     for value, most in (("count", nodes - 1), ("count", 1)):
         monkeypatch.setattr(calltree, "MOST_TURNED", most)
         with pytest.raises(MemlensError, match="more than"):
-            tree_of(snapshot, of, value, options)  # type: ignore[arg-type]
+            tree_of(snapshot, of, value, options)
     monkeypatch.setattr(calltree, "MOST_TURNED", nodes)
     assert len(tree_of(snapshot, of, "count", options).parents) == nodes
 

@@ -375,7 +375,7 @@ def _above(snapshot: Snapshot, number: int) -> str:
     while at != NEVER:
         found.append(type_names(snapshot)[snapshot.objects.type[at]])
         at = int(snapshot.objects.dominator[at])
-    return " ".join(found)
+    return " ".join(map(str, found))
 
 
 @pytest.mark.parametrize(

@@ -365,6 +365,6 @@ def test_live_blocks_in_no_segment_are_reported_as_such(
 def test_fields_are_aligned_for_kernels(table: np.dtype[np.void]) -> None:
     assert table.names
     for name in table.names:
-        kind, offset = table.fields[name][:2]  # type: ignore[index]
+        kind, offset = table.fields[name][:2]  # pyrefly: ignore[bad-index, unsupported-operation]
         assert offset % kind.itemsize == 0
         assert table.itemsize % kind.itemsize == 0

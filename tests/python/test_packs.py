@@ -32,7 +32,7 @@ def parts_of(declared: Any) -> list[Part[Any]]:
     """All code that a declaration refers to."""
     if isinstance(declared, Part):
         return [declared]
-    if isinstance(declared, tuple | list):
+    if isinstance(declared, (tuple, list)):
         return [part for each in declared for part in parts_of(each)]
     if not isinstance(declared, Struct):
         return []

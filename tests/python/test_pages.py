@@ -161,7 +161,7 @@ class Browser(NamedTuple):
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the library's name
         pass
 
 

@@ -56,7 +56,7 @@ def test_any_graph_in_any_form(tmp_path: Path, opened: Callable[[Path], Snapshot
     assert [notice.code for notice in graph.notices] == []
     snapshot = opened(path)
     reached = made.reached(made.roots)
-    assert snapshot.info.reachable_objects == len(reached)  # type: ignore[union-attr]
+    assert snapshot.info.reachable_objects == len(reached)  # pyrefly: ignore[missing-attribute]
     for number in reached:
         without = made.reached(made.roots, frozenset((number,)))
         held = sum(made.shallow[each] + 1 for each in reached - without)
@@ -125,7 +125,7 @@ def test_fields_of_superclasses_statics_arrays_and_references(tmp_path: Path) ->
     }
     # classes of the zygote are never collected
     assert [row[:2] for row in roots(graph)] == [("virtual machine", of_class), ("thread", loop)]
-    spaces = [graph.spaces[number] for number in graph.objects.space.tolist()]  # type: ignore[union-attr]
+    spaces = [graph.spaces[number] for number in graph.objects.space.tolist()]  # pyrefly: ignore[missing-attribute]
     # each has the heap of the object before, where it says nothing
     assert spaces == ["app", "app", "zygote", "app", "app", "app"]
     assert (graph.settings["process"], graph.settings["process_id"]) == ("app", 7)
@@ -171,7 +171,7 @@ def test_names_that_were_shortened_are_those_of_the_app_they_are_of(tmp_path: Pa
         kind(5, "a"),
     ]
     objects = [{"id": number, "type": number} for number in range(1, 6)]
-    objects[0]["targets"] = [2]  # type: ignore[assignment]
+    objects[0]["targets"] = [2]  # pyrefly: ignore[bad-assignment]
     said: dict[str, Any] = {
         "types": types,
         "objects": objects,
@@ -430,7 +430,8 @@ def test_shortest_paths_are_perfettos_flame_graph(
     graph, expected = FLAMEGRAPHS[name]
     path = tmp_path / "flame.perfetto-trace"
     objects = [{**each, "fields": [1] * len(each.get("targets", []))} for each in graph["objects"]]
-    path.write_bytes(trace([graph_packet(**{**graph, "objects": objects}, field_names=names("Node.next"))]))
+    packet: dict[str, Any] = {**graph, "objects": objects}
+    path.write_bytes(trace([graph_packet(**packet, field_names=names("Node.next"))]))
     tree = grouped_tree(opened(path), Form("type", "paths"))
     called = ["", *(tree.name(node).text for node in range(1, len(tree.key)))]
     parents = tree.parent.tolist()

@@ -138,7 +138,7 @@ def check_columns(snapshot: Snapshot, device: int, chance: random.Random) -> Non
                 continue
             columns = chance.choice((1, 7, 100, 1000))
             text = chance.choice(filters)
-            answer = reserved_over_time(snapshot, device, axis, x0, x1, columns, text)  # type: ignore[arg-type]
+            answer = reserved_over_time(snapshot, device, axis, x0, x1, columns, text)  # pyrefly: ignore[bad-argument-type]
             series = [*of_all, *([fitting_of(snapshot, device, text).bytes.tolist()] if text else [])]
             rows = floats(answer.bytes, len(series))
             first = np.frombuffer(base64.b64decode(answer.first), "<u4").tolist()
@@ -150,7 +150,7 @@ def check_columns(snapshot: Snapshot, device: int, chance: random.Random) -> Non
                     inside = values[low : high + 1]
                     assert rows[2 * kind][column] == max(inside)
                     assert rows[2 * kind + 1][column] == min(inside)
-            (start,), (stop,) = moments_between(found, axis, np.array([x0, x1]))  # type: ignore[arg-type]
+            (start,), (stop,) = moments_between(found, axis, np.array([x0, x1]))  # pyrefly: ignore[bad-argument-type]
             assert seen == set(range(int(start), int(stop) + 1))
 
 

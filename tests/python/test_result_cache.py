@@ -213,7 +213,7 @@ def test_threads_share_a_budget() -> None:
         some = ResultCache(budget)
         for _ in range(400):
             key = chance.randrange(20)
-            column = some.get(key, lambda key=key: np.full(chance.randrange(9_000), key))  # type: ignore[misc]
+            column = some.get(key, lambda key=key: np.full(chance.randrange(9_000), key))
             assert bool((column == key).all())
             if number == 0 and chance.random() < 0.02:
                 some.clear()

@@ -68,7 +68,7 @@ def test_heat_equals_a_plain_sum(server: LspClient, tmp_path: Path, workspace: P
     source = workspace / "code" / "train.py"
     native = ("??", 0, "at::_ops::mm::call(at::Tensor)")
     own, other = (FOREIGN, 10, "step"), ("/opt/conda/lib/python3.12/threading.py", 3, "run")
-    stacks = {
+    stacks: dict[tuple[tuple[str, int, str], ...], int] = {
         (native, own, (FOREIGN, 30, "main")): 1 << 20,
         (other, own, (FOREIGN, 30, "main")): 1 << 21,
         (own, own, (FOREIGN, 30, "main")): 1 << 22,

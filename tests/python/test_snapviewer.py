@@ -360,7 +360,7 @@ def test_allocations_are_limited_while_they_are_unpacked(monkeypatch: pytest.Mon
 @given(st.data())
 @settings(max_examples=100, deadline=None)
 def test_json_in_any_chunks(data: st.DataObject) -> None:
-    polygons = [
+    polygons: list[dict[str, Any]] = [
         {**polygon(n, n, n + 2), "of": {"a": [{"b": "}, {"}]}, "note": "[{}]"}
         for n in data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=8))
     ]

@@ -41,7 +41,7 @@ def written(writer: StringWriter, folder: Path) -> Strings:
     class Manifest:
         columns = files.entries
 
-    source = MappedFiles(folder, Manifest())  # type: ignore[arg-type]
+    source = MappedFiles(folder, Manifest())  # pyrefly: ignore[bad-argument-type]
     return Strings(
         source, {"strings": files._counts["", "strings"], "string bytes": files._counts["", "string bytes"]}
     )
@@ -109,7 +109,7 @@ def test_numbered_texts_are_read_again(texts: list[str], tmp_path_factory: pytes
         assert strings.find(numbers, text) in ([n for n in numbers.tolist() if strings[n] == text] or [-1])
     assert strings[0] == ""
     for part in ("", "x", "\ud800"):
-        found = strings.where(numbers, lambda text, part=part: part in text)  # type: ignore[misc]
+        found = strings.where(numbers, lambda text, part=part: part in text)
         assert found.tolist() == [part in text for text in wanted]
 
 

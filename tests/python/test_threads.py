@@ -429,7 +429,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapshot,
     library = {**os.environ, "PYTHONPATH": str(ROOT / "pyserver")}
     subprocess.run([sys.executable, program, dump], check=True, env=library)
     with closing(archived(dump, folder)) as snapshot:
-        yield snapshot, PYTHON.split("\n")
+        yield snapshot, str(PYTHON).split("\n")
 
 
 def named(rows: Iterable[VariableRow]) -> dict[str, str]:

@@ -45,9 +45,9 @@ def _describe(command: argparse.ArgumentParser) -> None:
             continue
         action.help = _brief(action.help)
         if action.metavar in _FOLDERS or action.dest == "cache_dir":
-            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+            action.complete = shtab.DIRECTORY  # pyrefly: ignore[missing-attribute]
         elif action.type in (Path, snapshot):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
+            action.complete = shtab.FILE  # pyrefly: ignore[missing-attribute]
 
 
 def _brief(text: str | None) -> str:

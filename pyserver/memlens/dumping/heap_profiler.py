@@ -129,8 +129,8 @@ def sampling(of: Inspected, file: Path, stopped: Callable[[], bool]) -> None:
         if of.inspector.receive(POLL_S) is None and not of.is_alive():
             raise ended(of.program)
     match _asked(of, "HeapProfiler.stopSampling"):
-        case {"profile": profile} if profile:
-            file.write_bytes(msgspec.json.encode(profile))
+        case dict() as answer if answer.get("profile"):
+            file.write_bytes(msgspec.json.encode(answer["profile"]))
         case _:
             raise _nothing(of)
 

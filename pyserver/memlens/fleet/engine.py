@@ -346,7 +346,7 @@ def _named(scheduler: str) -> Iterator[Any]:
         try:
             with hold.let_through():
                 client = distributed.Client(scheduler, timeout=_CONNECT_S)
-        except (OSError, ValueError, TimeoutError) as error:
+        except (OSError, ValueError) as error:
             raise SchedulerError(
                 phrase(
                     "The scheduler {scheduler} can't be reached: {reason}",

@@ -40,7 +40,7 @@ def is_old_pickle(head: bytes) -> bool:
                 depth += len(opcode.stack_after)
             if opcode.name == "STOP":
                 return runs or head.find(b".", offset or 0) + 1 == len(head)
-    except (ValueError, OverflowError, UnicodeError):
+    except (ValueError, OverflowError):
         # the last opcode of a full head may be cut off
         return bool(memo or runs) and len(head) >= 4096
     return False
@@ -52,7 +52,7 @@ def refusal(source: Source) -> MemlensError:
         for opcode, _, offset in pickletools.genops(source.head(_SEARCHED_BYTES)):
             if opcode.name in FORBIDDEN_OPCODES:
                 return unsafe(opcode.name, offset or 0)
-    except (ValueError, OverflowError, UnicodeError):
+    except (ValueError, OverflowError):
         pass
     return NotASnapshotError(
         phrase("The file is a pickle of protocol 0 or 1; snapshots have protocol 2 or later")

@@ -292,12 +292,13 @@ class _File:
         count = len(nodes["id"])
         if not count:
             raise DamagedSnapshotError(phrase("The snapshot has no objects"))
-        if self._header.node_count not in (None, count):
+        said = self._header.node_count
+        if said is not None and said != count:
             raise DamagedSnapshotError(
                 phrase(
                     "The snapshot has {count} objects, but says that it has {said}",
                     count=count,
-                    said=self._header.node_count,
+                    said=said,
                 )
             )
         return nodes

@@ -262,8 +262,10 @@ def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
     type_of[rows["object"][chosen]] = numbers[pair_of]
     module = np.zeros(len(types) + int((~is_first).sum()), np.uint32)
     module[numbers] = [texts.number(f"{PurePath(frame.file).name}:{frame.line}") for frame in where]
+    added = kinds[~is_first]
     types.name, types.kind = (
-        np.append(column, column[kinds[~is_first]]) for column in (types.name, types.kind)
+        np.append(types.name, types.name[added]),
+        np.append(types.kind, types.kind[added]),
     )
     types.module = module
 

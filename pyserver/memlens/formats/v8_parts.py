@@ -101,7 +101,7 @@ def _rows(path: Path, form: np.dtype[Any], expected: int | None) -> Rows:
             phrase("{name} has {rows} rows and a part of one", name=path.name, rows=rows),
             offset=rows * form.itemsize,
         )
-    if expected not in (None, rows):
+    if expected is not None and expected != rows:
         raise DamagedSnapshotError(
             phrase(
                 "{name} has {rows} rows, but its header says {expected}",

@@ -113,7 +113,7 @@ class DeviceTimeline(Struct):
     def drop_events(self) -> None:
         """Drop the events, which take most of the memory."""
         none = np.empty(0, np.uint8)
-        self.events = Events(none, none, none, none, none, none, none, None)  # type: ignore[arg-type]
+        self.events = Events(none, none, none, none, none, none, none, None)  # pyrefly: ignore[bad-argument-type]
         self.owners, self.time_us = np.empty(0, np.uint32), None
 
 

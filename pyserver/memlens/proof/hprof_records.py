@@ -140,7 +140,7 @@ class Records:
         elif tag == _FRAME and len(body) >= 4 * width + 8:
             known = 4 * width + 8
             for place, reason in enumerate(("methods", "signatures", "files"), 1):
-                self.reasons.setdefault(self.id(body[place * width :]), reason)  # type: ignore[arg-type]
+                self.reasons.setdefault(self.id(body[place * width :]), reason)
         elif tag == _TRACE and len(body) >= 12:
             known = 12 + width * int.from_bytes(body[8:12])
         elif tag == _START and len(body) >= 12 + 4 * width - width:

@@ -15,7 +15,7 @@ Reason = Literal[
 ]  # fmt: skip
 """Why a text stays in a copy."""
 
-REASONS: tuple[Reason, ...] = Reason.__args__  # type: ignore[attr-defined]
+REASONS: tuple[Reason, ...] = Reason.__args__  # pyrefly: ignore[missing-attribute]
 
 _PRINTABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd]+")
 MOST_TEXT_BYTES = 1 << 16
@@ -80,9 +80,9 @@ def is_long(number: str) -> bool:
 
 def number_of(value: int | float) -> str:  # noqa: PYI041 - whole ones are written in another way
     """A number as the readers write it: whole ones without a point."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
-        return str(int(value))
-    return repr(value) if isinstance(value, float) else str(value)
+    if not isinstance(value, int):
+        return str(int(value)) if value.is_integer() and abs(value) < 1 << 53 else repr(value)
+    return str(value)
 
 
 def wanted_rows(

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Literal
 
 Mark = Literal["email", "card", "home", "host", "token", "random"]
-MARKS: tuple[Mark, ...] = Mark.__args__  # type: ignore[attr-defined]
+MARKS: tuple[Mark, ...] = Mark.__args__  # pyrefly: ignore[missing-attribute]
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
 _DIGITS = re.compile(r"(?<![\w.])\d(?:[ -]?\d){11,18}(?![\w.])")

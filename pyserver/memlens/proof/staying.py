@@ -67,7 +67,7 @@ class StayingTexts:
         reader = texts_of(path)
         names = reader.listed() if isinstance(reader, HprofReader) else reader.names()
         distinct = {(each.place, str(each.value)) for each in names if each.value}
-        return cls(Staying(text, reason, tuple(marks_of(text))) for reason, text in distinct)  # type: ignore[arg-type]
+        return cls(Staying(text, reason, tuple(marks_of(text))) for reason, text in distinct)  # pyrefly: ignore[bad-argument-type]
 
     def counts(self) -> list[tuple[Reason, int]]:
         """How many there are for each reason."""

@@ -225,7 +225,7 @@ class V8Reader:
         elif section == "trace_function_infos":
             for field, reason in (("name", "functions"), ("script_name", "files")):
                 if field in column:
-                    self._use(column[field], _bit(reason))  # type: ignore[arg-type]
+                    self._use(column[field], _bit(reason))
         elif section == "scope_context_vars" and "name" in column:
             self._use(column["name"], _bit("variables"))
         for name, found in column.items():

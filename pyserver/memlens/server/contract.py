@@ -115,7 +115,7 @@ def _comment(text: str, indent: str) -> str:
 
 
 def _parts(union: Any) -> str:
-    return " | ".join(part.__name__ for part in get_args(union))
+    return " | ".join(str(part.__name__) for part in get_args(union))
 
 
 def _type(kind: Any) -> str:

@@ -125,9 +125,9 @@ class MessageReader:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._read)
         return self._header.popleft()
 
-    async def readexactly(self, length: int) -> bytes:
+    async def readexactly(self, n: int) -> bytes:
         """The body of the message whose header was read; shorter if the stream ended within it."""
-        return self._body[:length]
+        return self._body[:n]
 
     def _read(self) -> None:
         length = 0
@@ -158,7 +158,7 @@ class Server(LanguageServer):
         except BrokenPipeError:
             logger.info("the client is gone")
         finally:
-            self.shutdown()  # type: ignore[no-untyped-call]
+            self.shutdown()
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
         """Log what pygls can't answer as the error of a request."""

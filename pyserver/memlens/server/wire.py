@@ -91,7 +91,7 @@ def reporting(
         yield
     finally:
         reported.reset(before)
-        if last:
+        if last:  # pyrefly: ignore[redundant-condition] - `report` sets it
             notify(types.PROGRESS, types.ProgressParams(token, types.WorkDoneProgressEnd()))
 
 

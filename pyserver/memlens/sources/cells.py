@@ -177,5 +177,5 @@ def _joined(source: Any) -> str:
     if isinstance(source, str):
         return source
     if isinstance(source, list) and all(isinstance(part, str) for part in source):
-        return "".join(source)
+        return "".join(map(str, source))
     return ""

@@ -14,7 +14,7 @@ import zstandard
 
 SIZES = {4: 1, 5: 2, 6: 4, 7: 8, 8: 1, 9: 2, 10: 4, 11: 8}
 LETTERS = {4: "boolean", 5: "char", 6: "float", 7: "double", 8: "byte", 9: "short", 10: "int", 11: "long"}
-DESCRIPTORS = dict(zip("ZCFDBSIJ", LETTERS.values(), strict=True))
+DESCRIPTORS: dict[str, str] = dict(zip("ZCFDBSIJ", LETTERS.values(), strict=True))
 REFERENCES = {
     "java.lang.ref.SoftReference": "soft referent",
     "java.lang.ref.WeakReference": "weak referent",

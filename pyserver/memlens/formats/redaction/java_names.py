@@ -63,7 +63,7 @@ class NewNames:
             words.append(self._word(path, "p"))
         new, path = ("/" if "/" in own else ".").join([*words, ""]), path[:-1]
         for place, nested in enumerate(simple.split("$")):
-            number, word = re.fullmatch(_WORD, nested).groups()  # type: ignore[union-attr]
+            number, word = re.fullmatch(_WORD, nested).groups()  # pyrefly: ignore[missing-attribute]
             path += f"${nested}"
             new += ("$" if place else "") + number + (self._word(path, "C") if word else "")
         self._new[name] = f"{before}{new}{made}{after}"

@@ -64,8 +64,8 @@ class Binary:
         ) = None
 
     def _build_id(self) -> str:
-        notes: Any
-        for notes in (*self.elf.iter_sections("SHT_NOTE"), *self.elf.iter_segments("PT_NOTE")):
+        noted: list[Any] = [*self.elf.iter_sections("SHT_NOTE"), *self.elf.iter_segments("PT_NOTE")]
+        for notes in noted:
             for note in notes.iter_notes():
                 if note["n_type"] == "NT_GNU_BUILD_ID":
                     return str(note["n_desc"]).lower()

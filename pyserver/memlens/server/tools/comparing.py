@@ -122,11 +122,12 @@ class SeveralFiles:
 
         sides = [await side(one, each.of) for one, each in zip(opened, chosen, strict=True)]
         pairings = [await self._comparisons.pairing(one, opened[-1]) for one in opened[:-1]]
+        places: SeriesBy = by
         measure: Measure = "inclusive" if arguments.inclusive else "own"
 
         def answer() -> Any:
             every = [
-                Comparison(one, sides[-1], pairing, by)
+                Comparison(one, sides[-1], pairing, places)
                 for one, pairing in zip(sides[:-1], pairings, strict=True)
             ]
             return series_of_places(every, measure, arguments.search, arguments.limit)
@@ -213,7 +214,7 @@ async def _chosen(opened: Sequence[OpenSnapshot], asked: OfSet, ats: Sequence[st
 
     found = []
     for number, each in enumerate(opened):
-        found.append(await each.ask(lambda snapshot, number=number: question(snapshot, number)))  # type: ignore[misc]
+        found.append(await each.ask(lambda snapshot, number=number: question(snapshot, number)))
     return found
 
 

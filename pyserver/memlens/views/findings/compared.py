@@ -146,6 +146,6 @@ def _row(name: FindingName, before: _Named | None, after: _Named | None) -> Comp
         change = "grown" if first < second else "shrunk"
     return ComparedFinding(
         name.rule, name.title, name.subject, change,
-        before and before.finding, after and after.finding,
-        before and before.name.figure, after and after.name.figure, second - first,
+        None if before is None else before.finding, None if after is None else after.finding,
+        None if before is None else before.name.figure, None if after is None else after.name.figure, second - first,
     )  # fmt: skip

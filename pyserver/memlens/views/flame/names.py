@@ -32,5 +32,5 @@ class Names(Protocol):
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """1 for the names that contain a text, ignoring case."""
 
-    def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
+    def ranks(self, attribution: Attribution, /) -> npt.NDArray[np.uint8]:
         """The rank by which names are charged with stacks that contain them, the lowest first."""

@@ -63,7 +63,8 @@ def compare_queries(sides: Sequence[QuerySide], key: Sequence[str] = (), *, own:
     rows: dict[tuple[Cell, ...], _Shared] = {}
     for side in order:
         for of_key, row in _by_key(sides[side], plan):
-            rows.setdefault(of_key, [None] * len(sides))[side] = row
+            missing: _Shared = [None] * len(sides)
+            rows.setdefault(of_key, missing)[side] = row
     joined = [_joined(plan, cells, shared, own) for cells, shared in _by_stable_names(rows)]
     shown = [
         *(columns[number] for number in plan.keys),
@@ -172,7 +173,7 @@ def _columns(sides: Sequence[QuerySide], own: int) -> list[SqlColumn]:
 
 def _by_key(side: QuerySide, plan: _Plan) -> list[tuple[tuple[Cell, ...], list[Cell]]]:
     seen: Counter[tuple[Cell, ...]] = Counter()
-    found = []
+    found: list[tuple[tuple[Cell, ...], list[Cell]]] = []
     for row in side.rows:
         key = tuple(row[number] for number in plan.keys)
         found.append(((*key, seen[key]), row))

@@ -105,7 +105,7 @@ def schema(info: SnapshotInfo, frameworks: Collection[str] = ()) -> SqlSchema:
     chosen = (_OF_GRAPHS & own, own - _OF_GRAPHS, _OF_ALL if has_stacks else frozenset[str]())
     # those first that only such files have: what is about objects, then what is about allocations
     tables = [table for some in chosen for table in _tables() if table.name in some]
-    functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
+    functions: list[str] = sorted(name for name in FUNCTIONS if name[0].isalpha())
     return SqlSchema(tables, functions, list(KEYWORDS), examples(info, frameworks))
 
 
