@@ -3,9 +3,9 @@
 // checks that package.json uses exactly the texts of package.nls.json, and that all texts of the page can be translated.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import ts from 'typescript';
 import { ROOT, VENV_PYTHON } from './lib/paths.mjs';
 import { UserError, filesUnder, main, run } from './lib/steps.mjs';
+import { forEachChild, lineOf, literal, parse } from './lib/syntax.mjs';
 import { writePseudoLanguage } from './lib/pseudo.mjs';
 import { untranslated } from './lib/untranslated.mjs';
 
@@ -34,27 +34,20 @@ const NAMES = new Set(['Memlens']);
  */
 function messagesOf(file, source) {
   const found = [];
-  const tree = ts.createSourceFile(
-    file,
-    source,
-    ts.ScriptTarget.Latest,
-    true,
-    file.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
-  );
   const visit = (node) => {
-    const called = ts.isCallExpression(node) ? node.expression.getText(tree) : '';
+    const called = node.type === 'CallExpression' ? source.slice(node.callee.start, node.callee.end) : '';
     const texts = /^((vscode\.)?l10n\.)?t$/.test(called) ? [0] : called === 'plural' ? [1, 2] : [];
     for (const index of texts) {
-      const message = node.arguments[index];
-      if (message === undefined || !ts.isStringLiteralLike(message)) {
-        const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
-        throw new UserError(`${file}:${line + 1}: ${called} needs a text as its argument ${index + 1}.`);
+      const message = literal(node.arguments[index]);
+      if (message === undefined) {
+        const line = lineOf(source, node.start);
+        throw new UserError(`${file}:${line}: ${called} needs a text as its argument ${index + 1}.`);
       }
-      found.push(message.text);
+      found.push(message);
     }
-    ts.forEachChild(node, visit);
+    forEachChild(node, visit);
   };
-  visit(tree);
+  visit(parse(file, source));
   return found;
 }
 

@@ -93,13 +93,13 @@ const STEPS = [
         ['tests', ['tests']],
       ].filter(([, folders]) => folders.some((folder) => filesUnder(folder, ['.ts']).length));
       if (!projects.length) throw new Nothing('no TypeScript');
-      return projects.map(([project]) => node('node_modules/typescript-native/bin/tsc', '-p', project));
+      return projects.map(([project]) => node('node_modules/typescript/bin/tsc', '-p', project));
     },
   },
   {
-    name: 'eslint',
+    name: 'oxlint',
     what: 'TypeScript and scripts: lint',
-    commands: () => [node('node_modules/eslint/bin/eslint.js', '--max-warnings=0', '.')],
+    commands: () => [node('node_modules/oxlint/bin/oxlint', '--deny-warnings', '--format', 'unix')],
   },
   {
     name: 'prettier',

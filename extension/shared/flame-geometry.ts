@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
+/* oxlint-disable typescript/no-non-null-assertion -- every index here is below a length that was just checked */
 // The packed flame graph of one viewport, as `pyserver/memlens/views/flame/graph.py` describes it.
 //
 // As in geometry.ts, decoding checks everything that drawing relies on.

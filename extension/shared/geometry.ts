@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
+/* oxlint-disable typescript/no-non-null-assertion -- every index here is below a length that was just checked */
 // The packed geometry of one viewport, as `pyserver/memlens/views/trace/picture/packing.py` describes it.
 //
 // Decoding creates views of the buffer without copying, and checks everything that drawing relies on, so that drawing

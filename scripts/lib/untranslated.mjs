@@ -1,5 +1,5 @@
 // Finds texts of the page that are shown but can't be translated: those that aren't passed through `t` or `plural`.
-import ts from 'typescript';
+import { forEachChild, lineOf, literal, parse } from './syntax.mjs';
 
 /** Attributes and properties whose value is shown. */
 const READ = new Set([
@@ -38,94 +38,92 @@ const TERM = /^[a-z-]+[:<>]\S*$/;
 
 const hasWord = (text) => /\p{L}{2,}/u.test(text.replace(NAMES, '')) && !TERM.test(text);
 
+const OF_BINARY = new Set(['+', '??', '||']);
+
 /** The name by which something is called: `say` of `this.context.say`. */
-function calledName(expression) {
-  if (ts.isPropertyAccessExpression(expression)) return expression.name.text;
-  return ts.isIdentifier(expression) ? expression.text : '';
+function calledName(node) {
+  if (node.type === 'ChainExpression') return calledName(node.expression);
+  if (node.type === 'MemberExpression' && !node.computed) return node.property.name;
+  return node.type === 'Identifier' ? node.name : '';
 }
 
 /** The texts that an expression may evaluate to, without the results of calls. */
 function* textsOf(node) {
-  if (ts.isStringLiteralLike(node) || ts.isJsxText(node)) yield { node, text: node.text };
-  else if (ts.isTemplateExpression(node)) {
-    yield {
-      node,
-      text: [node.head, ...node.templateSpans.map(({ literal }) => literal)]
-        .map(({ text }) => text)
-        .join('{}'),
-    };
-    for (const { expression } of node.templateSpans) yield* textsOf(expression);
-  } else if (ts.isConditionalExpression(node)) {
-    yield* textsOf(node.whenTrue);
-    yield* textsOf(node.whenFalse);
-  } else if (ts.isBinaryExpression(node)) {
-    const { kind } = node.operatorToken;
-    const { PlusToken, QuestionQuestionToken, BarBarToken, AmpersandAmpersandToken } = ts.SyntaxKind;
-    if ([PlusToken, QuestionQuestionToken, BarBarToken].includes(kind)) yield* textsOf(node.left);
-    if ([PlusToken, QuestionQuestionToken, BarBarToken, AmpersandAmpersandToken].includes(kind))
-      yield* textsOf(node.right);
-  } else if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node) || ts.isSpreadElement(node))
+  const text = node.type === 'JSXText' ? node.value : literal(node);
+  if (text !== undefined) yield { node, text };
+  else if (node.type === 'TemplateLiteral') {
+    yield { node, text: node.quasis.map(({ value }) => value.cooked).join('{}') };
+    for (const each of node.expressions) yield* textsOf(each);
+  } else if (node.type === 'ConditionalExpression') {
+    yield* textsOf(node.consequent);
+    yield* textsOf(node.alternate);
+  } else if (node.type === 'BinaryExpression' || node.type === 'LogicalExpression') {
+    if (OF_BINARY.has(node.operator)) yield* textsOf(node.left);
+    if (OF_BINARY.has(node.operator) || node.operator === '&&') yield* textsOf(node.right);
+  } else if (['ParenthesizedExpression', 'TSAsExpression', 'JSXExpressionContainer'].includes(node.type))
     yield* textsOf(node.expression);
-  else if (ts.isJsxExpression(node) && node.expression) yield* textsOf(node.expression);
-  else if (ts.isArrayLiteralExpression(node)) for (const each of node.elements) yield* textsOf(each);
+  else if (node.type === 'SpreadElement') yield* textsOf(node.argument);
+  else if (node.type === 'ArrayExpression') for (const each of node.elements) if (each) yield* textsOf(each);
 }
 
 /** The texts of a file that aren't passed through `t` or `plural`: "FILE:LINE: TEXT". */
 export function untranslated(file, source) {
-  const tree = ts.createSourceFile(
-    file,
-    source,
-    ts.ScriptTarget.Latest,
-    true,
-    file.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
-  );
   const found = new Map();
-  const report = (node, text) => {
-    const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
-    found.set(node, `${file}:${line + 1}: ${text.replace(/\s+/g, ' ').trim()}`);
-  };
+  const report = (node, text) =>
+    found.set(node, `${file}:${lineOf(source, node.start)}: ${text.replace(/\s+/g, ' ').trim()}`);
   const read = (node) => {
     for (const { node: at, text } of textsOf(node)) if (hasWord(text)) report(at, text);
   };
-  const visit = (node) => {
-    if (ts.isTypeNode(node) || ts.isImportDeclaration(node)) return;
-    if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
-      const name = calledName(node.expression);
-      if (name === 't' || name === 'plural') {
-        node.arguments.forEach(visit);
-        return;
+  const visit = (node, parent) => {
+    if (/^TSType|^TS\w+(Keyword|Type|TypeReference)$|^ImportDeclaration$/.test(node.type)) return;
+    switch (node.type) {
+      case 'CallExpression':
+      case 'NewExpression': {
+        const name = calledName(node.callee);
+        if (name === 't' || name === 'plural') {
+          for (const each of node.arguments) visit(each, node);
+          return;
+        }
+        if (FOR_PROGRAMMERS.test(source.slice(node.callee.start, node.callee.end))) return;
+        const known = READ_ARGUMENTS.get(name);
+        const texts = node.arguments.slice(known?.from ?? Infinity);
+        for (const each of known?.rest ? texts : texts.slice(0, 1)) read(each);
+        if (name === 'setAttribute' && READ.has(literal(node.arguments[0])) && node.arguments[1])
+          read(node.arguments[1]);
+        break;
       }
-      if (FOR_PROGRAMMERS.test(node.expression.getText(tree))) return;
-      const known = READ_ARGUMENTS.get(name);
-      const texts = node.arguments?.slice(known?.from ?? Infinity) ?? [];
-      for (const each of known?.rest ? texts : texts.slice(0, 1)) read(each);
-      if (name === 'setAttribute' && READ.has(node.arguments[0]?.text) && node.arguments[1])
-        read(node.arguments[1]);
-    } else if (ts.isPropertyAssignment(node)) {
-      if (READ.has(node.name.text)) read(node.initializer);
-    } else if (ts.isJsxAttribute(node)) {
-      if (node.initializer && READ.has(node.name.getText(tree))) read(node.initializer);
-    } else if (ts.isJsxText(node)) read(node);
-    else if (ts.isJsxExpression(node) && (ts.isJsxElement(node.parent) || ts.isJsxFragment(node.parent)))
-      read(node);
-    else if (
-      ts.isBinaryExpression(node) &&
-      node.operatorToken.kind === ts.SyntaxKind.EqualsToken &&
-      READ.has(calledName(node.left))
-    )
-      read(node.right);
-    else if (ts.isStringLiteralLike(node) && SENTENCE.test(node.text) && hasWord(node.text) && isShown(node))
-      report(node, node.text);
-    else if (ts.isTemplateExpression(node) && SENTENCE.test(`${node.head.text}x`)) read(node);
-    ts.forEachChild(node, visit);
+      case 'Property':
+        if (!node.shorthand && READ.has(node.key.name ?? literal(node.key))) read(node.value);
+        break;
+      case 'JSXAttribute':
+        if (node.value && READ.has(source.slice(node.name.start, node.name.end))) read(node.value);
+        break;
+      case 'JSXText':
+        read(node);
+        break;
+      case 'JSXExpressionContainer':
+        if (parent.type === 'JSXElement' || parent.type === 'JSXFragment') read(node);
+        break;
+      case 'AssignmentExpression':
+        if (node.operator === '=' && READ.has(calledName(node.left))) read(node.right);
+        break;
+      case 'TemplateLiteral':
+        if (node.expressions.length > 0 && SENTENCE.test(`${node.quasis[0].value.cooked}x`)) read(node);
+    }
+    const text = literal(node);
+    if (text !== undefined && SENTENCE.test(text) && hasWord(text) && isShown(node, parent))
+      report(node, text);
+    forEachChild(node, visit);
   };
-  visit(tree);
+  visit(parse(file, source));
   return [...found.values()];
 }
 
 /** Skips comparisons and the arguments of `t` and `plural`. */
-function isShown(node) {
-  const { parent } = node;
-  if (ts.isCallExpression(parent)) return !/^(t|plural)$/.test(calledName(parent.expression));
-  return !ts.isCaseClause(parent) && !ts.isBinaryExpression(parent) && parent.name !== node;
+function isShown(node, parent) {
+  if (parent.type === 'CallExpression') return !/^(t|plural)$/.test(calledName(parent.callee));
+  return (
+    !['SwitchCase', 'BinaryExpression', 'LogicalExpression', 'AssignmentExpression'].includes(parent.type) &&
+    parent.key !== node
+  );
 }

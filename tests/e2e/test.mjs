@@ -12,7 +12,7 @@ const HOST_TIMEOUT_MS = 2 * TIMEOUT_MS;
  */
 export const test = base.extend({
   sharedHost: [
-    // eslint-disable-next-line no-empty-pattern -- Playwright reads the names of fixtures from the pattern
+    // oxlint-disable-next-line no-empty-pattern -- Playwright reads the names of fixtures from the pattern
     async ({}, use) => {
       shareHost();
       await use();

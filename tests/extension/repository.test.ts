@@ -94,7 +94,7 @@ test('every change runs all tests on Linux, and unit tests, lint and packaging o
   assert.ok(runs('test').includes('npm test'));
   assert.ok(runs('sanitizers').includes('npm run fuzz -- --sanitize'));
   const systems = runs('systems').join('\n');
-  for (const word of ['python,unit', 'ruff', 'eslint', 'npm run package\n', 'npm run package:check'])
+  for (const word of ['python,unit', 'ruff', 'oxlint', 'npm run package\n', 'npm run package:check'])
     assert.ok(systems.includes(word), word);
 });
 

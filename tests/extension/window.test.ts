@@ -55,7 +55,7 @@ function check(known: string[] = []): void {
     assert.doesNotMatch(text, LINK, where);
     assert.doesNotMatch(text, ICON, where);
     assert.doesNotMatch(text, TURNS, where);
-    // eslint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex
     assert.doesNotMatch(text, /[\0-\x09\x0b-\x1f\x7f]/, where);
     assert.ok(text.length <= MOST_SHOWN + HOSTILE.length, where);
   }

@@ -11,7 +11,7 @@ export const MOST_SHOWN = 1_000;
 const JOINER = '\u2060';
 
 // Control characters but the line feed, and those that change the direction of what follows them.
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 const INVISIBLE = /[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Returns a text in which nothing is a link or an icon; long texts are cut off. */

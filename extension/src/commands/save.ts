@@ -77,7 +77,7 @@ export async function saveText(
 /** Writes to what is no disk of this machine, and so can't be a snapshot that is open: beside the file, then renamed. */
 async function writeElsewhere(target: vscode.Uri, data: Uint8Array): Promise<void> {
   const partial = target.with({ path: `${target.path}.partial-${process.pid}` });
-  /* eslint-disable no-restricted-syntax -- the server writes to disks of this machine alone */
+  /* oxlint-disable memlens/writes-by-save -- the server writes to disks of this machine alone */
   try {
     await vscode.workspace.fs.writeFile(partial, data);
     await vscode.workspace.fs.rename(partial, target, { overwrite: true });
@@ -85,5 +85,5 @@ async function writeElsewhere(target: vscode.Uri, data: Uint8Array): Promise<voi
     await vscode.workspace.fs.delete(partial).then(undefined, () => undefined);
     throw error;
   }
-  /* eslint-enable no-restricted-syntax */
+  /* oxlint-enable memlens/writes-by-save */
 }

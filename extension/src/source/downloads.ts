@@ -105,7 +105,7 @@ export class SourceDownloads {
     if (chosen === undefined || !vscode.workspace.isTrusted) return false;
     if (chosen.build.tool === 'gradle') {
       await vscode.workspace.fs.createDirectory(this.storage);
-      // eslint-disable-next-line no-restricted-syntax -- in the extension's own folder
+      // oxlint-disable-next-line memlens/writes-by-save -- in the extension's own folder
       await vscode.workspace.fs.writeFile(script, new TextEncoder().encode(INIT_TEXT));
     }
     const status = await inTerminal(chosen.build, commandOf(chosen.build, script.fsPath));

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
+/* oxlint-disable typescript/no-non-null-assertion -- every index here is below a length that was just checked */
 // Finding boxes: the same one in a newer picture, its neighbours, and those that fill the view.
 
 import { MORE, type FlameGeometry } from '../../../extension/shared/flame-geometry';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
+/* oxlint-disable typescript/no-non-null-assertion -- every index here is below a length that was just checked */
 // Colours of boxes: by whose code it is, or by how much it holds.
 
 import {

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
+/* oxlint-disable typescript/no-non-null-assertion -- every index here is below a length that was just checked */
 // A flame graph's boxes as pixels. A row of boxes is made as one line of pixels, which is then copied for the height
 // of the row; so a hundred thousand boxes cost no more than the pixels that they fill.
 

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
+/* oxlint-disable typescript/no-non-null-assertion -- every index here is below a length that was just checked */
 // Where the boxes of a flame graph lie as rings around the one that fills the view.
 
 import type { FlameGeometry } from '../../../extension/shared/flame-geometry';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are those of the segment's own blocks */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are those of the segment's own blocks */
 // A segment as a bar: blocks where they lie, what rounding takes, what waits for its free, what is free.
 
 import type { SegmentState } from '../../../../extension/shared/protocol.gen';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // Where the names of areas have room: a box that lies in the area all along.
 
 import type { Geometry, Grouped } from '../../../../extension/shared/geometry';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // In high contrast areas have outlines and hatches, so that they differ by more than colour.
 
 import type { Geometry, Grouped } from '../../../../extension/shared/geometry';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // Names on the bands that have room for them.
 
 import { MERGED_BIT, NO_ALLOCATION, type Geometry } from '../../../../extension/shared/geometry';

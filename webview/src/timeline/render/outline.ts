@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // The outline of a band, which is a stair of rects.
 
 import type { Geometry } from '../../../../extension/shared/geometry';

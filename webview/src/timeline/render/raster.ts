@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are clamped to the image */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are clamped to the image */
 // A software renderer: rects to pixels, by the same rules as the shader. No DOM, so it is also the tests' witness.
 
 import { MERGED_BIT } from '../../../../extension/shared/geometry';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // Rects as the renderers take them.
 
 import { MERGED_BIT, type Geometry } from '../../../../extension/shared/geometry';

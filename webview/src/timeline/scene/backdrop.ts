@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below the number of columns */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below the number of columns */
 // What the picture is measured against: what was reserved, the whole that a filter narrows, the run's steps.
 
 import type { Curve, Flag } from '../../canvas/marks';

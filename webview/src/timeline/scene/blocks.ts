@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below a length that decodeBlocks checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below a length that decodeBlocks checked */
 // The blocks of an allocator state as they come, and where they lie on a bar.
 
 import { bytesOf } from '../../base/base64';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below the number of columns */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below the number of columns */
 // Single columns of a picture.
 
 import type { Geometry } from '../../../../extension/shared/geometry';

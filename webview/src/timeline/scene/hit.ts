@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // What lies under a pixel of the picture that is on the screen.
 
 import { mergedArea, mergedCount, NO_ALLOCATION, type Geometry } from '../../../../extension/shared/geometry';

@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+/* oxlint-disable typescript/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // Which colour each band of a picture gets, packed for the renderers.
 
 import {
