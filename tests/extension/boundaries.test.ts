@@ -47,7 +47,7 @@ test('what goes around a boundary is found', () => {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
     writeFileSync(path.join(folder, name), `${text}\n`);
   }
-  let said = '';
+  let said: string;
   try {
     said = execFileSync(
       process.execPath,
