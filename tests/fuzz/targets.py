@@ -17,11 +17,11 @@ from tests.fuzz.questions import ask_everything
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.heaptrack import read as read_heaptrack
 from memlens.formats.redacted import REMOVALS, Wanted
 from memlens.formats.redaction import redact
 from memlens.ingest import ingest
 from memlens.model.info import GraphInfo
+from memlens.packs.native.heaptrack import read as read_heaptrack
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot

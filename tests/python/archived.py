@@ -12,10 +12,10 @@ import pytest
 from tests.python.replays.stacks import NO_FILE, Frame, Tree, known_line
 
 from memlens.cli import main
-from memlens.formats.massif import NO_TREE
-from memlens.formats.rust_names import demangled
+from memlens.formats.symbols.rust_names import demangled
 from memlens.model.charging import passed_over
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA
+from memlens.packs.native.massif import NO_TREE
 from memlens.store.snapshot import Snapshot
 from memlens.store.totals import line_totals
 

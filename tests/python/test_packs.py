@@ -18,14 +18,18 @@ PACKS = pytest.mark.parametrize("pack", registry.packs(), ids=lambda pack: pack.
 
 
 TO_BE_MOVED: dict[str, list[str]] = {
-    "go": [
-        "formats/heap_text.py",
-        "formats/java_heap.py",
+    "go": ["formats/perfetto.py"],
+    "native": [
         "formats/perfetto.py",
-        "kernels/readers/heap_text.pyx",
+        "model/languages.py",
+        "model/library_rules/native.toml",
+        "model/library_rules/rust.toml",
     ],
 }
 """Files outside of packs that still name a pack's world."""
+
+WORDS = {"go": "goroutine", "native": "valgrind|jemalloc|tcmalloc|gperftools"}
+"""Further words of a world."""
 
 
 def parts_of(declared: Any) -> list[Part[Any]]:
@@ -40,10 +44,9 @@ def parts_of(declared: Any) -> list[Part[Any]]:
 
 
 def words_of(pack: Pack) -> re.Pattern[str]:
-    """Everything that names a pack's world: its folder and title, its formats, its runtimes."""
-    names = {pack.name, *(each.name for each in pack.formats), *(each.name for each in pack.runtimes)}
-    # "go" is also a verb
-    words = [re.escape(name) if len(name) > 3 else f'"{name}"' for name in sorted(names)]
+    """Everything that names a pack's world: its title, its formats, its runtimes, and further words."""
+    names = [*(each.name for each in pack.formats), *(each.name for each in pack.runtimes)]
+    words = [*map(re.escape, names), *([WORDS[pack.name]] if pack.name in WORDS else [])]
     return re.compile(rf"(?i:(?<![a-z])(?:{'|'.join(words)}))|(?<!\w){re.escape(pack.title)}(?!\w| on | to )")
 
 

@@ -30,18 +30,13 @@ FORMATS = {
     # before PyTorch's, because both are pickles, and this one is recognised by its first name
     "tracemalloc": "tracemalloc snapshot",
     # files of JSON are recognised by their keys, in json_files.py
-    "dhat": "DHAT profile",
     "v8_sampling": "sampling heap profile of V8",
     "v8_heap": "V8 heap snapshot",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
     # before any other protocol buffer: this one is recognised by a packet's own fields
     "perfetto": "heap graph of Android in a trace of Perfetto",
-    "heaptrack": "heaptrack recording",
     "memray": "memray capture",
-    "massif": "massif profile",
-    "heap_text": "heap profile in text",
-    "java_heap": "heap profile of a Java program",
     "hprof": "heap dump of Java or Android",
     "python_heap": "heap dump of Python by Memlens",
     "pyheap": "heap dump of Python by PyHeap",

@@ -10,8 +10,7 @@ class NotASnapshotError(MemlensError):
 
     code = "not-a-snapshot"
     advice = phrase(
-        "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
-        "profiles of valgrind's massif and DHAT, heap profiles in text (gperftools, jemalloc and others), {profiles}, "
+        "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, captures of memray, {profiles}, "
         "and heap dumps of V8 (Node.js, Chrome), Java, Android, {others} and Python.",
         profiles=in_a_row(registry.profiles(), ", "),
         others=in_a_row(registry.heap_worlds(), ", "),

@@ -14,7 +14,7 @@ from memlens.packs.api import JsonFormat
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import shortened
 
-_QUICK = ("dhat", "v8_sampling", "v8_heap")
+_QUICK = ("v8_sampling", "v8_heap")
 
 _TORCH = (b'"segments"', b'"device_traces"')
 _TORCH_SEGMENT = (b'"blocks"', b'"total_size"', b'"segment_type"')
@@ -45,7 +45,7 @@ def begins(head: bytes) -> bool:
 
 def quick() -> tuple[str, ...]:
     """The formats of JSON whose files usually say in their first bytes what they are."""
-    return (*_QUICK, *(name for name, _ in _of_packs()))
+    return (*_QUICK, *(each.name for each in registry.formats().values() if each.json is not None))
 
 
 def _of_packs() -> Iterator[tuple[str, JsonFormat]]:
@@ -95,9 +95,7 @@ def _of_object(source: Source) -> tuple[list[str], str | None, bool]:
         return key in spans and data.find(text, *spans[key]) >= 0
 
     module = None
-    if "dhatFileVersion" in spans:
-        module = "dhat"
-    elif spans.keys() & {"segments", "device_traces"}:
+    if spans.keys() & {"segments", "device_traces"}:
         module = "torch"
     elif has("head", b'"callFrame"'):
         module = "v8_sampling"

@@ -1,6 +1,6 @@
 """Recognises files that Memlens doesn't read, mostly other profiles of the same tools, for a better error message.
 
-Sources: ``stackcollapse-perf.pl`` of FlameGraph for folded stacks, ``ms_print`` of valgrind,
+Sources: ``stackcollapse-perf.pl`` of FlameGraph for folded stacks,
 ``devtools/shared/heapsnapshot/CoreDump.proto`` of Firefox,
 https://protobuf.dev/programming-guides/encoding/ for protocol buffers.
 """
@@ -14,11 +14,6 @@ from memlens.texts import Text, in_a_row, phrase
 _FOLDED = re.compile(rb"[^;\n]+(?:;[^;\n]*)+ \d{1,18}(?:\.\d+)?\r?")
 
 _TEXTS: tuple[tuple[re.Pattern[bytes], Text, Text], ...] = (
-    (
-        re.compile(rb"-{20,}\r?\nCommand: [^\n]*\nMassif arguments:"),
-        phrase("it is the output of ms_print"),
-        phrase("Open the massif.out file instead."),
-    ),
     (
         re.compile(rb"FLR\0"),
         phrase("it is a recording of Java's Flight Recorder, which has no heap"),

@@ -8,7 +8,7 @@ it ``fits`` (whose library is ``as``, if the pattern has a group) and ``near`` m
 * ``path``: the file's path, with forward slashes and without ``..``. Paths as compilers write them may be relative.
   ``hints`` are lower-case texts of which every matching path contains one; searching for them is faster.
 * ``cut_path``: a path whose beginning was cut off by PyTorch's CPU profiler.
-* ``file_name``: the file's name, if the file has no folder (valgrind's massif and DHAT record names only); with
+* ``file_name``: the file's name, if the file has no folder (some recorders write names only); with
   ``inside``, only in functions that match it, because a program may have an ``import.c`` itself.
 * ``function``: the function's name without its parameters and template arguments, if the file has no folder; Rust's
   names, which begin with the crate, also if the path is relative (crates are compiled in their own folders).

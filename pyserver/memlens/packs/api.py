@@ -174,7 +174,8 @@ class Format(Struct, frozen=True, kw_only=True):
     writer: Writer | None = None
     proof: Proof | None = None
     not_redacted: tuple[Text, Text] | None = None
-    """What the files may have that nobody should see where they can't be written anew, and what to do about it."""
+    """What the files may have that nobody should see where they can't be written anew, and what to do about it. With
+    :data:`NOTHING` stacks are to be exported to a format that can."""
 
 
 class Foreign(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Literal
 from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind, Writer
 from memlens.texts import Text
 
-_NAMES = ("dotnet", "ruby", "go")
+_NAMES = ("dotnet", "ruby", "native", "go")
 """In the order in which their formats are tried."""
 
 

@@ -1,6 +1,6 @@
 """Writes profiles anew without the names of people and machines in their texts; figures, functions and files stay.
 
-Only formats that are simple to write: text, JSON, pickles of plain data, and what packs write. A file is read whole
+Only formats that are simple to write: JSON, pickles of plain data, and what packs write. A file is read whole
 before, so that one with anything else in it is refused.
 """
 
@@ -27,19 +27,12 @@ _UNCHANGED: dict[str, Text] = {
         "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: processes, "
         "command lines, logs"
     ),
-    "heaptrack": phrase(
-        "Recordings of heaptrack have the command line with its arguments, and paths, in a format that Memlens can't "
-        "write"
-    ),
     "memray": phrase(
         "memray's captures have the command line with its arguments, the process id, names of threads, and paths, in a "
         "format that Memlens can't write"
     ),
     "snapviewer": phrase(
         "SnapViewer's archives have paths of source files, in a format that Memlens can't redact"
-    ),
-    "java_heap": phrase(
-        "Heap profiles of Java programs have paths and names, in a format that Memlens can't redact"
     ),
 }
 """Formats that aren't written anew, and what they may have."""
@@ -49,7 +42,6 @@ _EXPORTED = phrase(
     option=registry.readable_output(),
 )
 _ADVICE = {
-    "heaptrack": _EXPORTED,
     "memray": _EXPORTED,
     "snapviewer": phrase("Redact the snapshot of PyTorch that it was made from."),
 }
@@ -61,7 +53,7 @@ def refuse_unwritable(format_: str) -> None:
     of_pack = registry.formats().get(format_)
     if of_pack is not None and of_pack.not_redacted is not None:
         what, advice = of_pack.not_redacted
-        raise BadRequestError(what, advice=advice)
+        raise BadRequestError(what, advice=advice if advice.text else _EXPORTED)
     if format_ in _UNCHANGED:
         raise BadRequestError(_UNCHANGED[format_], advice=_ADVICE.get(format_, _OTHER_ADVICE))
 
@@ -74,8 +66,6 @@ def redact_profile(format_: str, source: Source, output: Output, wanted: Wanted,
     of_pack = registry.formats().get(format_)
     if of_pack is not None and of_pack.without_people is not None:
         parts = of_pack.without_people.load()(source, people, keeps_time=wanted.keeps_time)
-    elif format_ in ("massif", "heap_text"):
-        parts = _lines(source, people)
     elif head[:1] == b"\x80":
         parts = _pickle(source, people)
     elif head[:1] in (b"{", b"["):
@@ -99,21 +89,8 @@ _Parts = Iterator[tuple[int, bytes]]
 """What is written, with the offset in the file up to which it was read."""
 
 
-def _lines(source: Source, people: People) -> _Parts:
-    """Text, line by line."""
-    at, data = 0, source.data
-    while at < source.length:
-        end = data.find(b"\n", at)
-        end = source.length if end < 0 else end + 1
-        line = bytes(data[at:end]).decode("utf-8", "surrogateescape")
-        if line.startswith("cmd:"):
-            line = f"cmd: {without_arguments(line[4:])}\n"
-        yield end, people.replaced(line).encode("utf-8", "surrogateescape")
-        at = end
-
-
 def _json(source: Source, people: People, *, keeps_time: bool) -> _Parts:
-    """JSON: its strings, and of DHAT's the command and the process id."""
+    """JSON: its strings, and the command and the process id that some have."""
     at, data, before = 0, source.data, b""
     while at < source.length:
         found = _STRING.search(data, at)

@@ -4,7 +4,7 @@ Names come from binaries that an untrusted file led to. The C++ runtime's own de
 code without such limits, and isn't there on Windows.
 """
 
-from memlens.formats.rust_names import MOST_CHARACTERS, demangled
+from memlens.formats.symbols.rust_names import MOST_CHARACTERS, demangled
 
 _LIMITS = {"max_depth": 128, "max_output": 16_384, "max_substitutions": 2048, "max_input": MOST_CHARACTERS}
 

@@ -171,7 +171,7 @@ def _is_whole(of: AllocationSet) -> bool:
 
 
 def counts_stretches(info: ProfileInfo) -> bool:
-    """Whether it is known how many allocations a part of the run made; massif, for instance, counts none."""
+    """Whether it is known how many allocations a part of the run made; some formats count none."""
     return any(value.unit == "count" for value in info.values)
 
 

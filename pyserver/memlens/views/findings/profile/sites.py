@@ -101,7 +101,7 @@ def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
 def oversized_buffers(case: ProfileCase) -> Iterator[Ranked]:
     """A line of the user's code allocates at least 64 KiB, 5% of all, of which less than a quarter was ever written.
 
-    Only DHAT counts what is written; bytes that are written twice count twice, so that it is less still.
+    Few formats count what is written; bytes that are written twice count twice, so that it is less still.
     """
     named = {value.name: number for number, value in enumerate(case.info.values)}
     written, total = named.get("written_bytes"), named.get("total_bytes")

@@ -12,14 +12,14 @@ import numpy as np
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.heap_text import ERRORS, LIVE, sampling_scale, scaled
 from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames
-from memlens.kernels.readers import heap_text as kernel
 from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice
 from memlens.model.profile import Profile, sums_fit
+from memlens.packs.native.heap_text import ERRORS, LIVE, sampling_scale, scaled
+from memlens.packs.native.kernels import heap_text as kernel
 from memlens.progress import Report
 from memlens.texts import phrase, plural
 from memlens.units import format_bytes

@@ -1,7 +1,7 @@
 """Heap profiles in text: of gperftools and tcmalloc (``heap profile:``), Go (``debug=1``) and jemalloc (``heap_v2/``).
 
 Sources: ``profile/legacy_profile.go`` of google/pprof (``parseHeap``, ``scaleHeapSample``), ``bin/jeprof`` of jemalloc,
-``runtime/pprof/pprof.go`` of Go (``writeHeapInternal``), and see :mod:`memlens.kernels.readers.heap_text`.
+``runtime/pprof/pprof.go`` of Go (``writeHeapInternal``), and see :mod:`memlens.packs.native.kernels.heap_text`.
 """
 
 import re
@@ -14,14 +14,14 @@ import numpy.typing as npt
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.notices import counted_notices
-from memlens.formats.process_maps import Maps
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks, with_inlined
 from memlens.formats.symbols.lookup import Symbols
-from memlens.kernels.readers import heap_text as kernel
 from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
+from memlens.packs.native.kernels import heap_text as kernel
+from memlens.packs.native.process_maps import Maps
 from memlens.progress import Report
 from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes

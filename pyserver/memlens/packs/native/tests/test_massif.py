@@ -17,12 +17,12 @@ from tests.python.replays.stacks import Frame
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.massif import BELOW, NO_TREE
 from memlens.formats.stacks import CUT
-from memlens.formats.valgrind_frames import valgrind_frame
-from memlens.kernels.readers import massif_text
 from memlens.model.frames import USER, SourceFrame
 from memlens.model.profile import CHANGE_DTYPE, Profile
+from memlens.packs.native.kernels import massif_text
+from memlens.packs.native.massif import BELOW, NO_TREE
+from memlens.packs.native.valgrind_frames import valgrind_frame
 
 FIXTURE = FIXTURES / "massif.out.ledger"
 FILES = [FIXTURE, *real_profiles("massif/*")]

@@ -21,13 +21,10 @@ import numpy.typing as npt
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.heaptrack_raw import Mapped, with_inlined
-from memlens.formats.heaptrack_suppressions import BUILT_IN, matcher, patterns_of
 from memlens.formats.notices import counted_notices
-from memlens.formats.rust_names import demangled
 from memlens.formats.stacks import distinct_frames
 from memlens.formats.symbols.lookup import Symbols
-from memlens.kernels.readers import heaptrack as kernel
+from memlens.formats.symbols.rust_names import demangled
 from memlens.kernels.trace import timeline
 from memlens.model.expansion import most_items
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
@@ -43,6 +40,9 @@ from memlens.model.profile import (
     ProfileTimes,
     StackTree,
 )
+from memlens.packs.native.heaptrack_raw import Mapped, with_inlined
+from memlens.packs.native.heaptrack_suppressions import BUILT_IN, matcher, patterns_of
+from memlens.packs.native.kernels import heaptrack as kernel
 from memlens.progress import Report
 from memlens.texts import phrase
 from memlens.units import format_bytes

@@ -23,12 +23,12 @@ from tests.python.replays.heaptrack import Recording, text_of
 from tests.python.replays.stacks import Frame
 
 from memlens.errors import MemlensError
-from memlens.formats.heaptrack import sniff
-from memlens.formats.heaptrack_suppressions import matcher, patterns_of
-from memlens.formats.rust_names import demangled
-from memlens.kernels.readers import heaptrack as kernel
+from memlens.formats.symbols.rust_names import demangled
 from memlens.model.frames import USER, SourceFrame, profiled_frame
 from memlens.model.profile import Profile
+from memlens.packs.native.heaptrack import sniff
+from memlens.packs.native.heaptrack_suppressions import matcher, patterns_of
+from memlens.packs.native.kernels import heaptrack as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.views.profile.times import between
 

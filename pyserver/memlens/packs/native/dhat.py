@@ -4,6 +4,7 @@ Source of the format: ``dhat/docs/dh-manual.xml`` of valgrind, section "File for
 """
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,11 +17,11 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.json_faults import converted, fault
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames, with_inlined
-from memlens.formats.valgrind_frames import valgrind_frames
-from memlens.kernels.readers import dhat_json as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import MOST_VALUE, Column, Profile, sums_fit
+from memlens.packs.native.kernels import dhat_json as kernel
+from memlens.packs.native.valgrind_frames import valgrind_frames
 from memlens.progress import Report
 from memlens.texts import Text, phrase
 from memlens.units import shortened
@@ -63,6 +64,16 @@ class _Header(Struct):
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are a JSON object with DHAT's version."""
     return head.lstrip()[:1] == b"{" and b'"dhatFileVersion"' in head
+
+
+def is_object(has: Callable[[str, bytes], bool]) -> bool:
+    """Whether an object of JSON has DHAT's version."""
+    return has("dhatFileVersion", b"")
+
+
+def is_item(_first: Mapping[str, object]) -> bool:
+    """Never: a profile is an object."""
+    return False
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:

@@ -20,8 +20,6 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, with_inlined
-from memlens.formats.valgrind_frames import valgrind_frames
-from memlens.kernels.readers import massif_text as kernel
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import (
@@ -33,6 +31,8 @@ from memlens.model.profile import (
     ProfileTimes,
     sums_fit,
 )
+from memlens.packs.native.kernels import massif_text as kernel
+from memlens.packs.native.valgrind_frames import valgrind_frames
 from memlens.progress import Report
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes

@@ -14,8 +14,8 @@ from tests.python.replays import dhat
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.valgrind_frames import valgrind_frame
 from memlens.model.frames import LIBRARY, NATIVE, USER, SourceFrame
+from memlens.packs.native.valgrind_frames import valgrind_frame
 
 FIXTURE = FIXTURES / "ledger.dhat.json"
 FILES = [FIXTURE, *real_profiles("dhat/*.json", "public/firefox/*")]

@@ -1,0 +1,60 @@
+"""The world of native programs, C, C++ and Rust: recordings of heaptrack, profiles of valgrind and of allocators."""
+
+from memlens.packs.api import NOTHING, Format, Pack, Part
+from memlens.texts import phrase
+
+_HERE = "memlens.packs.native"
+
+PACK = Pack(
+    name="native",
+    title="C, C++ and Rust",
+    formats=(
+        Format(
+            name="dhat",
+            title="DHAT profile",
+            several=phrase("DHAT profiles"),
+            reader=Part(f"{_HERE}.dhat"),
+            json=Part(f"{_HERE}.dhat"),
+        ),
+        Format(
+            name="heaptrack",
+            title="heaptrack recording",
+            several=phrase("heaptrack recordings"),
+            reader=Part(f"{_HERE}.heaptrack"),
+            not_redacted=(
+                phrase(
+                    "Recordings of heaptrack have the command line with its arguments, and paths, in a format that "
+                    "Memlens can't write"
+                ),
+                NOTHING,
+            ),
+        ),
+        Format(
+            name="massif",
+            title="massif profile",
+            several=phrase("massif profiles"),
+            reader=Part(f"{_HERE}.massif"),
+            without_people=Part(f"{_HERE}.redaction:without_people"),
+        ),
+        Format(
+            name="heap_text",
+            title="heap profile in text",
+            several=phrase("heap profiles in text (gperftools, tcmalloc, jemalloc, Go)"),
+            reader=Part(f"{_HERE}.heap_text"),
+            without_people=Part(f"{_HERE}.redaction:without_people"),
+        ),
+        Format(
+            name="java_heap",
+            title="heap profile of a Java program",
+            several=phrase("heap profiles of Java programs"),
+            reader=Part(f"{_HERE}.java_heap"),
+            not_redacted=(
+                phrase(
+                    "Heap profiles of Java programs have paths and names, in a format that Memlens can't redact"
+                ),
+                NOTHING,
+            ),
+        ),
+    ),
+    foreign=Part(f"{_HERE}.foreign:FILES"),
+)

@@ -1,0 +1,1 @@
+"""Hot loops over recordings and profiles of native programs."""
