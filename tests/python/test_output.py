@@ -361,6 +361,34 @@ def test_a_mapping_is_never_lost(folder: Path) -> None:
     assert source.read_bytes() == HEAP.read_bytes()
 
 
+def test_a_command_that_writes_several_files_writes_none_over_another(folder: Path) -> None:
+    words, _ = command("redact", folder, folder / "shared.hprof")
+    (folder / "link").symlink_to(folder / "shared.hprof")
+    (folder / "secrets.txt").write_bytes(KEPT)
+    before, mapping = content(folder), folder / "mapping.txt"
+    for each in (["--mapping", folder / "shared.hprof"], ["--mapping", folder / "link"],
+                 ["--mapping", mapping, "--report", mapping],
+                 ["--mapping", mapping, "--report", folder / "." / "shared.hprof"]):  # fmt: skip
+        said = memlens(*words, "--rename", *each, "--force", status=1).stderr
+        assert "is named twice" in said
+        assert content(folder) == before
+    # before the work, not after it
+    memlens(*words, "--report", folder / "secrets.txt", status=1)
+    assert content(folder) == before
+    memlens(*words)
+    verify = [
+        *words,
+        "--verify",
+        "--forbid",
+        folder / "secrets.txt",
+        "--report",
+        folder / "secrets.txt",
+        "--force",
+    ]
+    assert "is the file that is read" in memlens(*verify, status=1).stderr
+    assert (folder / "secrets.txt").read_bytes() == KEPT
+
+
 def test_a_dump_of_a_program_itself(folder: Path) -> None:
     # a small program, as the heap of the tests has millions of objects
     subprocess.run([sys.executable, "-c", ITSELF, folder, KEPT], check=True, timeout=60)

@@ -4,7 +4,10 @@ import base64
 import gzip
 import io
 import json
+import random
+import re
 import struct
+import unicodedata
 import zlib
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from tests.python.planted_heaps import DAMAGE, FORMATS
 from tests.python.redacted_files import redacted
 
 from memlens.errors import MemlensError
+from memlens.proof import forbidden
 from memlens.proof.forbidden import Search
 from memlens.proof.items import Keeps
 from memlens.proof.marks import marks_of
@@ -116,7 +120,18 @@ FORMS = {
     "latin-1": "Zoë of Ada".encode("latin-1"),
     "JSON": json.dumps("Zoë of Ada").encode(),
     "JSON in escapes": b"".join(b"\\u%04x" % ord(each) for each in "Zoë of Ada"),
+    "JSON with other digits": b"Zo\\u00EB of \\u0041da",
+    "JSON in JSON": json.dumps(json.dumps("Zoë of Ada")).encode(),
+    "Python's escapes": b"Zo\\xeb of Ada",
+    "decomposed": unicodedata.normalize("NFD", "Zoë of Ada").encode(),
     "percent-encoding": b"?q=Zo%C3%AB%20of%20Ada&",
+    "percent-encoding in part": b"?q=Zo%c3%ab of%20Ada&",
+    "numbers in lines": json.dumps([*"Zoë of Ada".encode()], indent=8).encode(),
+    "signed numbers": str([each - 256 if each > 127 else each for each in "Zoë of Ada".encode()]).encode(),
+    "hexadecimal in columns": "Zoë of Ada".encode().hex(":").upper().encode(),
+    "base64 in lines": b"\r\n".join(
+        re.findall(b".{1,8}", base64.b64encode(b"who it is: " + "Zoë of Ada".encode()))
+    ),
     "numbers of its characters": b"[" + ", ".join(str(ord(each)) for each in "Zoë of Ada").encode() + b"]",
     "hexadecimal of utf-8": "Zoë of Ada".encode().hex().encode(),
     **{f"base64 from {n}": base64.b64encode(b"x" * n + "Zoë of Ada".encode() + b"yz") for n in range(3)},
@@ -147,6 +162,36 @@ def test_a_forbidden_number_is_found_in_every_form(data: bytes, tmp_path: Path) 
     assert search.file(written(tmp_path / "file", b"\1\2" + data + b"\3"))
     # another number that has its digits
     assert search.file(written(tmp_path / "file", b"1492912341234123455")) == []
+
+
+def test_a_forbidden_text_is_found_in_javas_own_encoding(tmp_path: Path) -> None:
+    in_java = "".join(map(chr, struct.unpack("<6H", "key 🗝".encode("utf-16-le"))))
+    path = written(tmp_path / "file", in_java.encode("utf-8", "surrogatepass"))
+    (hit,) = Search(["key 🗝"]).file(path)
+    assert (hit.form, hit.at) == ("modified utf-8", 0)
+
+
+def test_an_escaped_text_is_found_where_it_begins(tmp_path: Path) -> None:
+    for data in (
+        b'"\\n\\u00e9":"https:\\/\\/ada.example\\/\\u00E9"',
+        b"%20%C3%A9 https:%2F%2fada.example%2f%c3%A9",
+    ):
+        (hit,) = Search(["https://ada.example/é"]).file(written(tmp_path / "file", bytes(99) + data))
+        assert hit.at == 99 + data.index(b"https")
+
+
+def test_compressed_bytes_are_all_searched_or_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # bytes that only begin as compressed ones do, as random ids have them, don't count
+    search, secret = Search(["s3cret-of-ada"]), zlib.compress(b"it is s3cret-of-ada, it is")
+    path = written(tmp_path / "file", b"\x78\x9c\xff\xff" * 20_000 + secret)
+    assert (len(search.file(path)), search.is_whole) == (1, True)
+    search.file(written(path, zlib.compress(random.Random(1).randbytes(2 << 20)) + bytes(1 << 20)))
+    assert not search.is_whole
+    monkeypatch.setattr(forbidden, "_MOST_NESTED", 5)
+    search.file(written(path, zlib.compress(b"another") * 6 + secret))
+    assert not search.is_whole
 
 
 def test_what_is_beyond_a_piece_of_the_file_is_found(tmp_path: Path) -> None:

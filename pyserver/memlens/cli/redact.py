@@ -10,7 +10,7 @@ from memlens.cli.failures import naming
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
-from memlens.cli.redact_proof import run_verify, summary_of, write_report
+from memlens.cli.redact_proof import report_of, run_verify, summary_of, write_report
 from memlens.errors import MemlensError
 from memlens.formats import HEAP_DUMPS, recognised
 from memlens.formats.containers import open_source
@@ -48,6 +48,8 @@ def run(options: argparse.Namespace) -> int:
     # before the work
     output.check()
     leads_back = _mapping(options)
+    written = [options.out] if leads_back is None else [options.out, leads_back.path]
+    listed = report_of(options, (options.file, mapping_beside(options.file)), written)
     report = reporter(options.progress)
     wanted = Wanted(
         CONTENTS if options.keep_numbers else VALUES,
@@ -69,18 +71,18 @@ def run(options: argparse.Namespace) -> int:
             lines = "".join(f"{line}\n" for line in (_HEAD, *mapping))
             leads_back.write(lines.encode("utf-8", "replace"))
     staying, summary = summary_of(options.out)
-    if options.report is not None:
-        write_report(options.report, (options.file, options.out), staying, force=options.force)
+    if listed is not None:
+        write_report(listed, staying)
     report("done", 1.0)
-    written = options.out.stat().st_size
+    size = options.out.stat().st_size
     mapping_name = None if leads_back is None else str(leads_back.path)
     if options.progress == "json":
         done = {"archive": str(options.out), "note": broken, "mapping": mapping_name, "staying": summary}
         message_line({"type": "done", **done})
     elif options.json:
-        json_line(_Written(str(options.out), written, wanted.removed, broken, mapping_name)._asdict())
+        json_line(_Written(str(options.out), size, wanted.removed, broken, mapping_name)._asdict())
     else:
-        say(f"{options.out}: {format_bytes(written)}")
+        say(f"{options.out}: {format_bytes(size)}")
         if leads_back is not None:
             say(f"{leads_back.path}: leads back to the names, so keep it private")
         if broken is not None:
@@ -114,7 +116,7 @@ def _mapping(options: argparse.Namespace) -> Output | None:
     if path.is_dir():
         path /= mapping_beside(options.out).name
     inputs = (options.file, mapping_beside(options.file))
-    mapping = Output(path, inputs, options.force and _is_ours(path), private=True)
+    mapping = Output(path, inputs, options.force and _is_ours(path), private=True, others=(options.out,))
     mapping.check()
     return mapping
 

@@ -2,11 +2,13 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from memlens.cli.failures import naming
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
+from memlens.formats.obfuscation import mapping_beside
 from memlens.proof.forbidden import Hit, Search
 from memlens.proof.items import Keeps
 from memlens.proof.staying import StayingTexts
@@ -23,32 +25,49 @@ def run_verify(options: argparse.Namespace) -> int:
     """Compare a copy with its original, and search it for what is forbidden; 1 if anything is found."""
     original, copy = options.file, options.out
     lines = _forbidden(options.forbid)
+    read = (original, copy, mapping_beside(original), mapping_beside(copy))
+    listed = report_of(options, read if options.forbid is None else (*read, options.forbid))
     with naming(copy):
         if not copy.is_file():
             raise BadRequestError(phrase("There is no file {file}", file=copy))
         verified = verify(
             original, copy, Keeps(options.keep_numbers, options.keep_time, options.keep_thread_names)
         )
-        hits = [] if lines is None else Search(lines).file(copy)
+        search = Search(lines or [])
+        hits = [] if lines is None else search.file(copy)
         staying = StayingTexts.of(copy)
-    if options.report is not None:
-        write_report(options.report, (original, copy), staying, force=options.force)
-    failed = bool(verified.found or hits or not verified.is_whole)
+    if listed is not None:
+        write_report(listed, staying)
+    failed = bool(verified.found or hits or not verified.is_whole or not search.is_whole)
     if options.json:
         json_line({"file": str(copy), "ok": not failed, "verified": verified, "forbidden": hits,
+                   "all_searched": search.is_whole,
                    "staying": staying.counts(), "marked": [each._asdict() for each in staying.marked()]})  # fmt: skip
         return int(failed)
     _say_verified(copy, verified)
     if lines is not None:
-        _say_forbidden(copy, hits)
+        _say_forbidden(copy, hits, is_whole=search.is_whole)
     for text in staying.summary():
         say(text)
     return int(failed)
 
 
-def write_report(path: Path, inputs: tuple[Path, ...], staying: StayingTexts, *, force: bool) -> None:
+def report_of(
+    options: argparse.Namespace, inputs: Iterable[Path], written: Iterable[Path] = ()
+) -> Output | None:
+    """The file of ``--report``, which is none of those that are read or ``written`` besides; None without one.
+
+    Raises BadRequestError before the work if it can't be written.
+    """
+    if options.report is None:
+        return None
+    output = Output(options.report, tuple(inputs), options.force, private=True, others=tuple(written))
+    output.check()
+    return output
+
+
+def write_report(output: Output, staying: StayingTexts) -> None:
     """Write the whole list of the texts that stay, for the user alone."""
-    output = Output(path, inputs, force, private=True)
     output.write("".join(f"{line}\n" for line in staying.lines()).encode("utf-8", "replace"))
 
 
@@ -90,11 +109,13 @@ def _say_verified(copy: Path, verified: Verified) -> None:
         say(f"{copy}: no content of the original found; {counted}")
 
 
-def _say_forbidden(copy: Path, hits: list[Hit]) -> None:
+def _say_forbidden(copy: Path, hits: list[Hit], *, is_whole: bool) -> None:
     for hit in hits[:_MOST_SAID]:
         within = f", in {hit.within}" if hit.within else ""
         say(f'forbidden: "{shown(hit.line)}" as {hit.form} at byte {hit.at:,}{within}')
     if any("number" in hit.form for hit in hits):
         say("note: a short number may be a size or an id by chance")
-    if not hits:
+    if not is_whole:
+        say(f"{copy}: too many compressed bytes to search all of them, which no copy without values has")
+    elif not hits:
         say(f"{copy}: nothing that is forbidden found")

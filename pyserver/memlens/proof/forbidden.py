@@ -2,14 +2,13 @@
 
 import base64
 import io
-import json
 import re
 import struct
-import urllib.parse
+import unicodedata
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import zstandard
 from msgspec import Struct
@@ -25,6 +24,17 @@ _MOST_NESTED = 10_000
 _MOST_DEPTH = 2
 _OVERLAP = 1 << 16
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|"
+    rb'\\["\\/bfnrt]'
+)
+_PERCENT = re.compile(rb"%[0-9a-fA-F]{2}")
+_BLANK = b" \t\r\n\v\f:"
+_BLANKS = re.compile(b"[%b]+" % _BLANK)
+_SHORT_ESCAPES = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_MOST_ROUNDS = 2
+"""How often texts may be escaped, as JSON within a string of JSON is."""
+_LONGEST_ESCAPE = 6
 _PACKED = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|PK\x03\x04|\x78[\x01\x5e\x9c\xda]")
 _ORDERS: tuple[Literal["big", "little"], ...] = ("big", "little")
 _DIGITS = re.compile(r"[\d ._-]*\d[\d ._-]*")
@@ -46,20 +56,24 @@ class _Form(Struct, frozen=True):
     data: bytes
     is_number: bool = False
     """Found only where no digit is beside it."""
+    is_spaced: bool = False
+    """Searched for without the blanks, line ends and colons that may stand in it."""
 
 
 def forms_of(line: str) -> list[_Form]:
     """How a file may hold a line, each of its forms once."""
     found: dict[bytes, _Form] = {}
     is_digits = line.isascii() and line.isdigit()
-    for name, data in _encoded(line):
-        found.setdefault(data, _Form(line, name, data, is_digits))
-    for name, data in (*_escaped(line), *_in_digits(line)):
-        found.setdefault(data, _Form(line, name, data))
-    for codes in ([*line.encode()], _units(line)):
-        for between in (",", ", ", " ", ",\n") if len(codes) > 1 else ():
+    for text in (line, *(unicodedata.normalize(form, line) for form in ("NFC", "NFD"))):
+        for name, data in _encoded(text):
+            found.setdefault(data, _Form(line, name, data, is_digits))
+    for name, data in _in_digits(line):
+        found.setdefault(data, _Form(line, name, data, is_spaced=True))
+    signed = [code - 256 if code > 127 else code for code in line.encode()]
+    for codes in ([*line.encode()], signed, _units(line)) if len(line) > 1 else ():
+        for between in (",", " "):
             data = between.join(map(str, codes)).encode()
-            found.setdefault(data, _Form(line, "numbers of its characters", data, is_number=True))
+            found.setdefault(data, _Form(line, "numbers of its characters", data, True, between == ","))
     for name, data, is_number in _of_number(line):
         found.setdefault(data, _Form(line, name, data, is_number))
     return [form for data, form in found.items() if data]
@@ -71,14 +85,8 @@ def _encoded(line: str) -> Iterator[tuple[str, bytes]]:
             yield name, line.encode(name)
         except UnicodeEncodeError:
             continue
-
-
-def _escaped(line: str) -> Iterator[tuple[str, bytes]]:
-    for quoted in (json.dumps(line), json.dumps(line, ensure_ascii=False)):
-        yield "JSON", quoted[1:-1].encode()
-    for form in ("04x", "04X"):
-        yield "JSON in escapes", "".join(f"\\u{unit:{form}}" for unit in _units(line)).encode()
-    yield "percent-encoding", urllib.parse.quote(line, safe="").encode()
+    # as Java's class files and dumps have it: a character beyond the first 65,536 as two
+    yield "modified utf-8", b"".join(chr(unit).encode("utf-8", "surrogatepass") for unit in _units(line))
 
 
 def _in_digits(line: str) -> Iterator[tuple[str, bytes]]:
@@ -86,7 +94,7 @@ def _in_digits(line: str) -> Iterator[tuple[str, bytes]]:
     for encoding in ("utf-8", "utf-16-le"):
         data = line.encode(encoding)
         if len(data) >= _LEAST_HEX:
-            for text in (data.hex(), data.hex().upper(), data.hex(" ")):
+            for text in (data.hex(), data.hex().upper(), ",".join(f"{each:#04x}" for each in data)):
                 yield f"hexadecimal of {encoding}", text.encode()
         for start in range(3) if len(data) >= _LEAST_BASE64 else ():
             for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -137,6 +145,55 @@ def _of_number(line: str) -> Iterator[tuple[str, bytes, bool]]:
                 continue
 
 
+class _View(NamedTuple):
+    """A part of the file, or what it says without its escapes."""
+
+    name: str
+    data: bytes
+    escapes: re.Pattern[bytes] | None = None
+    """What was replaced in ``of``."""
+    of: "_View | None" = None
+
+    def origin(self, at: int) -> int:
+        """Where a byte of it stands in the part of the file."""
+        if self.escapes is None or self.of is None:
+            return at
+        shorter = 0
+        for each in self.escapes.finditer(self.of.data):
+            if each.start() - shorter >= at:
+                break
+            shorter += len(each[0]) - len(_meant(each))
+        return self.of.origin(at + shorter)
+
+
+def _views(data: bytes) -> Iterator[_View]:
+    """The texts in a part of a file: as they stand there, and without JSON's, Python's and URLs' escapes."""
+    view = _View("", data)
+    yield view
+    for _ in range(_MOST_ROUNDS):
+        for name, mark, escapes in (("in escapes", b"\\", _ESCAPE), ("in percent-encoding", b"%", _PERCENT)):
+            if mark in view.data and (plain := escapes.sub(_meant, view.data)) != view.data:
+                view = _View(name, plain, escapes, view)
+                yield view
+
+
+def _meant(escape: re.Match[bytes]) -> bytes:
+    """What an escape, or a blank, stands for."""
+    text = escape[0]
+    match text[:2]:
+        case b"\\u":
+            units = b"".join(int(each, 16).to_bytes(2, "little") for each in text.split(b"\\u")[1:])
+            return units.decode("utf-16-le", "surrogatepass").encode("utf-8", "surrogatepass")
+        case b"\\x":
+            return bytes.fromhex(text[2:].decode("ascii")).decode("latin-1").encode()
+    match text[:1]:
+        case b"\\":
+            return _SHORT_ESCAPES.get(text[1:], text[1:])
+        case b"%":
+            return bytes.fromhex(text[1:].decode("ascii"))
+    return b""
+
+
 class Search:
     """Searches for lines; an empty one, and white space around one, doesn't count."""
 
@@ -144,13 +201,16 @@ class Search:
         self._forms = [
             form for line in dict.fromkeys(filter(None, map(str.strip, lines))) for form in forms_of(line)
         ]
-        self._longest = max((len(form.data) for form in self._forms), default=1)
+        longest = max((len(form.data) for form in self._forms), default=1)
+        self._longest = _LONGEST_ESCAPE * longest
         self._nested = 0
+        self.is_whole = True
+        """Whether all compressed bytes of the last file were searched: there may be too many, or too large ones."""
 
     def file(self, path: Path) -> list[Hit]:
         """Each form in which a line is found, once. Raises OSError and DamagedContainerError."""
         found: dict[bytes, Hit] = {}
-        self._nested = 0
+        self._nested, self.is_whole = 0, True
         with path.open("rb") as file:
             self._search(chunks_of(path, file), "", 0, found)
             # what a compressed file has beside its contents, such as a name
@@ -164,24 +224,38 @@ class Search:
         while chunk:
             following = next(chunks, b"")
             data = kept + chunk
-            for form in self._forms:
-                if form.data not in found and (at := _find(data, form)) >= 0:
-                    found[form.data] = Hit(form.line, form.name, base + at, within)
+            for view in _views(data):
+                self._look(view, base, within, found)
             if depth < _MOST_DEPTH:
-                self._unpack(data, base, within, depth, found)
+                self._unpack(data, base, within, depth, found, is_last=not following)
             keep = min(len(data), max(self._longest + 1, _OVERLAP if following else 0))
             kept, base = data[len(data) - keep :], base + len(data) - keep
             chunk = following
 
-    def _unpack(self, data: bytes, base: int, within: str, depth: int, found: dict[bytes, Hit]) -> None:
+    def _look(self, view: _View, base: int, within: str, found: dict[bytes, Hit]) -> None:
+        spaced = _View(view.name, view.data.translate(None, _BLANK), _BLANKS, view)
+        for form in self._forms:
+            if form.data in found:
+                continue
+            where = spaced if form.is_spaced else view
+            if (at := _find(where.data, form)) >= 0:
+                name = f"{form.name} {view.name}".rstrip()
+                found[form.data] = Hit(form.line, name, base + where.origin(at), within)
+
+    def _unpack(
+        self, data: bytes, base: int, within: str, depth: int, found: dict[bytes, Hit], *, is_last: bool
+    ) -> None:
         """Search what begins like compressed bytes, of which as many are unpacked as are at hand."""
         for each in _PACKED.finditer(data):
-            if self._nested >= _MOST_NESTED:
-                return
-            self._nested += 1
-            plain = _unpacked(memoryview(data)[each.start() :], each[0])
+            plain, is_whole = _unpacked(memoryview(data)[each.start() :], each[0])
             if len(plain) < _LEAST_UNPACKED:
                 continue
+            self._nested += 1
+            # what begins near the end of these bytes is unpacked again with the next ones
+            self.is_whole &= is_whole or (not is_last and each.start() >= len(data) - _OVERLAP)
+            if self._nested > _MOST_NESTED:
+                self.is_whole = False
+                return
             name = f"compressed bytes at byte {base + each.start():,}" + (f" in {within}" if within else "")
             self._search(iter([plain]), name, depth + 1, found)
 
@@ -198,15 +272,18 @@ def _find(data: bytes, form: _Form) -> int:
     return -1
 
 
-def _unpacked(data: memoryview, magic: bytes) -> bytes:
-    """As much as can be unpacked of what begins there; nothing if it isn't compressed."""
+def _unpacked(data: memoryview, magic: bytes) -> tuple[bytes, bool]:
+    """As much as can be unpacked of what begins there, and whether that is all; nothing if it isn't compressed."""
     try:
         if magic == _ZSTD:
-            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as plain:
-                return plain.read(_MOST_NESTED_BYTES)
+            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as unpacked:
+                plain = unpacked.read(_MOST_NESTED_BYTES)
+                return plain, len(plain) < _MOST_NESTED_BYTES
+        skipped, window = 0, 31 if magic == _GZIP else 15
         if magic == _ZIP:
             name, extra = struct.unpack_from("<HH", data, 26)
-            return zlib.decompressobj(-15).decompress(data[30 + name + extra :], _MOST_NESTED_BYTES)
-        return zlib.decompressobj(31 if magic == _GZIP else 15).decompress(data, _MOST_NESTED_BYTES)
+            skipped, window = 30 + name + extra, -15
+        inflated = zlib.decompressobj(window)
+        return inflated.decompress(data[skipped:], _MOST_NESTED_BYTES), inflated.eof
     except (zlib.error, zstandard.ZstdError, struct.error):
-        return b""
+        return b"", True

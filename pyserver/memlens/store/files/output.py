@@ -35,6 +35,8 @@ _IN_ARCHIVES = re.compile(
 _writing: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
 """The locks of the files that are being written by this process."""
 _writing_lock = threading.Lock()
+_of_thread = threading.local()
+"""The files that a thread is writing, as ``targets``."""
 
 
 class RefusedError(BadRequestError):
@@ -57,6 +59,8 @@ class Output:
     """The format of what is written, as :data:`memlens.formats.FORMATS` names it; none if it is no snapshot."""
     private: bool = False
     """Readable only by its owner."""
+    others: tuple[Path, ...] = ()
+    """What the same command writes besides."""
 
     def check(self) -> Path:
         """Return the file to write, links followed. Raises :class:`BadRequestError` if something would be lost."""
@@ -70,6 +74,8 @@ class Output:
                         "{file} can't be written over itself: it is the file that is read", file=self._name
                     )
                 )
+        if any(_same(other, target) for other in self.others):
+            raise self._named_twice()
         if is_archive(target) or is_archive(target.parent):
             raise self._in_archive(_OTHER_FILE)
         if not os.path.lexists(target):
@@ -107,13 +113,26 @@ class Output:
         partial = partial_file(target, os.getpid())
         free = phrase("Free some space on it, or write the file elsewhere.")
         # another thread of this process writes to the same partial file
-        with _lock_of(target), room_in(target.parent, target.name, advice=free):
+        with self._alone(target), room_in(target.parent, target.name, advice=free):
             remove_leftovers_of(target)
             try:
                 yield partial
                 self.put(partial, target)
             finally:
                 partial.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _alone(self, target: Path) -> Iterator[None]:
+        """Wait until no other thread writes the target. Raises :class:`RefusedError` if this one does."""
+        mine: set[Path] = _of_thread.__dict__.setdefault("targets", set())
+        if target in mine:
+            raise self._named_twice()
+        with _lock_of(target):
+            mine.add(target)
+            try:
+                yield
+            finally:
+                mine.remove(target)
 
     def put(self, made: Path, target: Path) -> None:
         """Rename a file that was ``made`` on the same disk to the ``target`` that :meth:`check` has returned.
@@ -223,6 +242,9 @@ class Output:
             advice=advice,
         )
 
+    def _named_twice(self) -> RefusedError:
+        return RefusedError(phrase("{file} is named twice: the same command writes it", file=self._name))
+
     def _exists(self) -> RefusedError:
         return RefusedError(
             phrase("{file} exists", file=self._name), advice=phrase("Choose another file, or add --force.")
@@ -277,7 +299,7 @@ def _same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         # one of them doesn't exist
-        return False
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _is_within(file: Path, folder: Path) -> bool:
