@@ -11,7 +11,13 @@ from tests.python.test_memray import PYTHON as MEMRAY
 
 from memlens.errors import MemlensError
 from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame, source_frame
-from memlens.model.languages import AllocationFunctions, allocation_functions, is_allocation_function
+from memlens.model.languages import (
+    AllocationFunctions,
+    Binaries,
+    allocating_binaries,
+    allocation_functions,
+    is_allocation_function,
+)
 from memlens.model.libraries import Example, Rule, library_of, match_of, qualified, rules
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
@@ -38,6 +44,14 @@ def test_functions_that_allocate(row: AllocationFunctions) -> None:
     assert row.near
     assert [each for each in row.fits if not is_allocation_function(each, "app")] == []
     assert [each for each in row.near if is_allocation_function(each, "app")] == []
+
+
+@pytest.mark.parametrize("row", allocating_binaries(), ids=lambda row: row.name)
+def test_libraries_that_allocate(row: Binaries) -> None:
+    assert row.fits
+    assert row.near
+    assert [each for each in row.fits if not is_allocation_function("f", each)] == []
+    assert [each for each in row.near if is_allocation_function("f", each)] == []
 
 
 def test_names_of_rules_are_distinct() -> None:

@@ -19,12 +19,7 @@ PACKS = pytest.mark.parametrize("pack", registry.packs(), ids=lambda pack: pack.
 
 TO_BE_MOVED: dict[str, list[str]] = {
     "go": ["formats/perfetto.py"],
-    "native": [
-        "formats/perfetto.py",
-        "model/languages.py",
-        "model/library_rules/native.toml",
-        "model/library_rules/rust.toml",
-    ],
+    "native": ["formats/perfetto.py"],
 }
 """Files outside of packs that still name a pack's world."""
 

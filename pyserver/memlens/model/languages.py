@@ -3,7 +3,7 @@
 import functools
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 
 import msgspec
@@ -20,12 +20,6 @@ def shared_object_of(path: str) -> str:
     return match["name"] if match is not None else ""
 
 
-_RECORDS = re.compile(r"(?:^|/)(?:vgpreload_|libheaptrack_)[^/]*$")
-_ALLOCATOR = re.compile(
-    r"(?:^|/)lib(?:jemalloc|tcmalloc|mimalloc|snmalloc|rpmalloc)(?:_\w+)?(?:[-.]\d[\d.]*)?\.(?:so(?:\.[\d.]+)?|dylib)$"
-)
-
-
 class AllocationFunctions(Struct, frozen=True, forbid_unknown_fields=True):
     """A row of the table: a pattern of whole names without their arguments."""
 
@@ -35,25 +29,65 @@ class AllocationFunctions(Struct, frozen=True, forbid_unknown_fields=True):
     near: tuple[str, ...]
 
 
+class Binaries(Struct, frozen=True, forbid_unknown_fields=True):
+    """A row for libraries: a pattern of their paths, with forward slashes."""
+
+    name: str
+    binary: str
+    fits: tuple[str, ...]
+    near: tuple[str, ...]
+
+
 class _Table(Struct, forbid_unknown_fields=True):
-    functions: list[AllocationFunctions]
+    functions: list[AllocationFunctions] = []
+    allocators: list[Binaries] = []
+    recorders: list[Binaries] = []
 
 
 @functools.cache
-def allocation_functions() -> Sequence[AllocationFunctions]:
-    """Return the rows of the tables, the packs' included.
+def _table() -> _Table:
+    """Return the rows of all tables, the packs' included.
 
     Raises:
         msgspec.ValidationError: A row isn't as described above.
     """
     own = resources.files("memlens.model").joinpath("allocation_functions.toml").read_text("utf-8")
-    texts = [own, *(text for _, text in registry.tables("allocation_functions"))]
-    return tuple(row for text in texts for row in msgspec.convert(tomllib.loads(text), _Table).functions)
+    texts = [own, *registry.allocation_tables()]
+    tables = [msgspec.convert(tomllib.loads(text), _Table) for text in texts]
+    return _Table(
+        [row for table in tables for row in table.functions],
+        [row for table in tables for row in table.allocators],
+        [row for table in tables for row in table.recorders],
+    )
+
+
+def allocation_functions() -> Sequence[AllocationFunctions]:
+    """Return the rows for functions that allocate."""
+    return _table().functions
+
+
+def allocating_binaries() -> Sequence[Binaries]:
+    """Return the rows for allocators and recorders."""
+    return [*_table().allocators, *_table().recorders]
+
+
+def _any(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{each})" for each in patterns))
 
 
 @functools.cache
 def _allocates() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{row.function})" for row in allocation_functions()))
+    return _any(row.function for row in allocation_functions())
+
+
+@functools.cache
+def _allocators() -> re.Pattern[str]:
+    return _any(row.binary for row in _table().allocators)
+
+
+@functools.cache
+def _allocating() -> re.Pattern[str]:
+    return _any(row.binary for row in allocating_binaries())
 
 
 _ARGUMENTS = re.compile(r"<[^<>]*>")
@@ -71,19 +105,18 @@ def _without_arguments(function: str) -> str:
 def is_allocation_function(function: str, file: str) -> bool:
     """Return whether a function is called to allocate: one of the table, of an allocator's or a recorder's library.
 
-    ``file`` may be the function's binary, such as valgrind's ``vgpreload_dhat-amd64-linux.so``.
+    ``file`` may be the function's binary.
     """
     file = file.replace("\\", "/")
     return (
         _allocates().fullmatch(_without_arguments(function)) is not None
-        or _RECORDS.search(file) is not None
-        or is_allocator(file)
+        or _allocating().search(file) is not None
     )
 
 
 def is_allocator(binary: str) -> bool:
     """Return whether a binary is the library of an allocator, which is in every stack that its own profiler records."""
-    return _ALLOCATOR.search(binary) is not None
+    return _allocators().search(binary) is not None
 
 
 _RUNTIME = re.compile(

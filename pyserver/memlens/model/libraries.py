@@ -1,9 +1,9 @@
 """Whose code a frame is: where interpreters, compilers and package managers keep library code.
 
 The rules are data, a table for each language or ecosystem: ``library_rules/WORLD.toml`` and the packs'
-``libraries.toml``. A row has a ``name``, the
-``library`` that it names (the pattern's group replaces ``{package}``), a pattern under one of these keys, frames that
-it ``fits`` (whose library is ``as``, if the pattern has a group) and ``near`` misses that are the user's own:
+``libraries/WORLD.toml``. A row has a ``name``, the ``library`` that it names (the pattern's group replaces
+``{package}``), a pattern under one of these keys, frames that it ``fits`` (whose library is ``as``, if the pattern has
+a group) and ``near`` misses that are the user's own:
 
 * ``path``: the file's path, with forward slashes and without ``..``. Paths as compilers write them may be relative.
   ``hints`` are lower-case texts of which every matching path contains one; searching for them is faster.
@@ -130,7 +130,7 @@ def rules() -> Sequence[Rule]:
     folder = resources.files("memlens.model").joinpath("library_rules")
     files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
     tables = {file.name.removesuffix(".toml"): file.read_text("utf-8") for file in files}
-    tables |= dict(registry.tables("libraries"))
+    tables |= dict(registry.library_tables())
     order = sorted(tables, key=lambda name: (_LAST.index(name) + 1 if name in _LAST else 0, name))
     return [rule for name in order for rule in _table(tables[name])]
 

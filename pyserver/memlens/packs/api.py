@@ -228,10 +228,10 @@ class Pack(Struct, frozen=True, kw_only=True):
     title: str
     """In a list of what Memlens reads: ``Java``."""
     language: Language | None = None
-    libraries: bool = False
-    """Whether ``libraries.toml`` in its folder says whose code frames are, see ``model/libraries.py``."""
+    libraries: tuple[str, ...] = ()
+    """The tables ``libraries/NAME.toml`` in its folder, which say whose code frames are, see ``model/libraries.py``."""
     allocation_functions: bool = False
-    """Whether ``allocation_functions.toml`` does say which functions allocate, see ``model/languages.py``."""
+    """Whether ``allocation_functions.toml`` in its folder says which functions allocate, see ``model/languages.py``."""
     formats: tuple[Format, ...] = ()
     foreign: Part[tuple[Foreign, ...]] | None = None
     runtimes: tuple[RuntimeKind, ...] = ()

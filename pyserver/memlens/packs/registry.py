@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module, resources
 from types import MappingProxyType
-from typing import Literal
 
 from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind, Writer
 from memlens.texts import Text
@@ -89,12 +88,22 @@ def rules_for(kind: str) -> Iterator[Rule]:
             yield from pack.rules
 
 
-def tables(file: Literal["libraries", "allocation_functions"]) -> Iterator[tuple[str, str]]:
-    """The packs that have a table of a kind, and its text, in TOML."""
+def library_tables() -> Iterator[tuple[str, str]]:
+    """The packs' tables of libraries by their names, in TOML."""
     for pack in packs():
-        if getattr(pack, file):
-            table = resources.files(f"memlens.packs.{pack.name}") / f"{file}.toml"
-            yield pack.name, table.read_text("utf-8")
+        for name in pack.libraries:
+            yield name, _text(pack, f"libraries/{name}.toml")
+
+
+def allocation_tables() -> Iterator[str]:
+    """The packs' tables of functions that allocate, in TOML."""
+    for pack in packs():
+        if pack.allocation_functions:
+            yield _text(pack, "allocation_functions.toml")
+
+
+def _text(pack: Pack, file: str) -> str:
+    return resources.files(f"memlens.packs.{pack.name}").joinpath(file).read_text("utf-8")
 
 
 _UNKNOWN = Objects(runtime="")

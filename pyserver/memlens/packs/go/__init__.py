@@ -9,7 +9,7 @@ PACK = Pack(
     name="go",
     title="Go",
     language=Language(suffixes=(".go",), is_compiled=True),
-    libraries=True,
+    libraries=("go",),
     formats=(
         Format(
             name="pprof",

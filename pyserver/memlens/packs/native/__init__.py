@@ -8,6 +8,8 @@ _HERE = "memlens.packs.native"
 PACK = Pack(
     name="native",
     title="C, C++ and Rust",
+    libraries=("native", "rust"),
+    allocation_functions=True,
     formats=(
         Format(
             name="dhat",

@@ -17,7 +17,7 @@ PACK = Pack(
     name="ruby",
     title="Ruby",
     language=Language(suffixes=(".rb",)),
-    libraries=True,
+    libraries=("ruby",),
     allocation_functions=True,
     formats=(
         Format(
