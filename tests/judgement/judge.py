@@ -25,10 +25,12 @@ if MEMRAY.exists():
 
 from memlens.errors import MemlensError  # noqa: E402
 from memlens.ingest import ingest  # noqa: E402
+from memlens.model.frames import USER  # noqa: E402
 from memlens.store.files.cache import Cache  # noqa: E402
 from memlens.store.snapshot import Snapshot  # noqa: E402
 from memlens.views.findings.headline import headline  # noqa: E402
 from memlens.views.findings.table import findings  # noqa: E402
+from memlens.views.naming.own_root import is_doubtful  # noqa: E402
 
 WITHIN = 2.0
 """Percentage points that a share may differ from the right one."""
@@ -58,8 +60,12 @@ class Verdict(NamedTuple):
 
 def cases() -> Iterator[dict[str, Any]]:
     """The files with right answers that are at hand."""
+    yield from _at_hand("files")
+
+
+def _at_hand(kind: str) -> Iterator[dict[str, Any]]:
     for table in sorted(Path(__file__).parent.glob("*.toml")):
-        for case in tomllib.loads(table.read_text("utf-8"))["files"]:
+        for case in tomllib.loads(table.read_text("utf-8")).get(kind, []):
             case["path"] = next(
                 (at for at in (DATA / case["file"], ROOT / case["file"]) if at.exists()), None
             )
@@ -129,6 +135,31 @@ def verdicts(chosen: str = "") -> Iterator[Verdict]:
                 yield judge(case, snapshot)
 
 
+def wrong_owners(chosen: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Of each file of ``roots.toml``, what is wrong about whose code its lines are."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Cache(Path(folder), 1 << 40)
+        for case in _at_hand("roots"):
+            if chosen in case["file"]:
+                with closing(Snapshot.open(ingest(case["path"], cache, lambda *_: None))) as snapshot:
+                    yield case["file"], _wrong_owners(case, snapshot)
+
+
+def _wrong_owners(case: dict[str, Any], snapshot: Snapshot) -> list[str]:
+    said: dict[str, set[str]] = {}
+    for number, (file, _, _, kind) in enumerate(snapshot.frames.each()):
+        owner = "library" if kind != USER else "probably" if is_doubtful(snapshot, number) else "own"
+        said.setdefault(file, set()).add(owner)
+    wrong = []
+    for owner in ("own", "probably", "library"):
+        for name in case.get(owner, []):
+            owners = {each for file, found in said.items() if file.endswith(name) for each in found}
+            # a compiled file has functions without a line as well, which are nobody's
+            if owner not in owners or (owner == "library" and len(owners) > 1):
+                wrong.append(f"{name} is {' and '.join(sorted(owners)) or 'not there'}, not {owner}")
+    return wrong
+
+
 def main(chosen: str = "") -> int:
     """Prints what is wrong and the rates."""
     found = []
@@ -148,6 +179,10 @@ def main(chosen: str = "") -> int:
     print(f"\nFirst lines right: {good} of {len(found)} ({100 * good / max(len(found), 1):.0f}%)")
     wrong, missing = sum(len(each.wrong) for each in found), sum(len(each.missing) for each in found)
     print(f"Findings wrong: {wrong} of {told}; missing: {missing}")
+    owners = list(wrong_owners(chosen))
+    for file, texts in owners:
+        print("".join(f"WRONG  {file}: {text}\n" for text in texts), end="")
+    print(f"Whose code it is, right: {sum(not texts for _, texts in owners)} of {len(owners)} files")
     return 0
 
 

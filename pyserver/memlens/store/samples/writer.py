@@ -10,8 +10,9 @@ from memlens.kernels.tree.lines import LineFolder
 from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.distinct import distinct
 from memlens.model.expansion import deep_stacks
-from memlens.model.frames import Frames, are_mixed
+from memlens.model.frames import LIBRARY, Frames, are_mixed
 from memlens.model.info import Notice, ProfileInfo, ProfileValue, plausible_time
+from memlens.model.own_root import OwnFrames
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -46,6 +47,7 @@ def write_samples(
     tree, nodes = profile.stack_tree()
     stack_nodes, inverse = np.unique(nodes, return_inverse=True)
     stacks = inverse.astype(np.uint32)
+    _name_compiled_libraries(profile, tree, stack_nodes, stacks)
     _write_samples(columns, profile, stacks, strings)
     write_frames(columns, profile.frames, strings)
     columns.write(Tree, {"parent": tree.parents, "frame": tree.frames})
@@ -103,6 +105,18 @@ def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[Notice])
         has_short_lived=times is None or times.has_short_lived,
         written_ms=plausible_time(profile.settings.get("written_ms")),
     )  # fmt: skip
+
+
+def _name_compiled_libraries(profile: Profile, tree: StackTree, nodes: U32, stacks: U32) -> None:
+    """Give frames of libraries that were compiled from their sources the kind of a library's."""
+    frames = profile.frames
+    values = np.abs(profile.values[profile.default_value].astype(np.float64))
+    amounts = np.bincount(stacks, values, len(nodes)).astype(np.float64)
+    rows = ((frame.file, frame.function, frame.kind) for frame in frames.frames)
+    found = OwnFrames(tree, nodes, amounts, rows).compiled_libraries()
+    for number in np.flatnonzero(found).tolist():
+        frames.frames[number] = frames.frames[number]._replace(kind=LIBRARY)
+    frames.kinds[found] = LIBRARY
 
 
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:

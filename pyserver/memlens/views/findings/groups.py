@@ -13,6 +13,7 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
 from memlens.views.findings.writing import amount, called, linked, percent, short_function, text_in_sql
+from memlens.views.naming.own_root import is_doubtful
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -41,6 +42,8 @@ _WHY_NO_STACK: dict[str, Text] = {
 """The same within a sentence, by what stands beside it."""
 """The end of names of modules and categories that are inferred."""
 
+PROBABLY_YOURS = phrase("probably your code")
+
 _CHARGED: dict[Attribution, str] = {"mine": "frame", "any": "innermost_frame"}
 """The columns of SQL's stacks that say which frame is charged."""
 
@@ -63,6 +66,8 @@ class TopGroup:
     figure: Figure
     is_bare: bool
     """Whether it is what has no stack."""
+    is_doubtful: bool
+    """Whether its line is the program's own only probably: no rule names it, but stacks begin in another project."""
 
     @property
     def name(self) -> str:
@@ -79,10 +84,12 @@ class TopGroup:
         return linked(self.title, line=self.line, evidence=self.evidence)
 
     def with_function(self) -> Text:
-        """Its name, of a line with the function in parentheses."""
-        if not self.function or self.line is None:
+        """Its name, of a line with the function and whether it is the user's only probably in parentheses."""
+        function = [Text(self.function)] if self.function and self.line is not None else []
+        remarks = [*function, *([PROBABLY_YOURS] if self.is_doubtful else [])]
+        if not remarks:
             return self.named()
-        return in_a_row([self.named(), f"({self.function})"], " ")
+        return in_a_row([self.named(), in_a_row(["(", in_a_row(remarks, ", "), ")"], "")], " ")
 
     def measured(self) -> TextPart:
         """What it has, which shows it."""
@@ -117,6 +124,7 @@ def top_groups(
     for row in answer.rows:
         filter_text = f"{row.filter} {narrow}".strip()
         shown = AllocationSet(of.device, of.kind, of.from_moment, of.to_moment, filter_text, of.value)
+        line = line_link(snapshot, row.place)
         figure = Figure(row.bytes, unit, kind, _sql(snapshot, of, by, row, narrow, attribution))
         found.append(
             TopGroup(
@@ -125,11 +133,12 @@ def top_groups(
                 row.bytes,
                 row.count,
                 row.largest_bytes or 0 if answer.largest != "stack" else 0,
-                line_link(snapshot, row.place),
+                line,
                 row.place.kind if row.place is not None else None,
                 Evidence(pane, shown, by),
                 figure,
                 row.name in _NO_STACK,
+                line is not None and is_doubtful(snapshot, line.frame),
             )
         )
     return TopGroups(found, answer.groups, answer.set_bytes, unit)

@@ -28,7 +28,7 @@ from memlens.views.findings.graph.case import GraphCase, figure, measured, type_
 from memlens.views.findings.graph.holders import has_large_object
 from memlens.views.findings.graph.joined import HOLDING
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
-from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
+from memlens.views.findings.groups import PROBABLY_YOURS, TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
@@ -45,6 +45,7 @@ from memlens.views.findings.writing import (
     text_in_sql,
 )
 from memlens.views.graph.packages import packages_of
+from memlens.views.naming.own_root import is_doubtful
 from memlens.views.selection.arenas import pooled_amount
 
 MOST_LINES = 4
@@ -61,6 +62,8 @@ NO_STACKS_SHARE = 0.95
 LEAST_GRAPH_WEIGHT = 0.05
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
 """Rules whose findings the second sentence says already, or that are of less use than the next ones."""
+
+_PROBABLY_YOURS = phrase("({remark})", remark=PROBABLY_YOURS)
 
 Sentences = list[Text | None]
 
@@ -321,12 +324,14 @@ def _list(
     with_functions = isinstance(snapshot.info, ProfileInfo)
     parts: list[Text] = []
     callers = callers_of(snapshot, found, attribution, MOST_LINES) if shares else None
+    all_doubtful = callers is None and all(group.is_doubtful for group in found.groups[:MOST_LINES])
     for group in found.groups[:MOST_LINES]:
         if group.amount <= 0 or (parts and group.amount < LEAST_SHARE * found.total):
             break
-        function = (
+        function: list[Text | str] = (
             [called(group.function)] if with_functions and group.function and group.line is not None else []
         )
+        function += [_PROBABLY_YOURS] if group.is_doubtful and not all_doubtful else []
         if callers is not None and not parts:
             wrapper = in_a_row([group.named(), *function, _share(group, found, snapshot)], " ")
             parts.append(_called_by(snapshot, callers, found, wrapper))
@@ -340,6 +345,8 @@ def _list(
         parts.append(
             phrase(plural(more, "{n} more line {share}", "{n} more lines {share}"), n=more, share=share)
         )
+    if parts and all_doubtful:
+        parts.append(PROBABLY_YOURS)
     return in_a_row(parts, "; ") if parts else None
 
 
@@ -361,9 +368,11 @@ def _called_by(snapshot: Snapshot, found: Callers, whole: TopGroups, wrapper: Te
             parts.append(in_a_row([function, size], " "))
             continue
         link = LineLink(file, line, name, each.frame)
-        shown = [linked(base_line(link), line=link)]
+        shown: list[Text] = [linked(base_line(link), line=link)]
         if isinstance(snapshot.info, ProfileInfo) and name:
             shown.append(linked(function))
+        if is_doubtful(snapshot, each.frame):
+            shown.append(_PROBABLY_YOURS)
         parts.append(in_a_row([*shown, size], " "))
     rest = found.lines - len(parts)
     if rest > 0:
