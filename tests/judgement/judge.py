@@ -30,7 +30,6 @@ from memlens.store.files.cache import Cache  # noqa: E402
 from memlens.store.snapshot import Snapshot  # noqa: E402
 from memlens.views.findings.headline import headline  # noqa: E402
 from memlens.views.findings.table import findings  # noqa: E402
-from memlens.views.naming.own_root import is_doubtful  # noqa: E402
 
 WITHIN = 2.0
 """Percentage points that a share may differ from the right one."""
@@ -148,7 +147,7 @@ def wrong_owners(chosen: str = "") -> Iterator[tuple[str, list[str]]]:
 def _wrong_owners(case: dict[str, Any], snapshot: Snapshot) -> list[str]:
     said: dict[str, set[str]] = {}
     for number, (file, _, _, kind) in enumerate(snapshot.frames.each()):
-        owner = "library" if kind != USER else "probably" if is_doubtful(snapshot, number) else "own"
+        owner = "library" if kind != USER else "probably" if snapshot.frames.doubtful[number] else "own"
         said.setdefault(file, set()).add(owner)
     wrong = []
     for owner in ("own", "probably", "library"):

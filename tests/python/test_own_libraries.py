@@ -22,7 +22,7 @@ from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.files.cache import Cache
-from memlens.store.relabel import open_with
+from memlens.store.relabel import has_files_in, open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.tables import fill as tables
@@ -60,6 +60,10 @@ SERVICE = ROOT / "tests" / "fixtures" / "profiles" / "service.heaptrack.zst"
         (["vendor", "!vendor/mine"], "/home/me/vendor/mine/x.py", "f", USER),
         (["!vendor/mine", "vendor"], "/home/me/vendor/mine/x.py", "f", LIBRARY),
         (["", "!", "  "], "/home/me/x.py", "f", USER),
+        (["vendor", "!workspace:/home/me/vendor"], "/home/me/vendor/x.py", "f", USER),
+        (["!workspace:/home/me/vendor", "vendor"], "/home/me/vendor/x.py", "f", LIBRARY),
+        (["!workspace:/usr/lib/app"], "/usr/lib/app/third_party/kit/x.py", "f", LIBRARY),
+        (["vendor", "!workspace:/home/me"], "/home/mean/vendor/x.py", "f", LIBRARY),
     ],
 )
 def test_patterns(patterns: list[str], file: str, function: str, kind: int) -> None:
@@ -72,6 +76,25 @@ def test_patterns_override_the_table() -> None:
     assert Libraries(["vendor"]).kind_of("/v/site-packages/kit/x.py", "f", LIBRARY) == LIBRARY
     assert Libraries(["!kit"]).kind_of("/v/site-packages/kit/x.py", "f", LIBRARY) == USER
     assert Libraries(["!mine::*"]).kind_of("a.cc", "mine::f(int)", LIBRARY) == USER
+    workspace = Libraries(["kit"]).with_workspace(["/usr/lib/python3/dist-packages/app"])
+    assert workspace.kind_of("/usr/lib/python3/dist-packages/app/x.py", "f", LIBRARY) == USER
+    assert workspace.kind_of("/usr/lib/python3/dist-packages/app/kit/x.py", "f", USER) == LIBRARY
+
+
+def test_files_of_the_workspace_are_surely_the_users(cache: Cache) -> None:
+    """Of another project than the one in which stacks begin."""
+    for path in real_profiles("public/parca/alloc_space_delta.pb.gz"):
+        archive = ingest(path, cache, lambda *_: None)
+        folder = "/Users/brancz/src/github.com/polarsignals"
+        with closing(Snapshot.open(archive)) as plain:
+            assert has_files_in(plain, folder)
+            assert not has_files_in(plain, "/Users/brancz/src/github.com/polar")
+            assert set(plain.frames.doubtful.tolist()) == {0, 1}
+            kinds = plain.frames.kind.copy()
+        with closing(open_with(archive, Libraries().with_workspace([folder]))) as snapshot:
+            assert snapshot.relabelled
+            assert not snapshot.frames.doubtful.any()
+            assert (snapshot.frames.kind == kinds).all()
 
 
 def test_patterns_with_many_stars_are_fast() -> None:

@@ -7,8 +7,13 @@ from fnmatch import translate
 from glob import escape
 
 from memlens.model.frames import LIBRARY, NATIVE, USER
-from memlens.model.libraries import canonical, qualified
+from memlens.model.libraries import canonical, library_of, qualified
 from memlens.result_cache import remembered
+
+WORKSPACE = "workspace:"
+
+_FOLDER = "workspace"
+"""Stands for a workspace's folder in paths: the one in which it lies says nothing about its files."""
 
 _MOST_PATTERNS, _MOST_PATTERN = 1_000, 1_000
 
@@ -22,7 +27,8 @@ class Libraries:
     ``vendor`` matches every file and folder of that name, and everything in the folder; ``src/vendor`` a folder
     ``vendor`` in a folder ``src``; ``/opt/tools`` and ``C:/tools`` only that path. ``*`` matches any part of a name,
     ``**`` any number of folders, regardless of case. A pattern with ``::`` matches a function's name without its
-    arguments: ``absl::*``. A leading ``!`` marks the user's own code.
+    arguments: ``absl::*``. A leading ``!`` marks the user's own code. ``!workspace:/home/me/app`` is that folder, but
+    for libraries within it (``/home/me/app/node_modules``).
 
     Frames without a line and native code keep their kind.
     """
@@ -33,10 +39,13 @@ class Libraries:
         )[:_MOST_PATTERNS]
         self._paths: list[tuple[int, bool, list[Segment]]] = []
         self._functions: list[tuple[int, bool, re.Pattern[str]]] = []
+        self._workspaces: list[tuple[int, str]] = []
         for number, pattern in enumerate(self.patterns):
             mine = pattern.startswith("!")
             text = pattern.lstrip("!").strip().replace("\\", "/")
-            if "::" in text:
+            if text.startswith(WORKSPACE):
+                self._workspaces.append((number, canonical(text.removeprefix(WORKSPACE)).rstrip("/") + "/"))
+            elif "::" in text:
                 self._functions.append((number, mine, re.compile(translate(text))))
             else:
                 self._paths.append((number, mine, _segments(text)))
@@ -51,6 +60,10 @@ class Libraries:
         text = "\n".join(self.patterns).encode("utf-8", "surrogateescape")
         return (zlib.crc32(text) & 0x7FFFFFFF) or 1 if self.patterns else 0
 
+    def with_workspace(self, folders: Iterable[str]) -> "Libraries":
+        """Return patterns by which files in these folders are the user's, unless one of these patterns matches."""
+        return Libraries([*(f"!{WORKSPACE}{folder}" for folder in folders), *self.patterns])
+
     def with_own_files(self, names: Iterable[str]) -> "Libraries":
         """Return patterns by which bare files of these names are the user's, unless one of these patterns matches."""
         return Libraries([*(f"!/{escape(name)}" for name in names), *self.patterns])
@@ -59,6 +72,11 @@ class Libraries:
         """Return the kind of a frame; ``kind`` is the one without these patterns."""
         if kind == NATIVE:
             return kind
+        mine = self.is_users(file, function)
+        return kind if mine is None else USER if mine else LIBRARY
+
+    def is_users(self, file: str, function: str) -> bool | None:
+        """Return whether a frame is the user's own by these patterns; None if none matches."""
         number, mine = self._of_file(file)
         if self._functions:
             name = qualified(function)
@@ -66,15 +84,20 @@ class Libraries:
                 if other > number and pattern.match(name):
                     number, mine = other, own
                     break
-        return kind if number < 0 else USER if mine else LIBRARY
+        return None if number < 0 else mine
 
     def _decide(self, file: str) -> tuple[int, bool]:
         """Return the number of the last pattern that matches a path, -1 for none, and whether it is the user's."""
-        names = canonical(file.replace("\\", "/")).strip("/").lower().split("/")
-        for number, mine, segments in reversed(self._paths):
-            if _matches(names, segments):
-                return number, mine
-        return -1, False
+        path = canonical(file.replace("\\", "/"))
+        names = path.strip("/").lower().split("/")
+        found = next(
+            ((number, mine) for number, mine, segments in reversed(self._paths) if _matches(names, segments)),
+            (-1, False),
+        )
+        for number, folder in reversed(self._workspaces):
+            if number > found[0] and path.startswith(folder):
+                return number, not library_of(f"{_FOLDER}/{path[len(folder) :]}")
+        return found
 
 
 def _segments(text: str) -> list[Segment]:

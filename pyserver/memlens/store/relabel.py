@@ -47,16 +47,28 @@ def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     # native code and frames without a file keep their kind
     others = np.flatnonzero((frames.kind != NATIVE) & (frames.file != 0))
     distinct, places = frames.distinct(others)
-    kinds = frames.kind.copy()
-    kinds[others] = np.array([libraries.kind_of(*each) for each in distinct], np.uint8)[places]
-    if bool((kinds == frames.kind).all()):
+    kinds, doubtful = frames.kind.copy(), frames.doubtful.copy()
+    decided = [(libraries.kind_of(*each), libraries.is_users(*each[:2]) is None) for each in distinct]
+    of_distinct = np.array(decided, np.uint8).reshape(-1, 2)
+    kinds[others] = of_distinct[places, 0]
+    doubtful[others] &= of_distinct[places, 1]
+    if bool((kinds == frames.kind).all() and (doubtful == frames.doubtful).all()):
         return
-    old, of_kinds = snapshot.stacks.label, {FrameColumns.kind.file: kinds}
+    old, of_kinds = (
+        snapshot.stacks.label,
+        {FrameColumns.kind.file: kinds, FrameColumns.doubtful.file: doubtful},
+    )
     # compute what depends on kinds with the new ones
     snapshot.replace(of_kinds, libraries.key)
     labels = charged_by_rule(snapshot, "mine")
     following = {Stacks.label.file: labels, **_inferred(snapshot, old, labels)}
     snapshot.replace({**of_kinds, **following}, libraries.key)
+
+
+def has_files_in(snapshot: Snapshot, folder: str) -> bool:
+    """Return whether frames of a snapshot are in files of a folder."""
+    start = folder.replace("\\", "/").rstrip("/") + "/"
+    return bool(snapshot.frames.in_file(lambda file: file.replace("\\", "/").startswith(start)).any())
 
 
 def files_in_doubt(snapshot: Snapshot) -> list[str]:

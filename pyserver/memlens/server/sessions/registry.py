@@ -30,7 +30,7 @@ from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.manifest import ArchiveError, ContradictionError, InconsistentError
-from memlens.store.relabel import files_in_doubt, open_with, relabel
+from memlens.store.relabel import files_in_doubt, has_files_in, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.texts import Text, phrase
@@ -282,6 +282,9 @@ class Registry:
         try:
             snapshot, in_doubt = await asyncio.wrap_future(opening)
             libraries = await self._libraries(path, patterns, in_doubt)
+            folders = [folder.as_posix() for _, folder in self._configuration.folders]
+            having = thread.submit(lambda: [each for each in folders if has_files_in(snapshot, each)])
+            libraries = libraries.with_workspace(await asyncio.wrap_future(having))
             if libraries:
                 await asyncio.wrap_future(thread.submit(relabel, snapshot, libraries))
         except BaseException:

@@ -47,9 +47,9 @@ def write_samples(
     tree, nodes = profile.stack_tree()
     stack_nodes, inverse = np.unique(nodes, return_inverse=True)
     stacks = inverse.astype(np.uint32)
-    _name_compiled_libraries(profile, tree, stack_nodes, stacks)
+    doubtful = _whose(profile, tree, stack_nodes, stacks)
     _write_samples(columns, profile, stacks, strings)
-    write_frames(columns, profile.frames, strings)
+    write_frames(columns, profile.frames, strings, doubtful)
     columns.write(Tree, {"parent": tree.parents, "frame": tree.frames})
     columns.write(Stacks, {"node": stack_nodes, "label": _labels(tree, profile.frames, stack_nodes)})
     if profile.times is not None:
@@ -107,16 +107,18 @@ def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[Notice])
     )  # fmt: skip
 
 
-def _name_compiled_libraries(profile: Profile, tree: StackTree, nodes: U32, stacks: U32) -> None:
-    """Give frames of libraries that were compiled from their sources the kind of a library's."""
+def _whose(profile: Profile, tree: StackTree, nodes: U32, stacks: U32) -> npt.NDArray[np.bool_]:
+    """Give frames of libraries that were compiled from their sources that kind; return which others are doubtful."""
     frames = profile.frames
     values = np.abs(profile.values[profile.default_value].astype(np.float64))
     amounts = np.bincount(stacks, values, len(nodes)).astype(np.float64)
     rows = ((frame.file, frame.function, frame.kind) for frame in frames.frames)
-    found = OwnFrames(tree, nodes, amounts, rows).compiled_libraries()
+    own = OwnFrames(tree, nodes, amounts, rows)
+    found = own.compiled_libraries()
     for number in np.flatnonzero(found).tolist():
         frames.frames[number] = frames.frames[number]._replace(kind=LIBRARY)
     frames.kinds[found] = LIBRARY
+    return own.doubtful() & ~found
 
 
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:

@@ -34,6 +34,8 @@ class FrameColumns(Columns):
     """Whose code it is: USER, LIBRARY or NATIVE."""
     source = Stored(np.uint8, "frames")
     """How the frame is known, as an index of ``SOURCE_NAMES``."""
+    doubtful = Stored(np.uint8, "frames")
+    """1 for a frame of the user's only probably: of another project than the program's, see ``model/own_root.py``."""
 
     def __init__(self, source: Source, counts: Mapping[Count, int]) -> None:
         super().__init__(source, counts)
@@ -126,6 +128,7 @@ def listed(rows: Iterable[FrameRow], sources: npt.NDArray[np.uint8] | None = Non
         FrameColumns.function.file: np.array(functions, np.uint32),
         FrameColumns.kind.file: np.array([row[3] for row in known], np.uint8),
         FrameColumns.source.file: np.zeros(len(known), np.uint8) if sources is None else sources,
+        FrameColumns.doubtful.file: np.zeros(len(known), np.uint8),
         Strings.end.file: texts.end,
         Strings.utf8.file: texts.utf8,
     }
@@ -135,8 +138,10 @@ def listed(rows: Iterable[FrameRow], sources: npt.NDArray[np.uint8] | None = Non
     return FrameColumns(_Lists(columns), counts)
 
 
-def write_frames(columns: ColumnFiles, frames: Frames, strings: StringWriter) -> None:
-    """Write the columns of frames; their strings get numbers."""
+def write_frames(
+    columns: ColumnFiles, frames: Frames, strings: StringWriter, doubtful: Mask | None = None
+) -> None:
+    """Write the columns of frames; their strings get numbers. ``doubtful`` is as the column, None for none."""
     files, lines, functions, _ = zip(*frames.frames, strict=True) if frames.frames else ((),) * 4
     columns.write(
         FrameColumns,
@@ -146,5 +151,6 @@ def write_frames(columns: ColumnFiles, frames: Frames, strings: StringWriter) ->
             "function": strings.numbers(functions),
             "kind": frames.kinds,
             "source": frames.sources,
+            "doubtful": np.zeros(len(lines), np.uint8) if doubtful is None else doubtful.astype(np.uint8),
         },
     )

@@ -18,6 +18,8 @@ from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, TimelineInfo, device_name
 from memlens.model.module_sizes import infer_modules
 from memlens.model.modules import Module, modules_of
+from memlens.model.own_root import OwnFrames
+from memlens.model.profile import StackTree
 from memlens.model.timeline import NEVER, NOTE_KINDS, OOM, Column, DeviceTimeline, Timeline
 from memlens.progress import Report
 from memlens.store.files.column_files import ColumnFiles
@@ -74,7 +76,10 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
     report("writing", count / (count + 1))
     # making the tree takes memory, too
     called = called or _called(timeline.frames)
-    write_frames(columns, timeline.frames, strings)
+    rows = ((frame.file, frame.function, frame.kind) for frame in timeline.frames.frames)
+    stack_tree = StackTree(called.parents, called.frames)
+    own = OwnFrames(stack_tree, called.nodes, np.ones(len(called.nodes)), rows)
+    write_frames(columns, timeline.frames, strings, own.doubtful())
     columns.write(Tree, {"parent": called.parents, "frame": called.frames})
     columns.write(Stacks, {"node": called.nodes, "label": labels})
     columns.write(

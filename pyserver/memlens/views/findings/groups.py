@@ -13,7 +13,6 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
 from memlens.views.findings.writing import amount, called, linked, percent, short_function, text_in_sql
-from memlens.views.naming.own_root import is_doubtful
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -138,7 +137,7 @@ def top_groups(
                 Evidence(pane, shown, by),
                 figure,
                 row.name in _NO_STACK,
-                line is not None and is_doubtful(snapshot, line.frame),
+                line is not None and bool(snapshot.frames.doubtful[line.frame]),
             )
         )
     return TopGroups(found, answer.groups, answer.set_bytes, unit)

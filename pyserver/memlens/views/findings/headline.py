@@ -45,7 +45,6 @@ from memlens.views.findings.writing import (
     text_in_sql,
 )
 from memlens.views.graph.packages import packages_of
-from memlens.views.naming.own_root import is_doubtful
 from memlens.views.selection.arenas import pooled_amount
 
 MOST_LINES = 4
@@ -371,7 +370,7 @@ def _called_by(snapshot: Snapshot, found: Callers, whole: TopGroups, wrapper: Te
         shown: list[Text] = [linked(base_line(link), line=link)]
         if isinstance(snapshot.info, ProfileInfo) and name:
             shown.append(linked(function))
-        if is_doubtful(snapshot, each.frame):
+        if snapshot.frames.doubtful[each.frame]:
             shown.append(_PROBABLY_YOURS)
         parts.append(in_a_row([*shown, size], " "))
     rest = found.lines - len(parts)
