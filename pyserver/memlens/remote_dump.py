@@ -9,14 +9,18 @@ import argparse
 import contextlib
 import json
 import os
+import stat
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from memlens import dump
 
 _POLL_S = 0.05
+_MOST_STATUS_BYTES = 1 << 16
 
 _RUN = """
 import json, os, types
@@ -111,7 +115,7 @@ def _restricted() -> str:
 
 def _answer(process_id: int, status: Path, timeout_s: float) -> dump.Cost:
     deadline = time.monotonic() + timeout_s
-    while not status.exists():
+    while (said := _said(process_id, status)) is None:
         if not Path(f"/proc/{process_id}").exists() and Path("/proc/self").exists():
             raise RemoteDumpError(
                 f"Process {process_id} ended before its heap was written", "Try another process."
@@ -122,14 +126,54 @@ def _answer(process_id: int, status: Path, timeout_s: float) -> dump.Cost:
                 "It runs no Python code now, as while it waits in a system call; allow more time by --timeout.",
             )
         time.sleep(_POLL_S)
-    answer = json.loads(status.read_text("utf-8"))
     status.unlink()
-    if "error" in answer:
-        raise RemoteDumpError(
-            f"Process {process_id} could not write its heap: {answer['error']}",
-            "Choose a file that it may write.",
-        )
-    return dump.Cost(*answer["cost"])
+    try:
+        answer = json.loads(said)
+        reason = answer.get("error")
+        if reason is None:
+            return cost_of(dict(zip(dump.Cost._fields, answer["cost"], strict=True)))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _strange(process_id) from error
+    raise RemoteDumpError(
+        f"Process {process_id} could not write its heap: {reason}",
+        "Choose a file that it may write.",
+    )
+
+
+def _said(process_id: int, status: Path) -> bytes | None:
+    """What the process has written, None before that. It may be another user's, who may put anything there."""
+    flags = (
+        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    )
+    try:
+        opened = os.open(status, flags)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _strange(process_id) from error
+    try:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise _strange(process_id)
+        return os.read(opened, _MOST_STATUS_BYTES)
+    finally:
+        os.close(opened)
+
+
+def _strange(process_id: int) -> RemoteDumpError:
+    return RemoteDumpError(
+        f"Process {process_id} answered otherwise than it should", "Try again, or another process."
+    )
+
+
+def cost_of(answer: Mapping[str, Any]) -> dump.Cost:
+    """What a dump took, as another process says. Raises ValueError, TypeError for something else."""
+    cost = dump.Cost(**answer)
+    for name, each in cost._asdict().items():
+        is_number = isinstance(each, int) or (name == "seconds" and isinstance(each, float))
+        if not is_number and not (each is None and name == "peak_bytes"):
+            raise TypeError(name)
+    return cost
 
 
 def summary(path: Path, cost: dump.Cost) -> str:

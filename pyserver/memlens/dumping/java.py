@@ -90,7 +90,8 @@ def _attached(pid: int, timeout_s: float) -> Iterator[socket.socket]:
     try:
         with linux.temporary_folder(pid) as folder:
             listener = folder / f".java_pid{inner}"
-            connection = _connected(pid, listener)
+            deadline = time.monotonic() + timeout_s
+            connection = _connected(pid, listener, deadline)
             if connection is None:
                 connection = _woken(pid, folder / f".attach_pid{inner}", listener, timeout_s)
     except PermissionError as error:
@@ -99,23 +100,36 @@ def _attached(pid: int, timeout_s: float) -> Iterator[socket.socket]:
         yield connection
 
 
-def _connected(pid: int, listener: Path) -> socket.socket | None:
-    """Connect to a virtual machine that listens already, and never to another process that took the name."""
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(str(listener))
-    except (FileNotFoundError, ConnectionRefusedError):
-        connection.close()
-        return None
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    peer = struct.unpack("3i", credentials)[0]
-    if peer != pid:
-        connection.close()
-        raise DumpError(
-            phrase("Another process ({pid}) answers at {file}", file=listener, pid=str(peer)),
-            advice=phrase("Remove that file, and try again."),
-        )
-    return connection
+def _connected(pid: int, listener: Path, deadline: float) -> socket.socket | None:
+    """Connect to a virtual machine that listens already, and never to another process that took the name.
+
+    Whoever listens there may accept nothing, which is waited for until the deadline.
+    """
+    with contextlib.ExitStack() as stack:
+        connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+        connection.setblocking(False)
+        advice = phrase("Remove that file, and try again.")
+        seen = Path("/tmp", listener.name)  # noqa: S108 - of the process
+        while True:
+            try:
+                connection.connect(str(listener))
+                break
+            except (FileNotFoundError, ConnectionRefusedError):
+                return None
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise DumpError(
+                        phrase("What listens at {file} accepts no connection", file=seen), advice=advice
+                    ) from error
+                time.sleep(POLL_S)
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        peer = struct.unpack("3i", credentials)[0]
+        if peer != pid:
+            raise DumpError(
+                phrase("Another process ({pid}) answers at {file}", file=seen, pid=str(peer)), advice=advice
+            )
+        stack.pop_all()
+        return connection
 
 
 def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.socket:
@@ -137,7 +151,7 @@ def _woken(pid: int, request: Path, listener: Path, timeout_s: float) -> socket.
             os.close(opened)
         os.kill(pid, signal.SIGQUIT)
         deadline = time.monotonic() + timeout_s
-        while (connection := _connected(pid, listener)) is None:
+        while (connection := _connected(pid, listener, deadline)) is None:
             if not linux.is_alive(pid):
                 raise ended(process_of(pid))
             if time.monotonic() > deadline:

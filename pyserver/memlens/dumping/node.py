@@ -1,6 +1,7 @@
 """The inspector of a process of Node.js, which SIGUSR1 opens."""
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -130,10 +131,15 @@ def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Ins
 def _open(pid: int, arguments: tuple[str, ...]) -> None:
     """Make Node.js open its inspector."""
     if sys.platform == "win32":
-        # the equivalent of the signal is a function of Node.js itself
-        node = arguments[0] if Path(arguments[0]).is_absolute() else program(arguments[0])
+        # the equivalent of the signal is a function of Node.js itself: an administrator runs no other user's
+        node, own = program("node"), Path(arguments[0])
+        if node is None and own.is_absolute() and not ctypes.windll.shell32.IsUserAnAdmin():
+            node = own
         if node is None:
-            return
+            raise DumpError(
+                phrase("Process {pid} doesn't open its inspector: node was not found", pid=str(pid)),
+                advice=phrase("Put the folder of Node.js on the PATH, or start the program with --inspect."),
+            )
         command = [str(node), "-e", f"process._debugProcess({pid})"]
         subprocess.run(command, check=False, capture_output=True)  # noqa: S603
         return

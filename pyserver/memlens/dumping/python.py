@@ -1,6 +1,7 @@
 """Heap dumps of CPython 3.14 and later: by this Python if it has the same version, else by the process's own."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,10 +9,11 @@ from pathlib import Path
 import memlens
 from memlens import dump
 from memlens.dumping import linux
-from memlens.dumping.errors import DumpError
+from memlens.dumping.errors import DumpError, out_of_reach
 from memlens.dumping.runtimes import FIRST_PYTHON
 from memlens.dumping.tools import run
-from memlens.remote_dump import RemoteDumpError, remote_heap
+from memlens.programs import is_ours
+from memlens.remote_dump import RemoteDumpError, cost_of, remote_heap
 from memlens.texts import as_text, phrase
 
 
@@ -31,11 +33,33 @@ def write(
                 ),
                 advice=phrase("Run python3.{minor} -m memlens.remote_dump PID OUT there.", minor=str(minor)),
             )
-        return _by(linux.program(pid), pid, file, texts=texts, timeout_s=timeout_s, report=report)
+        return _by(_own_interpreter(pid), pid, file, texts=texts, timeout_s=timeout_s, report=report)
     try:
         return remote_heap(pid, file, texts=texts, timeout_s=timeout_s)
     except RemoteDumpError as error:
         raise DumpError(as_text(str(error)), advice=as_text(error.advice)) from error
+
+
+def _own_interpreter(pid: int) -> str:
+    """The program of the process, if this user may run it: root mustn't run what another user has put there."""
+    program = linux.program(pid)
+    try:
+        is_same = (linux.PROC / str(pid) / "exe").samefile(program)
+        is_own = is_same and linux.user_of(pid) == os.geteuid()
+    except OSError as error:
+        raise out_of_reach(pid, error) from error
+    if not is_own and not is_ours(Path(program)):
+        raise DumpError(
+            phrase(
+                "Process {pid} runs on a Python that other users can change: {program}",
+                pid=str(pid),
+                program=program,
+            ),
+            advice=phrase(
+                "Run `memlens dump` as the user of the process, or call memlens.dump.heap(path) in the program itself."
+            ),
+        )
+    return program
 
 
 def _by(
@@ -53,6 +77,6 @@ def _by(
         answer = json.loads(said.last)
         if "error" in answer:
             raise DumpError(as_text(answer["error"]), advice=as_text(answer["advice"]))
-        return dump.Cost(**answer)
+        return cost_of(answer)
     except (ValueError, TypeError, KeyError) as error:
         raise DumpError(as_text(f"{program}: {said.last}")) from error
