@@ -19,6 +19,7 @@ from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.files.cache import Cache, check_place, making
 from memlens.store.files.cache_folder import CHOOSE_FOLDER
+from memlens.store.files.edition import write_edition
 from memlens.store.files.output import Output
 from memlens.store.files.searched import write_searched
 from memlens.store.manifest import SourceFile
@@ -95,6 +96,7 @@ def ingest(
         write_archive(model, source, partial, overall)
         if opened.searched is not None:
             write_searched(partial, opened.searched)
+        write_edition(partial, model.kind)
         del model
     if ahead and is_timeline:
         _draw_first(archive)

@@ -30,6 +30,8 @@ FOLDERS = {
     "samples": ("*.py", "*.pickle", "*.pb.gz"),
 }
 PYTHON = ("*.py", "*.sql", "*.toml")
+PACK_TEMPLATE = "memlens/cli/pack_template"
+"""What ``memlens new-pack`` copies, with its tests."""
 DEVELOPMENT = ("scripts", "devDependencies", "private")
 """Keys of package.json that are about a checkout; the script `vscode:prepublish` would build everything again."""
 
@@ -106,6 +108,9 @@ def python_package(prefix: str = "") -> Iterator[tuple[Path, str]]:
         for path in sorted((root / "memlens").rglob(pattern)):
             if "tests" not in path.parts[len(root.parts) :]:
                 yield path, prefix + path.relative_to(root).as_posix()
+    for path in sorted((root / PACK_TEMPLATE).rglob("*")):
+        if path.is_file() and (path.suffix not in (".py", ".toml", ".pyc") or path.parent.name == "tests"):
+            yield path, prefix + path.relative_to(root).as_posix()
 
 
 def report(package: Path) -> None:

@@ -68,7 +68,7 @@ ELSEWHERE = {
     "dump": "of a process: test_dumping.py", "record": "of a process: test_recordings.py",
     "lsp": "the requests below", "mcp": "the tools below", "diagnostics": "has no file", "filter": "has no file",
     "completion": "has no file", "tables": "a child of sql's", "examine": "a child of the server's",
-    "queries": "a child of the server's",
+    "queries": "a child of the server's", "new-pack": "has no file",
 }  # fmt: skip
 """Commands that print nothing of a file, or are tried another way."""
 FILTERED = {

@@ -18,7 +18,7 @@ from memlens.model.languages import (
     allocation_functions,
     is_allocation_function,
 )
-from memlens.model.libraries import Example, Rule, library_of, match_of, qualified, rules
+from memlens.model.libraries import Rule, misjudged, qualified, rules
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 
@@ -28,14 +28,7 @@ def test_examples_and_near_misses(rule: Rule) -> None:
     assert rule.fits
     assert rule.near
     assert rule.of_examples or "{" not in rule.library
-    for each in rule.fits:
-        frame = Example(each) if isinstance(each, str) else each
-        match = match_of(frame.file, frame.function, frame.module, cut=frame.cut)
-        assert match is not None, frame
-        assert (match.rule.name, match.library) == (rule.name, rule.of_examples or rule.library), frame
-    for each in rule.near:
-        frame = Example(each) if isinstance(each, str) else each
-        assert library_of(frame.file, frame.function, frame.module, cut=frame.cut) == "", frame
+    assert misjudged(rule) == []
 
 
 @pytest.mark.parametrize("row", allocation_functions(), ids=lambda row: row.name)

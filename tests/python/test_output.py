@@ -503,6 +503,8 @@ INTERNAL = {
     "cli/fleets/reader.py": "the null device",
     "cli/fleets/summary.py": "a temporary folder",
     "cli/filter.py": "the build",
+    "cli/new_pack.py": "a new folder",
+    "store/files/edition.py": "an archive",
     "dumping/heap_profiler.py": "the private folder of a dump",
     "dumping/java.py": "the request to a Java process",
     "dumping/linux.py": "a folder that is opened",

@@ -27,8 +27,14 @@ def test_every_file_of_memlens_is_shipped_and_nothing_else() -> None:
         for path in (ROOT / "pyserver" / "memlens").rglob("*")
         if path.suffix in {".py", ".sql", ".toml"} and "tests" not in path.relative_to(ROOT).parts
     }
-    assert shipped == needed
-    assert not [name for name in shipped if UNWANTED.search(f"/{name}")]
+    template = {
+        path.relative_to(ROOT / "pyserver").as_posix()
+        for path in (ROOT / "pyserver" / extension.PACK_TEMPLATE).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert len(template) > 5
+    assert shipped == needed | template
+    assert not [name for name in shipped - template if UNWANTED.search(f"/{name}")]
 
 
 def test_every_file_that_the_manifest_names_is_shipped() -> None:

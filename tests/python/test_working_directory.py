@@ -39,6 +39,11 @@ def hostile(tmp_path: Path) -> Path:
     for name in ("__init__", "__main__"):
         (folder / "memlens" / f"{name}.py").write_text(MARK)
     (folder / "hostile.pth").write_text("import msgspec\n")
+    (folder / "hostile.py").write_text(MARK)
+    (folder / "hostile-1.0.dist-info").mkdir()
+    (folder / "hostile-1.0.dist-info" / "entry_points.txt").write_text(
+        "[memlens.packs]\nhostile = hostile:PACK\n"
+    )
     shutil.copy(ROOT / "samples" / "train.pickle", folder)
     shutil.copy(ROOT / "samples" / "words.pb.gz", folder / "ranks.pb.gz")
     return folder

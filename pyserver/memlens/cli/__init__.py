@@ -83,7 +83,7 @@ def _command(name: str) -> ModuleType:
     is_first = not gc.isenabled()
     gc.disable()
     try:
-        return import_module(f"memlens.cli.{name}")
+        return import_module(f"memlens.cli.{name.replace('-', '_')}")
     finally:
         if is_first:
             # so far this process has done nothing but import, and a collection would go through all of that

@@ -15,7 +15,7 @@ from memlens.store.tables.schema import PARTS
 from memlens.units import object_id, whole_number
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
-"""Adds a command, given its name, which is also the name of its module here, and its description."""
+"""Adds a command, given its name, which is also the name of its module here with underscores, and its description."""
 
 
 _OF_FILTERS = ("--filter", "--of")
@@ -75,6 +75,11 @@ def parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
     _redact(command)
     add_fleet(command, _positive)
     _cache(command("diagnostics", "Print what a bug report needs to say about this installation."))
+    new_pack = command("new-pack", "Make a package that teaches Memlens a format of your own.")
+    new_pack.add_argument("name", metavar="NAME", help="the format's name, as my_tool")
+    new_pack.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder to make (default: memlens-NAME)"
+    )
     language = command("filter", "Print how filters are written: their terms, with examples.")
     language.add_argument("--markdown", action="store_true", help="print Markdown")
     if first == "filter":

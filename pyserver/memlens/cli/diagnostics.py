@@ -15,7 +15,8 @@ from pathlib import Path
 
 from memlens.cli.cache import cache_of
 from memlens.cli.output import say
-from memlens.dumping.runtimes import KINDS
+from memlens.dumping.runtimes import kinds
+from memlens.packs import registry
 from memlens.programs import program
 from memlens.project import ISSUES
 from memlens.units import counted, format_bytes
@@ -24,8 +25,6 @@ LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstand
              "pyelftools", "demangle")  # fmt: skip
 OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", "memray")
 """What some commands use where it is installed: fleets, and memray's captures."""
-PROGRAMS = (*(tool for each in KINDS.values() for tool in each.tools), "uv")
-"""What taking heap dumps and installing a Python look for."""
 
 _HOMES = re.compile(
     r"(?:/home|/Users)/(?!Shared\b)[^/\s:;,'\"]+"
@@ -57,6 +56,7 @@ def _parts(options: argparse.Namespace) -> tuple[tuple[str, Callable[[], Iterato
         ("system", _system),
         ("libraries", lambda: _versions(LIBRARIES)),
         ("optional packages", lambda: _versions(OPTIONAL)),
+        ("packs", _packs),
         ("programs", _programs),
         ("kernels", _kernels),
         ("cache", lambda: _cache(options)),
@@ -132,7 +132,19 @@ def _versions(names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _programs() -> Iterator[str]:
-    yield ", ".join(f"{name} at {place}" if (place := program(name)) else f"no {name}" for name in PROGRAMS)
+    """Yield where the programs are that taking heap dumps and installing a Python look for."""
+    names = (*(tool for each in kinds().values() for tool in each.tools), "uv")
+    yield ", ".join(f"{name} at {place}" if (place := program(name)) else f"no {name}" for name in names)
+
+
+def _packs() -> Iterator[str]:
+    """Yield the packs of other packages, and why some of their formats are missing."""
+    found = [
+        f"{each.version} ({', '.join(form.name for form in each.pack.formats)})" for each in registry.others()
+    ]
+    yield ", ".join(found) or "none of other packages"
+    for sentence in registry.failures():
+        yield str(sentence)
 
 
 def _kernels() -> Iterator[str]:

@@ -15,7 +15,7 @@ from memlens.cli.progress import reporter
 from memlens.dumping import pages
 from memlens.dumping.pages import Page
 from memlens.dumping.programs import Listed, Program, listed
-from memlens.dumping.runtimes import KINDS, dumped_titles
+from memlens.dumping.runtimes import dumped_titles, kinds
 from memlens.dumping.take import Options, Taken, output_of, take
 from memlens.remote_dump import summary
 from memlens.texts import Text, phrase
@@ -88,7 +88,7 @@ def _taken(options: argparse.Namespace, out: Path) -> tuple[Path, Taken]:
 def _called(program: Program) -> str | Text:
     if isinstance(program, Page):
         return program.name
-    return phrase("the process") if program.runtime is None else KINDS[program.runtime.kind].title
+    return phrase("the process") if program.runtime is None else kinds()[program.runtime.kind].title
 
 
 def _list(found: Listed, *, as_json: bool) -> int:

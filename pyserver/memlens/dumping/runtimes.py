@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -21,9 +22,11 @@ class Kind:
 
 _PYTHON = re.compile(r"(?:lib)?python(?:3(?:\.(\d+))?)?(?:\.so[\d.]*)?t?", re.IGNORECASE)
 
-KINDS = {
-    each.name: each
-    for each in (
+
+@cache
+def kinds() -> dict[str, RuntimeKind]:
+    """All runtimes by their names."""
+    first = (
         RuntimeKind(
             name=Kind.JAVA, title="Java", programs=re.compile(r"javaw?"), libraries=("libjvm.so",),
             ending=".hprof", tools=("java", "jcmd"),
@@ -32,15 +35,16 @@ KINDS = {
             name=Kind.NODE, title="Node.js", programs=re.compile(r"node(?:js)?"), ending=".heapsnapshot",
             tools=("node",),
         ),
-        *registry.runtimes(),
+    )  # fmt: skip
+    last = (
         RuntimeKind(name=Kind.PYTHON, title="Python", programs=_PYTHON, ending=".heap"),
         RuntimeKind(
             name=Kind.OPENJ9, title="OpenJ9", programs=re.compile(r"(?!)"),
             advice=phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
         ),
-    )
-}  # fmt: skip
-"""All runtimes by their names."""
+    )  # fmt: skip
+    return {each.name: each for each in (*first, *registry.runtimes(), *last)}
+
 
 FIRST_PYTHON = 14
 """The first 3.x that runs code on request from outside."""
@@ -57,17 +61,21 @@ class Runtime(NamedTuple):
         """Whether its heap can be written from outside."""
         if self.kind == Kind.PYTHON:
             return self.minor is not None and self.minor >= FIRST_PYTHON
-        return KINDS[self.kind].ending != ""
+        return kinds()[self.kind].ending != ""
 
 
 def dumped_titles() -> str:
     """The runtimes that are dumped whatever their version, for a list in a sentence that Python ends."""
-    return ", ".join(each.title for each in KINDS.values() if each.ending and each.name != Kind.PYTHON)
+    return ", ".join(each.title for each in kinds().values() if each.ending and each.name != Kind.PYTHON)
 
 
 _VERSION_IN_PATH = re.compile(r"(?:[Pp]ython|/Versions/)-?3\.?(\d\d)\b")
-_LIBRARIES = {library: each.name for each in KINDS.values() for library in each.libraries}
 _OPENJ9 = re.compile(r"libj9vm\d+\.so")
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    return {library: each.name for each in kinds().values() for library in each.libraries}
 
 
 def by_program(program: str) -> Runtime | None:
@@ -76,7 +84,7 @@ def by_program(program: str) -> Runtime | None:
     if match := _PYTHON.fullmatch(name):
         version = match[1] or next((found[1] for found in _VERSION_IN_PATH.finditer(program)), None)
         return Runtime(Kind.PYTHON, int(version) if version else None)
-    return next((Runtime(each.name) for each in KINDS.values() if each.programs.fullmatch(name)), None)
+    return next((Runtime(each.name) for each in kinds().values() if each.programs.fullmatch(name)), None)
 
 
 def by_libraries(files: Iterable[str]) -> Runtime | None:
@@ -85,7 +93,7 @@ def by_libraries(files: Iterable[str]) -> Runtime | None:
     for file in files:
         if _OPENJ9.fullmatch(file):
             return Runtime(Kind.OPENJ9)
-        if kind := _LIBRARIES.get(file):
+        if kind := _libraries().get(file):
             found = Runtime(kind)
         elif (
             file.startswith("libpython3.")

@@ -11,7 +11,7 @@ from memlens.dumping.errors import DumpError
 from memlens.dumping.pages import Page
 from memlens.dumping.processes import Process
 from memlens.dumping.programs import Program, inspected, is_recorded, named
-from memlens.dumping.runtimes import KINDS, Kind, dumped_titles
+from memlens.dumping.runtimes import Kind, dumped_titles, kinds
 from memlens.errors import BadRequestError
 from memlens.formats import HEAP_DUMPS
 from memlens.store.files.output import Output
@@ -130,7 +130,7 @@ def _written(
             java.write(pid, arguments, file, live=options.live, timeout_s=timeout_s, report=grown)
         case Process(pid, (Kind.PYTHON, minor)):
             return python.write(pid, minor, file, texts=options.texts, timeout_s=timeout_s, report=grown)
-        case Process(pid, (name, _)) if (dump := KINDS[name].dump) is not None:
+        case Process(pid, (name, _)) if (dump := kinds()[name].dump) is not None:
             dump.load()(pid, file, timeout_s=timeout_s, report=grown)
         case _:
             raise _unknown(found)
@@ -150,7 +150,7 @@ def _unknown(found: Process) -> DumpError:
                 runtimes=dumped_titles(),
             ),
         )
-    kind = KINDS[found.runtime.kind]
+    kind = kinds()[found.runtime.kind]
     return DumpError(
         phrase("{runtime} heaps can't be dumped from outside", runtime=kind.title), advice=kind.advice
     )

@@ -1,19 +1,23 @@
 """Readers, one module per format, and the registry that recognises formats by content."""
 
+import logging
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from memlens import limits
+from memlens.errors import MemlensError
 from memlens.formats import json_files, other_files
 from memlens.formats.containers import Source
-from memlens.formats.errors import NotASnapshotError
+from memlens.formats.errors import NotASnapshotError, PackError
 from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.packs import registry
 from memlens.progress import Report
-from memlens.texts import phrase
+from memlens.texts import in_a_row, phrase
+
+logger = logging.getLogger(__name__)
 
 
 class Reader(Protocol):
@@ -42,7 +46,11 @@ FORMATS = {
     "pyheap": "heap dump of Python by PyHeap",
     **{each.name: each.title for each in registry.formats().values()},
 }
-"""The formats by their names, in the order in which they are tried; each reader is imported when it is tried."""
+"""The formats by their names, in the order in which they are tried; each reader is imported when it is tried.
+
+Those of other packages' packs are tried after them, so that none can take their files.
+"""
+registry.reserve(FORMATS)
 
 HEAP_DUMPS = (
     *("hprof", "v8_heap", "python_heap", "pyheap", "perfetto"),
@@ -70,11 +78,42 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | 
     module = recognised(source)
     if module in _FIXED:
         limits.keep_memory()
-    return _reader(module).read(source, scratch, report)
+    other = None if module in FORMATS else registry.other_with(module)
+    if other is None:
+        return _reader(module).read(source, scratch, report)
+    try:
+        return _reader(module).read(source, scratch, report)
+    except (MemlensError, MemoryError):
+        raise
+    except Exception as error:
+        logger.exception("the pack %s failed", other.version)
+        raise PackError(
+            phrase(
+                "The pack {pack} can't read the file ({what})",
+                pack=other.version,
+                what=f"{type(error).__name__}: {error}",
+            )
+        ) from error
+
+
+def title_of(name: str) -> str:
+    """A format in a sentence, by its name."""
+    of_pack = registry.format_named(name)
+    return FORMATS[name] if of_pack is None else of_pack.title
 
 
 def recognised(source: Source) -> str:
-    """The name in :data:`FORMATS` of the first reader that recognises a file's first bytes. Raises MemlensError."""
+    """The name of the first format whose reader recognises a file's first bytes. Raises MemlensError."""
+    try:
+        return _recognised(source)
+    except NotASnapshotError as error:
+        # it may be of a format that is missing
+        missing = [phrase("{sentence}.", sentence=each) for each in registry.failures()]
+        error.advice = in_a_row([error.advice, *missing], " ") if missing else error.advice
+        raise
+
+
+def _recognised(source: Source) -> str:
     head = source.head()
     if not head:
         raise NotASnapshotError(
@@ -82,12 +121,19 @@ def recognised(source: Source) -> str:
         )
     likely = [module for module, beginning in _BEGINNINGS.items() if head.startswith(beginning)]
     if json_files.begins(head) and not likely:
-        return json_files.recognised(source, head)
+        try:
+            return json_files.recognised(source, head)
+        except NotASnapshotError:
+            if (other := registry.recognised_by_others(head)) is not None:
+                return other
+            raise
     for module in dict.fromkeys([*likely, *FORMATS]):
         if module in json_files.quick() and module not in likely:
             continue
         if _reader(module).sniff(head):
             return module
+    if (other := registry.recognised_by_others(head)) is not None:
+        return other
     # last, because such pickles look like text
     from memlens.formats.old_pickles import is_old_pickle, refusal
 
@@ -97,7 +143,7 @@ def recognised(source: Source) -> str:
 
 
 def _reader(module: str) -> Reader:
-    of_pack = registry.formats().get(module)
+    of_pack = registry.format_named(module)
     return cast("Reader", import_module(f"{__name__}.{module}")) if of_pack is None else of_pack.reader.load()
 
 

@@ -18,6 +18,13 @@ class NotASnapshotError(MemlensError):
     retry = False
 
 
+class PackError(MemlensError):
+    """The pack of another package has failed, which isn't the file's fault nor Memlens's."""
+
+    code = "pack"
+    advice = phrase("Report it to the authors of that package; the log has the details.")
+
+
 class DamagedSnapshotError(MemlensError):
     """The snapshot is truncated or inconsistent."""
 

@@ -53,12 +53,27 @@ def _table() -> _Table:
     """
     own = resources.files("memlens.model").joinpath("allocation_functions.toml").read_text("utf-8")
     texts = [own, *registry.allocation_tables()]
-    tables = [msgspec.convert(tomllib.loads(text), _Table) for text in texts]
+    tables = [*map(_parsed, texts), *registry.allocation_tables_of_others(_checked)]
     return _Table(
         [row for table in tables for row in table.functions],
         [row for table in tables for row in table.allocators],
         [row for table in tables for row in table.recorders],
     )
+
+
+def _parsed(text: str) -> _Table:
+    return msgspec.convert(tomllib.loads(text), _Table)
+
+
+def _checked(text: str) -> _Table:
+    """A table whose patterns nothing else has tried. Raises ValueError and re.error."""
+    table = _parsed(text)
+    for pattern in (
+        *(row.function for row in table.functions),
+        *(row.binary for row in (*table.allocators, *table.recorders)),
+    ):
+        re.compile(pattern)
+    return table
 
 
 def allocation_functions() -> Sequence[AllocationFunctions]:

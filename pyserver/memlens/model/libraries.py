@@ -1,9 +1,9 @@
 """Whose code a frame is: where interpreters, compilers and package managers keep library code.
 
 The rules are data, a table for each language or ecosystem: ``library_rules/WORLD.toml`` and the packs'
-``libraries/WORLD.toml``. A row has a ``name``, the ``library`` that it names (the pattern's group replaces
-``{package}``), a pattern under one of these keys, frames that it ``fits`` (whose library is ``as``, if the pattern has
-a group) and ``near`` misses that are the user's own:
+``libraries/WORLD.toml``, those of other packages after Memlens's own. A row has a ``name``, the ``library`` that it
+names (the pattern's group replaces ``{package}``), a pattern under one of these keys, frames that it ``fits`` (whose
+library is ``as``, if the pattern has a group) and ``near`` misses that are the user's own:
 
 * ``path``: the file's path, with forward slashes and without ``..``. Paths as compilers write them may be relative.
   ``hints`` are lower-case texts of which every matching path contains one; searching for them is faster.
@@ -109,7 +109,7 @@ _WORDS = re.compile(r"\{\{(\w+)\}\}")
 _KNOWN_WORDS = {"standard_modules": tuple(sorted(set(sys.stdlib_module_names) - {"test", "this"}))}
 
 
-def _table(text: str) -> list[Rule]:
+def parsed(text: str) -> list[Rule]:
     """Return the rules of one table.
 
     Raises:
@@ -131,8 +131,21 @@ def rules() -> Sequence[Rule]:
     files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
     tables = {file.name.removesuffix(".toml"): file.read_text("utf-8") for file in files}
     tables |= dict(registry.library_tables())
-    order = sorted(tables, key=lambda name: (_LAST.index(name) + 1 if name in _LAST else 0, name))
-    return [rule for name in order for rule in _table(tables[name])]
+    languages = sorted(name for name in tables if name not in _LAST)
+    return [
+        *(rule for name in languages for rule in parsed(tables[name])),
+        *(rule for table in registry.library_tables_of_others(_checked) for rule in table),
+        *(rule for name in _LAST for rule in parsed(tables[name])),
+    ]
+
+
+def _checked(text: str) -> list[Rule]:
+    """Return the rules of a table whose patterns nothing else has tried. Raises ValueError and re.error."""
+    found = parsed(text)
+    for rule in found:
+        # they are compiled here
+        _ = rule.where, rule.pattern, rule.inside_pattern
+    return found
 
 
 @functools.cache
@@ -191,6 +204,21 @@ def match_of(file: str, function: str = "", module: str = "", *, cut: bool = Fal
     if match is None and module:
         match = _by_module(module)
     return match
+
+
+def misjudged(rule: Rule) -> list[str]:
+    """Return the files of a rule's examples that another names, and of its near misses that aren't the user's."""
+    found = []
+    for number, each in enumerate((*rule.fits, *rule.near)):
+        frame = Example(each) if isinstance(each, str) else each
+        match = match_of(frame.file, frame.function, frame.module, cut=frame.cut)
+        fits = match is not None and (match.rule.name, match.library) == (
+            rule.name,
+            rule.of_examples or rule.library,
+        )
+        if fits != (number < len(rule.fits)) or (match is not None and not fits):
+            found.append(frame.file)
+    return found
 
 
 def is_by_name_only(file: str, function: str) -> bool:

@@ -1,5 +1,7 @@
 """What a pack may declare: formats with all that is known of their files, runtimes whose heaps are dumped, and rules.
 
+Packs of other packages declare the same, by the entry point ``memlens.packs`` (docs/dev/packs.md).
+
 A declaration is small, as every start reads all of them. Code is a :class:`Part`, which is imported when it is first
 asked for: ``Part("memlens.packs.NAME.reader")`` is a module, ``Part("memlens.packs.NAME.names:type_name")`` a name in
 one.
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from memlens.proof.items import Reader as ProofReader
     from memlens.sources.declarations import TypeName
     from memlens.views.findings.graph.case import GraphCase
+    from memlens.views.findings.profile.case import ProfileCase
     from memlens.views.findings.writing import Ranked
 
 T = TypeVar("T")
@@ -214,17 +217,18 @@ class RuntimeKind(Struct, frozen=True, kw_only=True):
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A rule about heap dumps of the pack's formats, with the names that its findings have as their ``rule``."""
+    """A rule about files of the pack's formats, with the names that its findings have as their ``rule``."""
 
     findings: tuple[str, ...]
-    find: "Part[Callable[[GraphCase], Iterator[Ranked]]]"
+    find: "Part[Callable[[GraphCase], Iterator[Ranked]] | Callable[[ProfileCase], Iterator[Ranked]]]"
+    """Gets the case of the model that the formats have."""
 
 
 class Pack(Struct, frozen=True, kw_only=True):
     """One world."""
 
     name: str
-    """Its folder."""
+    """Its folder, of Memlens's own packs."""
     title: str
     """In a list of what Memlens reads: ``Java``."""
     language: Language | None = None

@@ -1,12 +1,20 @@
 """The packs that there are. Everything outside of packs asks here, and names none of them."""
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from importlib import import_module, resources
 from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind, Writer
 from memlens.texts import Text
+
+if TYPE_CHECKING:
+    from memlens.packs.others import Other
+
+T = TypeVar("T")
 
 _NAMES = ("dotnet", "ruby", "native", "go")
 """In the order in which their formats are tried."""
@@ -14,7 +22,7 @@ _NAMES = ("dotnet", "ruby", "native", "go")
 
 @cache
 def packs() -> tuple[Pack, ...]:
-    """All packs."""
+    """Memlens's own packs."""
     return tuple(import_module(f"memlens.packs.{name}").PACK for name in _NAMES)
 
 
@@ -58,8 +66,73 @@ def readable_output() -> str:
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """The formats of all packs by their names."""
+    """The formats of Memlens's own packs by their names."""
     return MappingProxyType({each.name: each for pack in packs() for each in pack.formats})
+
+
+def reserve(names: Iterable[str]) -> None:
+    """Keep names of formats that are in no pack yet from the packs of other packages."""
+    _RESERVED.update(names)
+
+
+_RESERVED: set[str] = set()
+
+
+@cache
+def others() -> tuple["Other", ...]:
+    """The packs of other packages, which are looked up and loaded by the first question that may concern them."""
+    from memlens.packs import others
+
+    runtimes = [each.name for pack in packs() for each in pack.runtimes]
+    return tuple(others.find({*formats(), *_RESERVED}, [pack.name for pack in packs()], runtimes))
+
+
+def all_packs() -> Iterator[Pack]:
+    """The packs of Memlens and of other packages."""
+    yield from packs()
+    for other in others():
+        yield other.pack
+
+
+def other_with(name: str) -> "Other | None":
+    """The pack of another package that has a format."""
+    if name in formats() or name in _RESERVED:
+        return None
+    return next((each for each in others() if any(form.name == name for form in each.pack.formats)), None)
+
+
+def recognised_by_others(head: bytes) -> str | None:
+    """The first format of another package's pack whose reader recognises the first bytes of a file."""
+    for other in others():
+        for each in other.pack.formats:
+            if _guarded(other, partial(_sniffed, each, head)):
+                return each.name
+    return None
+
+
+def _sniffed(form: Format, head: bytes) -> bool:
+    return form.reader.load().sniff(head)
+
+
+def failures() -> list[Text]:
+    """Sentences about what failed in other packages' packs."""
+    from memlens.packs import others
+
+    return others.failures()
+
+
+def edition(kind: str) -> str:
+    """What changes when the pack of another package does that has a format; empty for Memlens's own."""
+    other = other_with(kind)
+    return "" if other is None else other.edition
+
+
+def format_named(name: str) -> Format | None:
+    """A format of any pack, by its name; None if no pack has it."""
+    if (own := formats().get(name)) is not None:
+        return own
+    other = other_with(name)
+    return None if other is None else next(each for each in other.pack.formats if each.name == name)
 
 
 def foreign() -> Iterator[Foreign]:
@@ -67,22 +140,39 @@ def foreign() -> Iterator[Foreign]:
     for pack in packs():
         if pack.foreign is not None:
             yield from pack.foreign.load()
+    for other in others():
+        for each in _guarded(other, partial(_foreign, other.pack)) or ():
+            yield replace(each, recognises=partial(_guarded_recognition, other, each))
+
+
+def _foreign(pack: Pack) -> tuple[Foreign, ...]:
+    return () if pack.foreign is None else pack.foreign.load()
+
+
+def _guarded_recognition(other: "Other", known: Foreign, head: bytes) -> object:
+    return _guarded(other, partial(known.recognises, head))
+
+
+def _guarded(other: "Other", question: Callable[[], T]) -> T | None:
+    from memlens.packs.others import guarded
+
+    return guarded(other, question)
 
 
 def runtimes() -> Iterator[RuntimeKind]:
     """The runtimes of all packs."""
-    for pack in packs():
+    for pack in all_packs():
         yield from pack.runtimes
 
 
 def rules() -> Iterator[Rule]:
     """The rules of all packs."""
-    for pack in packs():
+    for pack in all_packs():
         yield from pack.rules
 
 
 def rules_for(kind: str) -> Iterator[Rule]:
-    """The rules of the pack that has a format."""
+    """The rules of Memlens's own pack that has a format."""
     for pack in packs():
         if any(each.name == kind for each in pack.formats):
             yield from pack.rules
@@ -103,7 +193,34 @@ def allocation_tables() -> Iterator[str]:
 
 
 def _text(pack: Pack, file: str) -> str:
-    return resources.files(f"memlens.packs.{pack.name}").joinpath(file).read_text("utf-8")
+    return _read(f"memlens.packs.{pack.name}", file)
+
+
+def _read(package: str, file: str) -> str:
+    return resources.files(package).joinpath(file).read_text("utf-8")
+
+
+def library_tables_of_others(parse: Callable[[str], T]) -> Iterator[T]:
+    """The tables of libraries of other packages' packs, but those that ``parse`` refuses."""
+    for other in others():
+        yield from _tables(other, [f"libraries/{name}.toml" for name in other.pack.libraries], parse)
+
+
+def allocation_tables_of_others(parse: Callable[[str], T]) -> Iterator[T]:
+    """Their tables of functions that allocate, but those that ``parse`` refuses."""
+    for other in others():
+        yield from _tables(other, ["allocation_functions.toml"][: other.pack.allocation_functions], parse)
+
+
+def _parsed(other: "Other", file: str, parse: Callable[[str], T]) -> T:
+    return parse(_read(other.package, file))
+
+
+def _tables(other: "Other", files: Iterable[str], parse: Callable[[str], T]) -> Iterator[T]:
+    for file in files:
+        table = _guarded(other, partial(_parsed, other, file, parse))
+        if table is not None:
+            yield table
 
 
 _UNKNOWN = Objects(runtime="")
@@ -111,12 +228,13 @@ _UNKNOWN = Objects(runtime="")
 
 def objects_of(kind: str) -> Objects:
     """What the pack of a format knows of its objects; nothing for formats of no pack."""
-    own = formats().get(kind)
+    own = format_named(kind)
     return _UNKNOWN if own is None or own.objects is None else own.objects
 
 
 def all_objects() -> Iterator[tuple[str, Objects]]:
     """The formats of heap dumps, and what their packs know of the objects."""
-    for each in formats().values():
-        if each.objects is not None:
-            yield each.name, each.objects
+    for pack in all_packs():
+        for each in pack.formats:
+            if each.objects is not None:
+                yield each.name, each.objects

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from memlens.formats import tools as reading
+from memlens.packs.others import leave_out
 from memlens.server.protocol.settings import Settings
 from memlens.store.files.cache import Cache
 
@@ -47,6 +48,7 @@ class Configuration:
     def set_folders(self, folders: Iterable[tuple[str, Path]]) -> None:
         """Replace the workspace's folders, given as pairs of name and path."""
         self.folders = list(folders)
+        leave_out(path for _, path in self.folders)
         # its folders of binaries may begin with one of these
         self._cache = None
         self._changed()

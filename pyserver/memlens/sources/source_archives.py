@@ -12,7 +12,6 @@ from memlens.sources.declarations import TEXT_LIMIT, TypeName, all_suffixes, fil
 from memlens.texts import phrase
 
 _SOURCE_ARCHIVE = re.compile(r"(?:.+-)?(?:sources|src)\.(?:jar|zip)")
-_ALL_SUFFIXES = all_suffixes()
 
 _MOST_MEMBERS = 20
 """How many files of one archive are read for one type."""
@@ -23,7 +22,7 @@ def text_of(archive: Path, member: str) -> str:
 
     Raises :class:`SourceArchiveError`, and BadRequestError for any other file.
     """
-    if archive.suffix.lower() not in (".jar", ".zip") or not member.endswith(_ALL_SUFFIXES):
+    if archive.suffix.lower() not in (".jar", ".zip") or not member.endswith(all_suffixes()):
         raise BadRequestError(
             phrase("{member} of {archive} is not a source file in an archive", member=member, archive=archive)
         )
@@ -50,8 +49,9 @@ def _archives_among(folder: Path, files: Iterable[str]) -> list[Path]:
 
 
 def _members_of(archive: Path) -> list[str]:
+    suffixes = all_suffixes()
     with zips.opened(archive) as opened:
-        return [name for name in opened.namelist() if name.endswith(_ALL_SUFFIXES)]
+        return [name for name in opened.namelist() if name.endswith(suffixes)]
 
 
 def _declared_in(archive: Path, names: set[str], wanted: TypeName) -> list[Archived]:

@@ -47,7 +47,8 @@ def redact(
     :class:`NotASnapshotError` or MemoryError.
     """
     format_ = recognised(source)
-    of_pack = registry.formats()[format_].redaction if format_ in registry.formats() else None
+    known = registry.format_named(format_)
+    of_pack = None if known is None else known.redaction
     if format_ not in _WITH_VALUES and of_pack is None:
         _redact_profile(format_, source, output, wanted, report, renames=mapping is not None)
         return None

@@ -50,7 +50,7 @@ _OTHER_ADVICE = phrase("Share it only with whom you trust with these.")
 
 def refuse_unwritable(format_: str) -> None:
     """Raise :class:`BadRequestError` for a format that isn't written anew, with what it may have."""
-    of_pack = registry.formats().get(format_)
+    of_pack = registry.format_named(format_)
     if of_pack is not None and of_pack.not_redacted is not None:
         what, advice = of_pack.not_redacted
         raise BadRequestError(what, advice=advice if advice.text else _EXPORTED)
@@ -63,7 +63,7 @@ def redact_profile(format_: str, source: Source, output: Output, wanted: Wanted,
     people = People()
     source.unpack()
     head = bytes(source.data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
-    of_pack = registry.formats().get(format_)
+    of_pack = registry.format_named(format_)
     if of_pack is not None and of_pack.without_people is not None:
         parts = of_pack.without_people.load()(source, people, keeps_time=wanted.keeps_time)
     elif head[:1] == b"\x80":

@@ -9,7 +9,7 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.dumping.inspector import written
 from memlens.dumping.programs import is_recorded, listed
-from memlens.dumping.runtimes import KINDS
+from memlens.dumping.runtimes import kinds
 from memlens.server.protocol.dumping import (
     DumpParams,
     DumpResult,
@@ -37,11 +37,11 @@ def register(server: LanguageServer) -> None:
             [
                 ProcessRow(
                     each.pid,
-                    KINDS[each.runtime.kind].title,
+                    kinds()[each.runtime.kind].title,
                     plain(each.name),
                     plain(each.command),
                     each.resident_bytes,
-                    KINDS[each.runtime.kind].ending,
+                    kinds()[each.runtime.kind].ending,
                     is_recorded(each),
                 )
                 for each in found.processes

@@ -13,6 +13,7 @@ from memlens.errors import MemlensError
 from memlens.formats.tools import Tools
 from memlens.store.files.cache_folder import CHOOSE_FOLDER, default_folder, not_writable
 from memlens.store.files.disk import FULL, make_folder, make_private, room_in
+from memlens.store.files.edition import is_of_this_edition
 from memlens.store.files.owner import is_mine, is_own, own_user
 from memlens.store.files.processes import is_running, remove_leftovers
 from memlens.store.files.searched import found_in, is_current
@@ -90,7 +91,7 @@ class Cache:
         """The archive of the current version of a file, or None if there is no intact one. Marks it as used.
 
         One that isn't this user's alone doesn't count, because others may have written it. Nor does one whose native
-        names would be others now, because there are other folders or binaries.
+        names would be others now, because there are other folders or binaries, nor one by another edition of a pack.
         """
         archive = self.folder_for(source)
         if not is_own(archive):
@@ -100,6 +101,8 @@ class Cache:
         except ArchiveError:
             return None
         if manifest.source != SourceFile.of(source) or not is_current(archive, self.tools):
+            return None
+        if not is_of_this_edition(archive, manifest.info.kind):
             return None
         with contextlib.suppress(OSError):
             os.utime(archive / FILE_NAME)

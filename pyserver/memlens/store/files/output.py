@@ -208,13 +208,13 @@ class Output:
                 phrase("it can't be read, and may be a snapshot: {reason}", reason=reason(error))
             ) from error
         if kind is not None and kind not in self.formats:
-            from memlens.formats import FORMATS
+            from memlens.formats import title_of
 
             raise RefusedError(
                 phrase(
                     "{file} is not overwritten: it is a snapshot ({format})",
                     file=self._name,
-                    format=FORMATS[kind],
+                    format=title_of(kind),
                 ),
                 advice=phrase("Choose another file, or remove that one first."),
             )
@@ -252,7 +252,7 @@ class Output:
 
 
 def snapshot_format(path: Path) -> str | None:
-    """The format of a file by its first bytes, as ``FORMATS`` names it; None if it can't be a snapshot.
+    """The name of a file's format by its first bytes; None if it can't be a snapshot.
 
     Pages and JSON are PyTorch's only if they look like it, unlike for the reader, which explains what they lack. Raises
     OSError.

@@ -14,9 +14,12 @@ from memlens.views.selection.profile_sets import value_named
 _RUNTIMES = {
     "v8": "JavaScript", "hprof": "Java", "perfetto": "Java",
     "python": "Python", "pyheap": "Python",
-    **{kind: objects.runtime for kind, objects in registry.all_objects()},
 }  # fmt: skip
 """Whose objects the heap dumps of each format have: their types are compared by name."""
+
+
+def _runtime_of(kind: str) -> str:
+    return _RUNTIMES.get(kind) or registry.objects_of(kind).runtime or kind
 
 
 def check_comparable(*infos: SnapshotInfo) -> None:
@@ -95,7 +98,7 @@ def _known(profile: ProfileInfo) -> Text:
 
 
 def _kind(info: SnapshotInfo) -> tuple[str, str]:
-    return info.model, "" if heap_dump_of(info) is None else _RUNTIMES.get(info.kind, info.kind)
+    return info.model, "" if heap_dump_of(info) is None else _runtime_of(info.kind)
 
 
 def _name(info: SnapshotInfo) -> str:
@@ -109,7 +112,7 @@ def _said(info: SnapshotInfo) -> Text:
         case ProfileInfo():
             return phrase("a profile")
         case GraphInfo():
-            return phrase("a heap dump of {runtime}", runtime=_RUNTIMES.get(info.kind, info.kind))
+            return phrase("a heap dump of {runtime}", runtime=_runtime_of(info.kind))
         case _:
             assert_never(info)
 
@@ -121,6 +124,6 @@ def _another(info: SnapshotInfo) -> Text:
         case ProfileInfo():
             return phrase("another profile")
         case GraphInfo():
-            return phrase("another heap dump of {runtime}", runtime=_RUNTIMES.get(info.kind, info.kind))
+            return phrase("another heap dump of {runtime}", runtime=_runtime_of(info.kind))
         case _:
             assert_never(info)

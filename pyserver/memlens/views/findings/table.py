@@ -1,10 +1,11 @@
 """The rules of each model, and what they find in a snapshot, the most important first."""
 
 from collections.abc import Callable, Collection, Iterator
-from typing import assert_never
+from typing import Any, assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.packs import registry
+from memlens.packs import api, others, registry
+from memlens.packs.others import Other
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer, SnapshotFinding
@@ -80,13 +81,32 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
 """With the names that its findings have as their ``rule``; packs have more, see :func:`graph_rules`."""
 
 GraphRule = Callable[[GraphCase], Iterator[Ranked]]
+PackRule = Callable[[Any], Iterator[Ranked]]
+"""Which gets the case of its format's model."""
 Rule = Callable[[Snapshot], list[Ranked]]
 
 
 def graph_rules(info: GraphInfo) -> dict[GraphRule, tuple[str, ...]]:
     """The rules for a heap dump, those of its format's pack included, with the names of their findings."""
-    own = {rule.find.load(): rule.findings for rule in registry.rules_for(info.kind)}
-    return {**GRAPH_RULES, **own}
+    return {**GRAPH_RULES, **_of_pack(info.kind)}
+
+
+def _of_pack(kind: str) -> dict[PackRule, tuple[str, ...]]:
+    other = registry.other_with(kind)
+    if other is not None:
+        return {_guarded(other, rule): rule.findings for rule in other.pack.rules}
+    return {rule.find.load(): rule.findings for rule in registry.rules_for(kind)}
+
+
+def _guarded(other: Other, rule: api.Rule) -> PackRule:
+    """A rule of another package's pack, which finds nothing where it fails."""
+
+    def find(case: Any) -> Iterator[Ranked]:
+        yield from others.guarded(other, lambda: list(rule.find.load()(case))) or ()
+
+    # what it finds is kept under this name
+    find.__name__ = f"{other.pack.name}.{'.'.join(rule.findings)}"
+    return find
 
 
 def names_of_graph_rules() -> set[str]:
@@ -104,9 +124,9 @@ def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
         case TimelineInfo(default_device=default):
             number = default if device is None else device
             TraceCase.of(snapshot, number)
-            return [_of_trace(rule, number) for rule in TRACE_RULES]
-        case ProfileInfo():
-            return [_of_profile(rule) for rule in PROFILE_RULES]
+            return [_of_trace(rule, number) for rule in (*TRACE_RULES, *_of_pack(snapshot.info.kind))]
+        case ProfileInfo(kind=kind):
+            return [_of_profile(rule) for rule in (*PROFILE_RULES, *_of_pack(kind))]
         case GraphInfo() as info:
             return [_of_graph(rule) for rule in graph_rules(info)]
         case _:

@@ -20,7 +20,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
 from memlens.views.graph.hierarchy import extending, known_hierarchy
-from memlens.views.graph.kinds import STRINGS, has_strength, named_by_code
+from memlens.views.graph.kinds import has_strength, named_by_code, string_types
 from memlens.views.graph.modules import heaps, in_heap, of_modules
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
@@ -314,7 +314,8 @@ def _string_types(snapshot: Snapshot) -> Mask:
     """The types whose objects' names are strings' texts."""
     kinds = snapshot.graph_names.type_kinds
     texts: Mask = np.array(["string" in kind.lower() for kind in kinds], bool)[snapshot.types.kind]
-    texts |= np.array([name in STRINGS for name in plain_type_names(snapshot)])
+    known = string_types(snapshot)
+    texts |= np.array([name in known for name in plain_type_names(snapshot)])
     return texts
 
 

@@ -13,13 +13,15 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
 
-STRINGS = frozenset(("java.lang.String", "str", "String")).union(
-    *(objects.strings for _, objects in registry.all_objects())
-)
-"""Types of strings, without modules, whose kinds don't say so; such objects have their texts as names."""
+_STRINGS = frozenset(("java.lang.String", "str", "String"))
 
 _OWN, _OTHER = 1, 2
 _OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
+
+
+def string_types(snapshot: Snapshot) -> frozenset[str]:
+    """Types of strings, without modules, whose kinds don't say so; such objects have their texts as names."""
+    return _STRINGS | registry.objects_of(snapshot.info.kind).strings
 
 
 def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> npt.NDArray[np.bool_]:

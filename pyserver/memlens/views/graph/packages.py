@@ -27,7 +27,6 @@ _BUILT_IN = {
         "Float64Array", "Int8Array", "Int16Array", "Int32Array", "Uint8Array", "Uint8ClampedArray", "Uint16Array",
         "Uint32Array",
     },
-    **{kind: objects.built_in for kind, objects in registry.all_objects()},
 }  # fmt: skip
 """Classes of the languages themselves, where they have no package; plain objects and functions are the program's."""
 
@@ -42,13 +41,14 @@ def short_name(name: str, kind: str) -> str:
 def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
     """Whether a type is the platform's or the engine's by its name; ``kind`` is the format."""
     # what a dump makes up to group its roots is in brackets
-    if name.startswith(("[", "(", "system /")) or name in _BUILT_IN.get(kind, ()):
+    own = registry.objects_of(kind)
+    if name.startswith(("[", "(", "system /")) or name in _BUILT_IN.get(kind, own.built_in):
         return True
     if kind == "v8":
         return type_kind not in ("object", "closure")
     if kind == "python":
         return not package or package.partition(".")[0] in sys.stdlib_module_names
-    platform = registry.objects_of(kind).platform or _PLATFORM
+    platform = own.platform or _PLATFORM
     return bool(platform.match(package)) or (not package and name[:1].islower())
 
 

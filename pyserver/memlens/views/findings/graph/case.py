@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -41,7 +42,6 @@ RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 JAVASCRIPT_GLOBAL = re.compile(r"(global|Window)( /.*)?", re.DOTALL)
 """The names of JavaScript's global objects and of their types, to which V8 adds a page's address."""
 _MODULE = re.compile(r"\s\(.*\)$")
-_NOTES = [objects.type_note for _, objects in registry.all_objects() if objects.type_note is not None]
 _ENGINE_TYPE = re.compile(r"\((?:imemo )?([a-z][a-z ]*)\)")
 """What V8 and others call types of objects without a class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
 _PLAIN_TYPES = frozenset((
@@ -49,8 +49,17 @@ _PLAIN_TYPES = frozenset((
     "sliced string", "string", "symbol",
 ))  # fmt: skip
 """Those of them that say by themselves what they are."""
-_CLASSES = frozenset(("type",)).union(*(objects.classes for _, objects in registry.all_objects()))
-"""The types of classes, which have names."""
+
+
+@cache
+def _type_notes() -> list[re.Pattern[str]]:
+    return [objects.type_note for _, objects in registry.all_objects() if objects.type_note is not None]
+
+
+@cache
+def _class_types() -> frozenset[str]:
+    """The types of classes, which have names."""
+    return frozenset(("type",)).union(*(objects.classes for _, objects in registry.all_objects()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +263,7 @@ def short_type(name: str) -> str:
     """
     if found := _ENGINE_TYPE.fullmatch(name):
         return found[1]
-    for note in _NOTES:
+    for note in _type_notes():
         name = note.sub("", name)
     # type arguments have packages of their own, and V8's names that aren't classes no packages at all
     short = re.sub(r"(?<![\w./ ])(?:[a-zA-Z_][\w]*\.)+(?=[A-Z_a-z])", "", name) if " / " not in name else name
@@ -288,7 +297,7 @@ def typed_id(case: GraphCase, row: ObjectRow) -> str:
 
 def is_class(row: ObjectRow) -> bool:
     """Whether an object is a class with a name."""
-    return bool(row.name) and (row.type in _CLASSES or row.type.startswith("java.lang.Class"))
+    return bool(row.name) and (row.type in _class_types() or row.type.startswith("java.lang.Class"))
 
 
 def object_part(case: GraphCase, number: int, *, begins: bool = False) -> TextPart:

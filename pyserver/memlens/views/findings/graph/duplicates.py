@@ -26,7 +26,7 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
 from memlens.views.graph.images import groups_of, images_of
-from memlens.views.graph.kinds import STRINGS
+from memlens.views.graph.kinds import string_types
 from memlens.views.graph.rows import Numbers
 
 _CONCATENATED = "concatenated string"
@@ -60,7 +60,8 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     """
     names = case.type_names()
     joined = case.types_of_kind(_CONCATENATED)
-    kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(STRINGS.__contains__)})
+    strings = string_types(case.snapshot)
+    kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(strings.__contains__)})
     members = case.instances(kinds).astype(np.int64)
     objects = case.snapshot.objects
     members = members[objects.name[members] > 0]

@@ -56,7 +56,6 @@ LEAST_COLLECTED = 100
 _PYTHON = ("type", "module", "function")
 _CODE = {
     **dict.fromkeys(JAVA_KINDS, ("java.lang.Class",)),
-    **{kind: tuple(objects.classes) for kind, objects in registry.all_objects() if objects.classes},
     "python": _PYTHON, "pyheap": _PYTHON,
 }  # fmt: skip
 _SHARED = ("zygote", "image", "boot image")
@@ -192,7 +191,8 @@ def _is_a_group(case: GraphCase, group: _Group) -> bool:
 def _is_code(case: GraphCase, group: _Group) -> bool:
     """Whether objects are code, classes or modules, or what these have their names in: a program has many anyway."""
     name = case.type_names()[group.type]
-    if name in _CODE.get(case.info.kind, ()) or group.type in case.types_of_kind("closure"):
+    code = _CODE.get(case.info.kind) or registry.objects_of(case.info.kind).classes
+    if name in code or group.type in case.types_of_kind("closure"):
         return True
     return name == "dict" and case.info.kind in _CODE and _are_namespaces(case, group.members)
 
