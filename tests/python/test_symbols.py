@@ -3,7 +3,6 @@
 tests/fixtures/symbols/make.py says how each was built. The sources say which lines the frames have to be.
 """
 
-import io
 import json
 import math
 import re
@@ -11,8 +10,7 @@ import shutil
 import struct
 import sys
 import tarfile
-import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,8 +23,9 @@ from tests.python.lsp_client import LspClient
 from tests.python.profile_reading import load, samples_of
 from tests.python.server_harness import open_view
 
-from memlens.formats.symbols.dwarf import _LateError, _lines, _rows
 from memlens.formats.symbols.elf import Binary
+from memlens.formats.symbols.line_programs import program_at, rows_of
+from memlens.formats.symbols.metered import Information, Meter
 from memlens.formats.symbols.names import plain_name
 from memlens.formats.symbols.places import Places, opened
 from memlens.formats.tools import Tools
@@ -475,37 +474,38 @@ def test_addresses_of_raw_heaptrack(build: str, builds: Path, tmp_path: Path) ->
     assert "Not found here: shop." in warnings_of(load(path))
 
 
-def line_programs(builds: Path) -> Iterator[Any]:
+FOREVER = Meter(1 << 30, math.inf)
+
+
+def informations(builds: Path) -> Iterator[tuple[Any, Information]]:
+    """The library's own view of debug information, and the one with a meter."""
     for name in ("c", "cc", "cc-split-4", "rust"):
         for file in sorted((builds / name).rglob("*")):
             if file.is_file() and file.read_bytes()[:4] == b"\x7fELF":
                 with file.open("rb") as stream:
-                    elf = ELFFile(stream)
-                    information = elf.get_dwarf_info()
-                    for unit in information.iter_CUs():
-                        if (program := information.line_program_for_CU(unit)) is not None:
-                            yield program
+                    metered = Binary(file, stream).debug_information(math.inf)
+                    if metered is not None:
+                        yield ELFFile(stream).get_dwarf_info(), metered
 
 
-def test_rows_are_those_of_the_library(builds: Path) -> None:
+def texts_of(information: Information) -> Callable[[int, int], bytes | None]:
+    texts = {0x1F: information.get_string_from_linetable, 0x0E: information.get_string_from_table}
+    return lambda form, offset: texts[form](offset)
+
+
+def test_line_programs_are_those_of_the_library(builds: Path) -> None:
     compared = 0
-    for program in line_programs(builds):
-        states = [entry.state for entry in program.get_entries() if entry.state is not None]
-        rows = [(each.address, each.file, each.line, bool(each.end_sequence)) for each in states]
-        assert [tuple(row) for row in _rows(program)] == rows
-        compared += len(rows)
+    for theirs, own in informations(builds):
+        for unit in theirs.iter_CUs():
+            program = theirs.line_program_for_CU(unit)
+            if program is None:
+                continue
+            offset = unit.get_top_DIE().attributes["DW_AT_stmt_list"].value
+            found = program_at(own.sections["line"], offset, texts_of(own), FOREVER, is_little=True)
+            assert found.folders == list(program["include_directory"])
+            assert found.files == [(each.name, each.dir_index) for each in program["file_entry"]]
+            states = [entry.state for entry in program.get_entries() if entry.state is not None]
+            rows = [(each.address, each.file, each.line, bool(each.end_sequence)) for each in states]
+            assert [tuple(row) for row in rows_of(found, FOREVER)] == rows
+            compared += len(rows)
     assert compared > 100
-
-
-def test_a_line_program_without_end_is_left_when_time_is_up(builds: Path) -> None:
-    """The library's own list of its rows would take a hundred times its bytes, and can't be left."""
-    program = next(line_programs(builds))
-    program.stream = io.BytesIO(b"\x01" * (1 << 16))
-    program.program_start_offset, program.program_end_offset = 0, 1 << 16
-    tracemalloc.start()
-    with pytest.raises(_LateError):
-        _lines(program, [1], 0)
-    assert len(_lines(program, [1], math.inf)) == 0
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 1 << 20

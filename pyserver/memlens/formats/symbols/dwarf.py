@@ -3,16 +3,14 @@
 Source: the standard, https://dwarfstd.org (sections 2.17, 3.3.8 and 6.2 of version 5).
 """
 
-import posixpath
-import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from elftools.common.utils import struct_parse
-from elftools.dwarf.constants import DW_LNE, DW_LNS
 
+from memlens.formats.symbols.line_programs import OF_LINES, OF_STRINGS, Program, lines_of, program_at
 from memlens.formats.symbols.linked import RANGES_BASE, LinkedFiles, split_path
+from memlens.formats.symbols.metered import Information, LateError, TooMuchError
 
 _MOST_HOPS = 8
 _MOST_DEPTH = 256
@@ -38,32 +36,39 @@ class Place(NamedTuple):
 class Debug:
     """The debug information of one binary."""
 
-    def __init__(
-        self, information: Any, linked: LinkedFiles, demangle: Callable[[str], str], until: float
-    ) -> None:
-        """``information`` is the library's DWARFInfo; no unit is read any more after ``until`` of time.monotonic()."""
-        self._information, self._linked = information, linked
+    def __init__(self, information: Information, linked: LinkedFiles, demangle: Callable[[str], str]) -> None:
+        """Nothing more is read once the meter of ``information`` says that time is up, or that it was too much."""
+        self._information, self._linked, self._meter = information, linked, information.meter
         information.supplementary_dwarfinfo = linked.supplement()
         self._demangle = demangle
-        self._until = until
-        self.is_late = False
-        """Whether time ran out before all addresses were looked up."""
+        self.is_late = self.is_damaged = False
+        """Whether time ran out, or more was to be read than can be true, before all addresses were looked up."""
 
     def places(self, addresses: Sequence[int]) -> dict[int, list[Place]]:
         """Return the frames of each address that is known, the innermost first."""
         found: dict[int, list[Place]] = {}
-        for unit, inside in self._units(sorted(set(addresses))):
-            if time.monotonic() > self._until:
-                self.is_late = True
-                break
-            try:
-                found |= self._in_unit(unit, inside)
-            except _LateError:
-                self.is_late = True
-                break
-            except Exception:  # noqa: BLE001, S112 - one damaged unit of many; the library raises what it happens to
-                continue
+        try:
+            for unit, inside in self._units(sorted(set(addresses))):
+                self._meter.look()
+                try:
+                    found |= self._in_unit(unit, inside)
+                except MemoryError:
+                    raise
+                except Exception:  # noqa: BLE001 - one damaged unit of many; the library raises what it happens to
+                    self._check()
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - as above
+            self.is_late = self._meter.is_late
+            self.is_damaged = not self.is_late
         return found
+
+    def _check(self) -> None:
+        """Raise what the meter has raised, which the library may have turned into an error of its own."""
+        if self._meter.is_late:
+            raise LateError
+        if self._meter.is_spent:
+            raise TooMuchError
 
     def _units(self, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
         """Yield the units that have code at any of the addresses, with those addresses."""
@@ -83,9 +88,7 @@ class Debug:
         for unit in self._information.iter_CUs():
             if not unknown:
                 return
-            if time.monotonic() > self._until:
-                self.is_late = True
-                return
+            self._meter.look()
             if unit.cu_offset in of_units:
                 continue
             ranges = self._ranges(unit.get_top_DIE())
@@ -98,9 +101,12 @@ class Debug:
 
     def _in_unit(self, unit: Any, addresses: list[int]) -> dict[int, list[Place]]:
         top = unit.get_top_DIE()
-        program = self._information.line_program_for_CU(unit)
-        files = _Files(program, _text(top, "DW_AT_comp_dir"))
-        lines = _lines(program, addresses, self._until)
+        program, folder = self._program(unit), _text(top, "DW_AT_comp_dir")
+        lines = {} if program is None else lines_of(program, addresses, self._meter)
+
+        def path(number: int | None) -> str:
+            return "" if program is None else program.path(number, folder)
+
         calls: dict[int, list[Any]] = {address: [] for address in addresses}
         split = self._linked.unit_of(unit)
         try:
@@ -108,6 +114,7 @@ class Debug:
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001 - the library raises what it happens to
+            self._check()
             # lines remain
             calls = {address: [] for address in addresses}
             if split is not None:
@@ -117,23 +124,39 @@ class Debug:
             file, line = lines.get(address, (None, 0))
             places = []
             for call in reversed(calls[address]):
-                places.append(Place(self._name(call), files[file], line))
+                places.append(Place(self._name(call), path(file), line))
                 file = _number(call, "DW_AT_call_file")
                 line = _number(call, "DW_AT_call_line") or 0
             if not places and line:
-                places.append(Place("", files[file], line))
+                places.append(Place("", path(file), line))
             if places:
                 found[address] = places
         return found
+
+    def _program(self, unit: Any) -> Program | None:
+        """Return the line program of a unit, if it has one."""
+        offset, data = _number(unit.get_top_DIE(), "DW_AT_stmt_list"), self._information.sections.get("line")
+        if offset is None or data is None:
+            return None
+        return program_at(
+            data, offset, self._line_text, self._meter, is_little=self._information.config.little_endian
+        )
+
+    def _line_text(self, form: int, offset: int) -> bytes | None:
+        information: Any = self._information
+        if form in OF_LINES:
+            return self._information.get_string_from_linetable(offset)
+        if form not in OF_STRINGS:
+            information = information.supplementary_dwarfinfo
+        text: bytes | None = information and information.get_string_from_table(offset)
+        return text
 
     def _descend(self, above: Any, addresses: list[int], calls: dict[int, list[Any]], depth: int) -> None:
         """Add the functions of each address to ``calls``, the outermost first."""
         if depth > _MOST_DEPTH:
             return
         for child in above.iter_children():
-            if time.monotonic() > self._until:
-                self.is_late = True
-                return
+            self._meter.look()
             tag, inside = child.tag, addresses
             if tag in _CALLS or tag in _BLOCKS:
                 ranges = self._ranges(child)
@@ -232,141 +255,3 @@ def _text(entry: Any, name: str) -> str:
 def _number(entry: Any, name: str) -> int | None:
     attribute = entry.attributes.get(name)
     return attribute.value if attribute is not None and isinstance(attribute.value, int) else None
-
-
-class _Files:
-    """The files of a line program by their numbers, with their folders."""
-
-    def __init__(self, program: Any, folder: str) -> None:
-        self._program, self._folder = program, folder
-
-    def __getitem__(self, number: int | None) -> str:
-        if number is None or self._program is None:
-            return ""
-        header = self._program.header
-        files, folders = header["file_entry"], header["include_directory"]
-        # version 5 counts from 0, and its first folder is the unit's
-        at = number if header["version"] >= 5 else number - 1
-        if not 0 <= at < len(files):
-            return ""
-        entry = files[at]
-        name, chosen = entry.name, entry.dir_index
-        if header["version"] < 5:
-            folder = folders[chosen - 1] if 0 < chosen <= len(folders) else b""
-        else:
-            folder = folders[chosen] if 0 <= chosen < len(folders) else b""
-        path = posixpath.join(self._folder, *(part.decode("utf-8", "replace") for part in (folder, name)))
-        return posixpath.normpath(path)
-
-
-class _LateError(Exception):
-    """Time ran out."""
-
-
-class _Row(NamedTuple):
-    address: int
-    file: int
-    line: int
-    is_end: bool
-
-
-def _lines(program: Any, addresses: Sequence[int], until: float) -> dict[int, tuple[int, int]]:
-    """Return the file's number and the line of each address.
-
-    Args:
-        program: the library's line program of a unit, or None.
-        addresses: sorted.
-        until: the time (time.monotonic()) after which ``_LateError`` is raised.
-    """
-    found: dict[int, tuple[int, int]] = {}
-    inside: dict[int, tuple[int, int]] = {}
-    last: _Row | None = None
-    is_code = True
-    for count, row in enumerate(() if program is None else _rows(program)):
-        if not count % 4096 and time.monotonic() > until:
-            raise _LateError
-        if last is None:
-            # sequences of code that the linker removed begin at 0
-            is_code = row.address > 0
-        elif row.address > last.address:
-            for address in addresses[
-                bisect_left(addresses, last.address) : bisect_left(addresses, row.address)
-            ]:
-                inside[address] = last.file, last.line
-        elif row.address < last.address:
-            is_code = False
-        last = row
-        if row.is_end:
-            found = inside | found if is_code else found
-            inside, last = {}, None
-    return found
-
-
-def _rows(program: Any) -> Iterator[_Row]:
-    """Yield the rows of a line program one by one: the library's list takes a hundred bytes for each byte of the file.
-
-    Source: the standard, section 6.2.5. Files that the program itself defines, as no compiler's has, have no names.
-    """
-    header, little = program.header, program.structs.little_endian
-    shortest, line_base, line_range = (
-        header[name] for name in ("minimum_instruction_length", "line_base", "line_range")
-    )
-    slots, first_special = max(header["maximum_operations_per_instruction"], 1), header["opcode_base"]
-    operands = header["standard_opcode_lengths"]
-    program.stream.seek(program.program_start_offset)
-    code = program.stream.read(program.program_end_offset - program.program_start_offset)
-    at, (address, slot, file, line) = 0, (0, 0, 1, 1)
-    while at < len(code):
-        opcode = code[at]
-        at += 1
-        if opcode >= first_special or opcode == DW_LNS.const_add_pc:
-            further = (255 if opcode < first_special else opcode) - first_special
-            address += shortest * ((slot + further // line_range) // slots)
-            slot = (slot + further // line_range) % slots
-            if opcode >= first_special:
-                line += line_base + further % line_range
-                yield _Row(address, file, line, False)
-        elif opcode == 0:
-            length, at = _uleb128(code, at)
-            kind, operand = code[at], code[at + 1 : at + length]
-            at += max(length, 1)
-            if kind == DW_LNE.end_sequence:
-                yield _Row(address, file, line, True)
-                address, slot, file, line = 0, 0, 1, 1
-            elif kind == DW_LNE.set_address:
-                address, slot = int.from_bytes(operand, "little" if little else "big"), 0
-        elif opcode == DW_LNS.copy:
-            yield _Row(address, file, line, False)
-        elif opcode == DW_LNS.fixed_advance_pc:
-            address, slot = address + int.from_bytes(code[at : at + 2], "little" if little else "big"), 0
-            at += 2
-        else:
-            value, at = _last_operand(code, at, operands[opcode - 1], is_signed=opcode == DW_LNS.advance_line)
-            if opcode == DW_LNS.advance_pc:
-                address += shortest * ((slot + value) // slots)
-                slot = (slot + value) % slots
-            elif opcode == DW_LNS.advance_line:
-                line += value
-            elif opcode == DW_LNS.set_file:
-                file = value
-
-
-def _last_operand(code: bytes, at: int, count: int, *, is_signed: bool) -> tuple[int, int]:
-    """Return the last of an instruction's operands, 0 if it has none, and the offset after them."""
-    value = bits = 0
-    for _ in range(count):
-        value, after = _uleb128(code, at)
-        bits, at = 7 * (after - at), after
-    return value - (1 << bits) if is_signed and bits and value >> (bits - 1) else value, at
-
-
-def _uleb128(code: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and the offset after it; IndexError where the program ends in it."""
-    value = shift = 0
-    while True:
-        byte = code[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80 or shift > 63:
-            return value, at
-        shift += 7

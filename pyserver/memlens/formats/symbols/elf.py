@@ -7,9 +7,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from elftools.elf.elffile import ELFFile
 
-from memlens.formats.symbols.sections import debug_sections, information_of
+from memlens.formats.symbols.metered import Information
+from memlens.formats.symbols.sections import debug_sections, elf_of
 
 _MAGIC = b"\x7fELF"
 _FUNCTIONS = (2, 10)
@@ -18,6 +18,9 @@ _MOST_PARTS = 4096
 """The most sections or segments; linked binaries have a few dozen."""
 _MOST_SYMBOLS_BYTES = 1 << 30
 _MOST_NAME = 16_384
+_MOST_NOTES_BYTES = 1 << 20
+_BUILD_ID = 3
+"""The type of a note: NT_GNU_BUILD_ID."""
 _PAGE = 4096
 
 
@@ -45,7 +48,7 @@ class Binary:
         if file.read(4) != _MAGIC:
             raise ValueError("not an ELF file")
         file.seek(0)
-        self.elf = ELFFile(file)
+        self.elf = elf_of(file)
         if max(self.elf.num_sections(), self.elf.num_segments()) > _MOST_PARTS:
             raise ValueError("too many sections or segments")
         self.segments = [
@@ -64,11 +67,20 @@ class Binary:
         ) = None
 
     def _build_id(self) -> str:
-        noted: list[Any] = [*self.elf.iter_sections("SHT_NOTE"), *self.elf.iter_segments("PT_NOTE")]
-        for notes in noted:
-            for note in notes.iter_notes():
-                if note["n_type"] == "NT_GNU_BUILD_ID":
-                    return str(note["n_desc"]).lower()
+        left = _MOST_NOTES_BYTES
+        parts = [(part["sh_offset"], part["sh_size"]) for part in self.elf.iter_sections("SHT_NOTE")]
+        parts += [(part["p_offset"], part["p_filesz"]) for part in self.elf.iter_segments("PT_NOTE")]
+        head = struct.Struct("<3I" if self.elf.little_endian else ">3I")
+        for offset, size in parts:
+            self.file.seek(offset)
+            data, at = self.file.read(min(size, left)), 0
+            left -= len(data)
+            while at + head.size <= len(data):
+                name_bytes, bytes_, kind = head.unpack_from(data, at)
+                name_at, at = at + head.size, at + head.size + -(-name_bytes // 4) * 4
+                if kind == _BUILD_ID and data[name_at : name_at + name_bytes] == b"GNU\0":
+                    return data[at : at + bytes_].hex() if bytes_ <= len(data) - at else ""
+                at += -(-bytes_ // 4) * 4
         return ""
 
     @property
@@ -147,10 +159,13 @@ class Binary:
         """Return whether the file has debug information with lines."""
         return self.elf.has_section(".debug_line") or self.elf.has_section(".zdebug_line")
 
-    def debug_information(self) -> Any:
-        """Return the library's DWARFInfo; None if there is none. Raises ValueError if it can't be unpacked."""
+    def debug_information(self, until: float) -> Information | None:
+        """Return the debug information, to be read until a time of time.monotonic(); None if there is none.
+
+        Raises ValueError if it can't be unpacked.
+        """
         sections = debug_sections(self.elf)
-        return information_of(self.elf, sections) if "info" in sections else None
+        return Information(self.elf, sections, until) if "info" in sections else None
 
     def symbol(self, address: int) -> str:
         """Return the mangled name of the function at an address, empty if unknown."""
@@ -219,6 +234,9 @@ class Binary:
             if section is None or section.header["sh_type"] not in ("SHT_SYMTAB", "SHT_DYNSYM"):
                 continue
             strings = self.elf.get_section(section.header["sh_link"])
+            # neither is ever compressed, and only a hostile file has them without their bytes
+            if any(each.compressed or each["sh_type"] == "SHT_NOBITS" for each in (section, strings)):
+                continue
             if max(section.data_size, strings.data_size) > _MOST_SYMBOLS_BYTES:
                 continue
             data = section.data()

@@ -19,13 +19,15 @@ from elftools.dwarf.die import AttributeValue
 from elftools.elf.elffile import ELFFile
 
 from memlens.formats.symbols.elf import Binary
+from memlens.formats.symbols.metered import Information
 from memlens.formats.symbols.places import Places, opened
-from memlens.formats.symbols.sections import debug_sections, information_of
+from memlens.formats.symbols.sections import debug_sections, elf_of
 
 logger = logging.getLogger(__name__)
 
 _MOST_SECTIONS = 1 << 16
 _MOST_ROWS = 1 << 20
+_MOST_INDEX_BYTES = 1 << 28
 _OF_INDEX = {1: "info", 3: "abbrev", 4: "line", 6: "str_offsets"}
 """What the columns of a package's index are, by the numbers that versions 4 and 5 share."""
 _OF_INDEX_5 = {**_OF_INDEX, 5: "loclists", 8: "rnglists"}
@@ -54,8 +56,9 @@ class _Split(NamedTuple):
 class LinkedFiles:
     """The files that the debug information of one binary refers to, found when they are needed."""
 
-    def __init__(self, binary: Binary, places: Places, rejected: list[Path]) -> None:
-        """Places that have nothing, or something else, are added to ``rejected``."""
+    def __init__(self, binary: Binary, places: Places, rejected: list[Path], until: float) -> None:
+        """Places that have nothing, or something else, are added to ``rejected``; nothing is read after ``until``."""
+        self._until = until
         self._binary, self._places, self._rejected = binary, places, rejected
         self._package: _Split | None = None
         self._has_looked = False
@@ -75,7 +78,7 @@ class LinkedFiles:
         def read(file: BinaryIO) -> Any:
             found = Binary(self._binary.path, file)
             fits = found.build_id == build_id.hex()
-            return information_of(found.elf, debug_sections(found.elf)) if fits else None
+            return Information(found.elf, debug_sections(found.elf), self._until) if fits else None
 
         found = self._first(self._places.of_supplement(self._binary.path, path, build_id.hex()), read)
         if found is None:
@@ -135,10 +138,12 @@ def split_path(unit: Any) -> str | None:
 
 
 def _split(file: BinaryIO) -> _Split:
-    elf = ELFFile(file)
+    elf = elf_of(file)
     if elf.num_sections() > _MOST_SECTIONS:
         raise ValueError("too many sections")
     index = elf.get_section_by_name(".debug_cu_index")
+    if index is not None and (index.compressed or index.data_size > _MOST_INDEX_BYTES):
+        raise ValueError("too large an index")
     rows = None if index is None else _index(index.data(), little=elf.little_endian)
     return _Split(elf, debug_sections(elf, ".dwo"), rows)
 
@@ -156,7 +161,8 @@ def _unit_in(split: _Split, number: int, skeleton: Any) -> Any:
     above = skeleton.dwarfinfo
     shared = {"addr": above.debug_addr_sec, "ranges": above.debug_ranges_sec}
     added = {name: section.stream.getvalue() for name, section in shared.items() if section is not None}
-    for unit in information_of(split.elf, {**sections, **added}).iter_CUs():
+    until = skeleton.dwarfinfo.meter.until
+    for unit in Information(split.elf, {**sections, **added}, until).iter_CUs():
         if unit["version"] >= 5 and unit["unit_type"] != "DW_UT_split_compile":
             continue
         forms = unit.structs.Dwarf_dw_form

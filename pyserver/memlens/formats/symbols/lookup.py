@@ -155,7 +155,7 @@ class Symbols:
             self._is_late = self._is_late or source.has_lines()
             return {}
         try:
-            information = source.debug_information()
+            information = source.debug_information(self._until)
         except MemoryError:
             raise
         except Exception:
@@ -164,9 +164,11 @@ class Symbols:
         if information is None:
             self._unreadable[path] = len(addresses)
             return {}
-        linked = LinkedFiles(source, self._places, self._rejected)
-        debug = Debug(information, linked, plain_name, self._until)
+        linked = LinkedFiles(source, self._places, self._rejected, self._until)
+        debug = Debug(information, linked, plain_name)
         found = debug.places(addresses)
+        if debug.is_damaged:
+            self._unreadable[path] = len(addresses) - len(found)
         self._elsewhere |= linked.missing
         self._is_late = self._is_late or debug.is_late
         return found
@@ -260,8 +262,9 @@ class Symbols:
         if self._unreadable:
             parts.append(
                 phrase(
-                    "The debug information of {binaries} can't be read: it is damaged, larger than 1 GiB, or "
-                    "compressed in a way that Memlens doesn't know (objcopy --decompress-debug-sections unpacks it).",
+                    "The debug information of {binaries} can't be read: it is damaged, larger than 1 GiB or than its "
+                    "file can mean, or compressed in a way that Memlens doesn't know (objcopy "
+                    "--decompress-debug-sections unpacks it).",
                     binaries=_listed(self._unreadable),
                 )
             )

@@ -3,25 +3,47 @@
 Sources: the ELF specification ("Section Compression") and the standard of DWARF, https://dwarfstd.org.
 """
 
-import io
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import zstandard
-from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 from elftools.elf.elffile import ELFFile
 
 MOST_BYTES = 1 << 30
 """The most bytes of debug information of one file, which are kept in memory."""
-_NAMES = ("info", "aranges", "abbrev", "str", "line", "loc", "ranges", "addr", "str_offsets", "line_str", "loclists",
+_MOST_EXPANSION, _LEAST_UNPACKED = 64, 1 << 20
+"""How many times its size a compressed section may become, beyond a MiB; debug information becomes about four times."""
+NAMES = ("info", "aranges", "abbrev", "str", "line", "loc", "ranges", "addr", "str_offsets", "line_str", "loclists",
           "rnglists", "types")  # fmt: skip
+_MOST_TIMES_READ, _LEAST_READ = 4, 1 << 20
 _OLD_HEADER_BYTES = 12
 """``ZLIB``, and the unpacked size in eight bytes, the highest first."""
 _MOST_WINDOW_BYTES = 1 << 27
 _ZLIB = (1, "ELFCOMPRESS_ZLIB")
 _ZSTD = (2, "ELFCOMPRESS_ZSTD")
 """Ways to compress a section, by number where the library doesn't know the name."""
+
+
+class _Bounded:
+    """A file for the library, which may be read a few times as a whole: names of sections may all be its rest."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._left = _LEAST_READ + _MOST_TIMES_READ * file.seek(0, 2)
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise ValueError("the file stands for far more than its size")
+        return data
+
+
+def elf_of(file: BinaryIO) -> ELFFile:
+    """Return the library's view of an open file. Raises any exception of the library's if it is damaged."""
+    bounded: Any = _Bounded(file)
+    return ELFFile(bounded)
 
 
 def debug_sections(elf: ELFFile, ending: str = "") -> dict[str, bytes]:
@@ -32,7 +54,7 @@ def debug_sections(elf: ELFFile, ending: str = "") -> dict[str, bytes]:
     """
     sections = {}
     left = MOST_BYTES
-    for name in _NAMES:
+    for name in NAMES:
         section = elf.get_section_by_name(f".debug_{name}{ending}")
         is_old = section is None
         if section is None:
@@ -62,7 +84,7 @@ def _unpacked(section: Any, most: int, *, is_old: bool) -> bytes:
         chosen = section.structs.Elf_Chdr
         header = chosen.parse(packed)
         head, size, kind = chosen.sizeof(), header["ch_size"], header["ch_type"]
-    if size > most:
+    if size > min(most, max(len(packed) * _MOST_EXPANSION, _LEAST_UNPACKED)):
         raise ValueError("debug sections are too large")
     packed = packed[head:]
     if kind in _ZLIB:
@@ -83,21 +105,3 @@ def _unpacked(section: Any, most: int, *, is_old: bool) -> bytes:
     if len(data) != size:
         raise ValueError("a section ends too early")
     return data
-
-
-def information_of(elf: ELFFile, sections: Mapping[str, bytes]) -> DWARFInfo:
-    """Return the library's view of debug sections by the names that ``debug_sections`` has."""
-    described = {
-        f"debug_{name}_sec": DebugSectionDescriptor(io.BytesIO(data), f".debug_{name}", 0, len(data), 0)
-        for name, data in sections.items()
-    }
-    unused = ("debug_frame_sec", "eh_frame_sec", "debug_pubtypes_sec", "debug_pubnames_sec", "debug_sup_sec",
-              "gnu_debugaltlink_sec")  # fmt: skip
-    return DWARFInfo(
-        config=DwarfConfig(
-            little_endian=elf.little_endian,
-            machine_arch=elf.get_machine_arch(),
-            default_address_size=elf.elfclass // 8,
-        ),
-        **dict.fromkeys((*(f"debug_{name}_sec" for name in _NAMES), *unused)) | described,
-    )
