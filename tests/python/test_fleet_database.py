@@ -38,6 +38,7 @@ def put(database: Database, rank: int) -> None:
 
 def test_folders_without_summaries(tmp_path: Path) -> None:
     assert "There are no summaries" in memlens("fleet", "peaks", tmp_path, status=1).stderr
+    assert "name too long" in memlens("fleet", "peaks", tmp_path / ("long" * 100), status=1).stderr
     (tmp_path / FILE_NAME).write_bytes(b"nothing of a database" * 100)
     with pytest.raises(FleetError):
         open_fleet(tmp_path)

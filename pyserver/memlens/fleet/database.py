@@ -74,8 +74,13 @@ class Fleet(Struct, frozen=True):
 
 def database_in(folder: Path) -> Path:
     """The database in a folder of summaries, or the database itself. Raises :class:`FleetError`."""
-    path = folder / FILE_NAME if folder.is_dir() else folder
-    if not path.is_file():
+    try:
+        path = folder / FILE_NAME if folder.is_dir() else folder
+        is_there = path.is_file()
+    except OSError as error:  # a name that is too long, or a folder that this user may not look into
+        reason = error.strerror or str(error)
+        raise FleetError(phrase("{path} can't be read: {reason}", path=folder, reason=reason)) from error
+    if not is_there:
         raise FleetError(phrase("There are no summaries of a fleet in {folder}", folder=folder))
     return path
 
