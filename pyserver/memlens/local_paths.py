@@ -20,7 +20,7 @@ _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*\\/]')
 """What no name of a file on Windows has."""
 AUTOMOUNTED = ("net", "Network")
 """Folders of the root whose entries are other machines, mounted when they are looked at."""
-_OF_THE_KERNEL = ("dev", "proc", "sys")
+_OF_THE_KERNEL = (("dev",), ("proc",), ("sys",))
 """Folders with files that are none, a read of which may wait for ever or have an effect; ``/dev/shm`` has real ones."""
 _NOT_DISKS = (("run", "user"),)
 """Where desktops mount shares."""
@@ -63,7 +63,12 @@ def _is_on_disk(path: PurePath) -> bool:
     # POSIX leaves the meaning of two slashes at the beginning open; Cygwin's is a share
     if path.anchor != "/" or path.parts[1:3] in _NOT_DISKS:
         return False
-    return path.parts[1] not in (*AUTOMOUNTED, *_OF_THE_KERNEL) or path.parts[1:3] == ("dev", "shm")
+    return path.parts[1] not in AUTOMOUNTED and not is_of_kernel(path)
+
+
+def is_of_kernel(path: PurePath) -> bool:
+    """Whether a path is in a folder with files that are none; ``/dev/shm`` is a file system like any other."""
+    return path.anchor == "/" and path.parts[1:2] in _OF_THE_KERNEL and path.parts[1:3] != ("dev", "shm")
 
 
 def file_below(folder: Path, name: str) -> Path | None:

@@ -2,7 +2,10 @@
 
 import ast
 import asyncio
+import os
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -11,8 +14,13 @@ from tests.python.conftest import ROOT
 
 from memlens.formats.source_maps import SourceMaps
 from memlens.local_paths import below, file_below, is_local
-from memlens.sources import binding
+from memlens.regular_files import content, opened
+from memlens.sources import binding, zips
+from memlens.sources.archives import DAMAGED
 from memlens.sources.binding import Binder, Places
+from memlens.sources.cells import read_cells
+from memlens.sources.declarations import text_of
+from memlens.sources.edits import Edits
 from memlens.sources.finder import Finder
 from memlens.sources.paths import mapped, parse
 
@@ -302,8 +310,10 @@ def test_only_these_modules_look_at_a_disk() -> None:
         "ingest.py",
     ):
         for file in [package / layer] if layer.endswith(".py") else (package / layer).rglob("*.py"):
-            tree = ast.parse(file.read_text("utf-8"))
-            if any(map(_looks, ast.walk(tree))):
+            text = file.read_text("utf-8")
+            if re.search(r"^from memlens.*regular_files", text, re.MULTILINE) or any(
+                map(_looks, ast.walk(ast.parse(text)))
+            ):
                 found.add(file.relative_to(package).as_posix())
     assert found == set(LOOKING)
     for name, reason in LOOKING.items():
@@ -318,3 +328,51 @@ def _looks(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
             return name in LOOKS
     return False
+
+
+def _pipe(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def _link_to(target: str) -> Callable[[Path], None]:
+    return lambda place: place.symlink_to(target)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
+@pytest.mark.parametrize(
+    "put",
+    [
+        _pipe,
+        Path.mkdir,
+        *map(_link_to, ("/dev/zero", "/dev/stdin", "/proc/self/maps", "/proc/kmsg", "circle")),
+    ],
+)
+def test_only_regular_files_are_opened_by_a_name(put: Callable[[Path], None], tmp_path: Path) -> None:
+    """A clone may have a link to a device under any name, a read of which has no end, or a pipe, which waits."""
+    for name in ("circle", "Session.java", "a.ipynb", "a-sources.jar", "a.py", "a.js.map"):
+        place = tmp_path / name
+        put(place)
+        with pytest.raises(OSError, match="regular file|symbolic links"):
+            opened(place)
+        assert content(place, 100) is None
+    assert text_of(str(tmp_path / "Session.java")) == ""
+    assert read_cells(tmp_path / "a.ipynb") == []
+    assert asyncio.run(Edits().state(str(tmp_path / "a.py"), "v1")).functions is None
+    with pytest.raises(DAMAGED):
+        zips.opened(tmp_path / "a-sources.jar")
+
+
+def test_what_is_searched_for_is_opened_in_one_place() -> None:
+    folder = ROOT / "pyserver" / "memlens"
+    opens = {"open", "read_bytes", "read_text", "ZipFile", "fdopen"}
+    found = {
+        (file.name, node.lineno)
+        for file in (*(folder / "sources").glob("*.py"), folder / "formats" / "source_maps.py",
+                     *(folder / "formats" / "symbols").glob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) in opens
+        # a member of an archive
+        and ast.unparse(node.func) not in ("archive.open", "self._zip.open")
+    }  # fmt: skip
+    assert found == set()

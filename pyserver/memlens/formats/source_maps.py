@@ -11,7 +11,6 @@ import base64
 import binascii
 import os
 import re
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +24,7 @@ from msgspec import Meta, Struct
 from memlens.kernels.readers.source_map import segments
 from memlens.local_paths import below, file_below, is_local
 from memlens.model.served import served
+from memlens.regular_files import content, opened
 
 MOST_BYTES = 32 << 20
 """The most bytes of a map, and of a script that is searched for one."""
@@ -148,30 +148,15 @@ def _beside(path: Path, script: str) -> SourceMap | None:
             return None
     name = unquote(url.decode("utf-8", "replace")) or path.name + ".map"
     place = file_below(path.parent, name.removeprefix("./"))
-    data = None if place is None or _SCHEME.match(name) else _content(place)
+    data = None if place is None or _SCHEME.match(name) else content(place, MOST_BYTES)
     return None if data is None else _parsed(data, script)
-
-
-def _content(path: Path) -> bytes | None:
-    """The bytes of a regular file; None for anything else, or if it is too large."""
-    try:
-        # don't open pipes, which wait for a writer, or devices, which never end
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            return None
-        return path.read_bytes()
-    except (OSError, ValueError):
-        return None
 
 
 def _tail(path: Path, count: int) -> bytes:
     """The last bytes of a regular file; empty for anything else."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            return b""
-        with path.open("rb") as file:
-            file.seek(max(found.st_size - count, 0))
+        with opened(path) as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - count, 0))
             return file.read(count)
     except (OSError, ValueError):
         return b""
@@ -182,7 +167,7 @@ def _url(path: Path) -> bytes:
     tail = _tail(path, _TAIL_BYTES)
     if _ENCODED.fullmatch(tail):
         # this is the end of a map within the script itself
-        whole = _content(path) or b""
+        whole = content(path, MOST_BYTES) or b""
         tail = whole[max(whole.rfind(_SAYS), 0) :]
     found = _COMMENT.search(tail)
     return found[1] if found else b""

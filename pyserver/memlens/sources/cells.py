@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from memlens.regular_files import content
 from memlens.sources.functions import Functions
 
 NOTEBOOK_LIMIT_BYTES = 64 << 20
@@ -133,12 +134,12 @@ def _without_magic(line: str) -> str:
 
 def read_cells(path: str | Path) -> list[Cell]:
     """The code cells of a notebook file (nbformat 3, 4); none if it can't be read."""
-    path = Path(path)
+    data = content(Path(path), NOTEBOOK_LIMIT_BYTES)
+    if data is None:
+        return []
     try:
-        if path.stat().st_size > NOTEBOOK_LIMIT_BYTES:
-            return []
-        notebook = msgspec.json.decode(path.read_bytes(), type=_Notebook)
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
+        notebook = msgspec.json.decode(data, type=_Notebook)
+    except (ValueError, RecursionError, msgspec.MsgspecError):
         return []
     cells = notebook.cells or [cell for sheet in notebook.worksheets for cell in sheet.cells]
     return [

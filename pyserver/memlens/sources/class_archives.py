@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from memlens.local_paths import below, file_below
+from memlens.regular_files import opened
 from memlens.sources import class_files, zips
 from memlens.sources.archives import Archived, Holding
 from memlens.sources.declarations import TypeName
@@ -77,7 +78,7 @@ class _Folder(AbstractContextManager["_Folder"]):
         place = below(self._path, parts)
         if place is None or not all(map(_PLAIN.fullmatch, [*parts[:-1], parts[-1].removesuffix(".class")])):
             raise KeyError(path)
-        with place.open("rb") as file:
+        with opened(place) as file:
             return file.read(most)
 
 
@@ -95,8 +96,8 @@ def _archives_among(folder: Path, files: Iterable[str]) -> list[Path]:
 
 def _root_of(folder: Path, file: str) -> Path | None:
     try:
-        with (folder / file).open("rb") as opened:
-            described = class_files.read(opened.read(_MOST_CLASS_BYTES))
+        with opened(folder / file) as found:
+            described = class_files.read(found.read(_MOST_CLASS_BYTES))
     except OSError:
         return None
     packages = described.name.split("/")[:-1] if described is not None else []

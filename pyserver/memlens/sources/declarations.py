@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens.packs import registry
+from memlens.regular_files import opened
 
 TEXT_LIMIT = 4 << 20
 """Characters; longer files are skipped."""
@@ -107,7 +108,7 @@ def file_names(kind: str, name: TypeName) -> list[str]:
 def text_of(path: str) -> str:
     """A local file as far as it is searched for declarations; empty if it can't be read."""
     try:
-        with Path(path).open("rb") as file:
+        with opened(Path(path)) as file:
             return file.read(TEXT_LIMIT).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""

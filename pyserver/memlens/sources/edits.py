@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from memlens.regular_files import content
 from memlens.result_cache import ResultCache
 from memlens.sources.functions import TEXT_LIMIT, Functions
 from memlens.sources.line_map import LineEdit, LineMap
@@ -184,7 +185,12 @@ def _scan(path: str, known: _Scanned | None) -> _Scanned | None:
             return known
         if status.st_size > TEXT_LIMIT:
             return None
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):
         return None
-    return version, Functions.of(text)
+    data = content(Path(path), TEXT_LIMIT)
+    return None if data is None else (version, Functions.of(_text_of(data)))
+
+
+def _text_of(data: bytes) -> str:
+    """A file's text, with each end of a line as one character."""
+    return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -3,10 +3,14 @@
 Source: sections 4.3.14 and 4.3.16 of PKWARE's ``APPNOTE.TXT``.
 """
 
+import contextlib
 import re
 import struct
 import zipfile
 from pathlib import Path
+from typing import BinaryIO
+
+from memlens import regular_files
 
 _MOST_BYTES = 16 << 20
 """Of a directory: those of the largest libraries have 10 MB."""
@@ -20,12 +24,27 @@ _ENDS = ((b"PK\x05\x06", "<12xI"), (b"PK\x06\x06", "<40xQ"))
 
 def opened(path: Path) -> zipfile.ZipFile:
     """Open an archive. Raises OSError and BadZipFile."""
-    with path.open("rb") as file:
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(regular_files.opened(path))
         file.seek(max(0, file.seek(0, 2) - _TAIL_BYTES))
         tail = file.read(_TAIL_BYTES)
-    if _directory_bytes(tail) > _MOST_BYTES:
-        raise zipfile.BadZipFile("its directory is too large")
-    return zipfile.ZipFile(path)
+        if _directory_bytes(tail) > _MOST_BYTES:
+            raise zipfile.BadZipFile("its directory is too large")
+        archive = _Archive(file)
+        stack.pop_all()
+        return archive
+
+
+class _Archive(zipfile.ZipFile):
+    """An archive that closes its file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._own = file
+        super().__init__(file)
+
+    def close(self) -> None:
+        super().close()
+        self._own.close()
 
 
 def _directory_bytes(tail: bytes) -> int:

@@ -7,17 +7,15 @@ is only ever opened if it is a regular file, and only for reading.
 import os
 import posixpath
 import re
-import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
+from memlens import regular_files
 from memlens.local_paths import below, is_local
 
 DEBUG_FOLDER = Path("/usr/lib/debug")
-_SYSTEM = ("dev", "proc", "sys", "run")
-"""Folders of the root whose files are devices or the system's own."""
 _BUILD_ID = re.compile(r"^[0-9a-f]{4,128}$")
 _CHUNK_BYTES = 1 << 20
 _MOST_CHECKED_BYTES = 8 << 30
@@ -95,26 +93,18 @@ class Places(NamedTuple):
             yield from _by_build_id(folder, build_id)
 
 
-def _is_system(path: Path) -> bool:
-    """Whether a path is in a folder of the kernel's; ``/dev/shm`` is a file system in memory like any other."""
-    return path.parts[1:2] != () and path.parts[1] in _SYSTEM and path.parts[1:3] != ("dev", "shm")
+def _is_of_run(path: Path) -> bool:
+    return path.parts[1:2] == ("run",)
 
 
 def opened(path: Path) -> BinaryIO | None:
     """Open a regular file of a disk for reading; None if it is anything else, or can't be read."""
     try:
         # what a link leads to counts, too
-        real = path.resolve(strict=True)
-        if any(map(_is_system, (path, real))) or not stat.S_ISREG(real.stat().st_mode):
-            return None
-        # a pipe that took its place meanwhile would block
-        number = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except (OSError, ValueError, RuntimeError):
+        is_of_run = any(map(_is_of_run, (path, Path(os.path.realpath(path)))))
+        return None if is_of_run else regular_files.opened(path)
+    except (OSError, ValueError):
         return None
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        return None
-    return os.fdopen(number, "rb")
 
 
 def checksum(file: BinaryIO) -> int | None:
