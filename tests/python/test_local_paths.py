@@ -352,7 +352,7 @@ def test_only_regular_files_are_opened_by_a_name(put: Callable[[Path], None], tm
     for name in ("circle", "Session.java", "a.ipynb", "a-sources.jar", "a.py", "a.js.map"):
         place = tmp_path / name
         put(place)
-        with pytest.raises(OSError, match="regular file|symbolic links"):
+        with pytest.raises(OSError, match=r"regular file|symbolic links"):
             opened(place)
         assert content(place, 100) is None
     assert text_of(str(tmp_path / "Session.java")) == ""
