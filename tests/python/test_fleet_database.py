@@ -131,6 +131,21 @@ def test_values_of_other_types_are_damage(tmp_path: Path, forged: str) -> None:
         raise TypeError
 
 
+@pytest.mark.parametrize("number", [-(1 << 63), 1 << 62, "9e999"])
+@pytest.mark.parametrize(
+    "column", ["snapshots SET peak_bytes", "lines_rows SET end_bytes", "curves_rows SET to_x"]
+)
+def test_numbers_that_no_snapshot_has_are_damage(tmp_path: Path, column: str, number: object) -> None:
+    with closing(Database(tmp_path, "/job")) as database:
+        put(database, 0)
+    with reading(tmp_path) as fleet:
+        assert peaks(fleet).rows
+    with closing(apsw.Connection(str(tmp_path / FILE_NAME))) as connection:
+        connection.execute(f"UPDATE {column} = {number}")
+    with pytest.raises(FleetError, match="a number that no snapshot has"), reading(tmp_path):
+        pass
+
+
 def test_an_error_that_no_value_explains_is_a_bug(tmp_path: Path) -> None:
     with closing(Database(tmp_path, "/job")) as database:
         put(database, 0)

@@ -21,6 +21,7 @@ from memlens.fleet.schema import (
     APPLICATION,
     FleetError,
     check_database,
+    has_impossible_numbers,
     has_wrong_values,
     statements,
     views,
@@ -113,6 +114,8 @@ def reading(folder: Path) -> Iterator[apsw.Connection]:
     with undamaged(folder), contextlib.closing(open_fleet(folder)) as connection:
         until = time.monotonic() + _MOST_SECONDS
         connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_CHECKS)
+        if has_impossible_numbers(connection):
+            raise apsw.CorruptError("a table has a number that no snapshot has")
         try:
             yield connection
         except (MemlensError, apsw.Error, MemoryError):

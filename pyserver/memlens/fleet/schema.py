@@ -14,6 +14,7 @@ import apsw
 
 from memlens.errors import MemlensError
 from memlens.fleet.tables import SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, columns_of
+from memlens.model.profile import MOST_VALUE
 from memlens.texts import phrase
 
 AGAIN = phrase("Make the summaries again, in another folder.")
@@ -100,6 +101,19 @@ def has_wrong_values(connection: apsw.Connection) -> bool:
             " OR (SELECT count(*) <> 1 OR max(typeof(place)) <> 'text' FROM main.fleet)"
         ).get
     )
+
+
+def has_impossible_numbers(connection: apsw.Connection) -> bool:
+    """Whether a table has a number that no summary has: its amounts and times are less than :data:`MOST_VALUE`."""
+    for table in (SNAPSHOTS, *TABLES):
+        rows = f"main.{table}" if table == SNAPSHOTS else f"main.{table}_rows"
+        columns = [column.name for column in columns_of(table) if column.type in ("integer", "real")]
+        ends = ", ".join(f"min({name}), max({name})" for name in columns)
+        found: tuple[object, ...] = connection.execute(f"SELECT {ends} FROM {rows}").fetchall()[0]
+        # SQLite keeps texts in any column, too
+        if any(isinstance(end, int | float) and not -MOST_VALUE < end < MOST_VALUE for end in found):
+            return True
+    return False
 
 
 def _declared(columns: tuple[Column, ...]) -> str:
