@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-_GRACE_S = 1.0
+_GRACE_S = 0.5
 """How long a command may take to end by itself."""
 _ENDING = frozenset(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
