@@ -116,6 +116,7 @@ def check_filters(snapshot: Snapshot) -> int:
     """Filter by each finding: the figure is that of its objects."""
     complete_filters()
     found = table.ranked(snapshot, None)
+    joined = {name.rule for each in found for name in each.finding.evidence_from}
     checked = 0
     for rule in {each.finding.rule for each in found}:
         own = [each for each in found if each.finding.rule == rule]
@@ -124,7 +125,9 @@ def check_filters(snapshot: Snapshot) -> int:
         for text in (rule, own[0].finding.title):
             chosen = filters.chosen(snapshot, f'finding:"={text}"')
             assert chosen is not None
-            assert set(np.flatnonzero(chosen.mask(snapshot)).tolist()) == about
+            filtered = set(np.flatnonzero(chosen.mask(snapshot)).tolist())
+            # what is evidence of another finding is about objects of its own
+            assert about <= filtered if rule in joined else about == filtered
         for each in own:
             assert each.objects is not None
             members = set(each.objects.tolist())
@@ -180,7 +183,7 @@ def test_figures_agree_with_sql(looked_at: Callable[[Path], Snapshot], path: Pat
 OWN_LEAK = {"retains_most": (r"3,999 Session|4,000 Session", 8)}
 REAL_LEAK: dict[str, tuple[str, int | None]] = {
     "retains_most": (
-        r"most of it in 10,000 RequestContext \(leak\.js:4\)\. Held by global\.app\. " + re.escape(REMOVE) + "$",
+        r"in 10,000 RequestContext \(leak\.js:4\)\. .+ are held by cache\.map and by bus\._events\.tick: removing",
         4,
     ),
     "listeners": (r"10,000 listeners of “tick”, most of them created at leak\.js:9", None),
@@ -274,16 +277,16 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
         "held by Window.kept."
     )
     # an array of listeners, the listeners and the variables that they keep are one problem
-    assert found.keys().isdisjoint(("listeners", "contexts"))
+    assert "contexts" not in found
     (bus,) = [each for each in findings(snapshot, None, 100).findings if each.evidence_from]
     assert bus.line is not None
     assert bus.line.line == 12
     assert re.sub(r" @[0-9]+", "", bus.text) == (
-        "Array retains 180 KiB, 11% of the reachable heap, most of it in 60 Function (bus.js:12, with 60 system / "
-        "Context). Held by Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them "
-        "created at bus.js:12, and they retain 180 KiB (11% of the reachable heap). Remove those that are done. "
-        "60 closures onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of the "
-        "reachable heap), as body."
+        "Bus (held by Window.bus) has 60 listeners of “tick”, most of them created at bus.js:12, and they retain "
+        "180 KiB (11% of the reachable heap). Remove those that are done. The same bytes: Array retains 180 KiB, 11% "
+        "of the reachable heap, most of it in 60 Function (bus.js:12). Held by Window.bus._events.tick. 60 closures "
+        "onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of the reachable "
+        "heap), as body."
     )
 
 
@@ -1010,7 +1013,8 @@ def test_a_chain_is_named_by_its_first_object(open_dump: Opened) -> None:
         last, name = item, "next"
     found = texts(open_dump(heap.data(), "list.heapsnapshot"))
     assert found["retains_most"] == (
-        "Item retains 293 KiB, 75% of the reachable heap, a chain of Item. Held by Window.queue."
+        "Item retains 293 KiB, 75% of the reachable heap, a chain of 3,000 Item. Held by Window.queue. "
+        + REMOVE
     )
 
 

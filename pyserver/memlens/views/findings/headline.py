@@ -24,8 +24,15 @@ from memlens.views.findings.answers import (
     SnapshotFinding,
 )
 from memlens.views.findings.callers import Callers, callers_of
-from memlens.views.findings.graph.case import GraphCase, figure, measured, type_words
-from memlens.views.findings.graph.holders import has_large_object
+from memlens.views.findings.graph.case import (
+    GraphCase,
+    figure,
+    measured,
+    object_part,
+    short_type,
+    type_words,
+)  # fmt: skip
+from memlens.views.findings.graph.holders import large_object
 from memlens.views.findings.graph.joined import HOLDING
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.groups import PROBABLY_YOURS, TopGroup, TopGroups, top_groups
@@ -58,6 +65,8 @@ SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
 LEAST_WEIGHT_OF_NOTE = 0.25
 NO_STACKS_SHARE = 0.95
+MUCH_MORE = 2.0
+"""A finding of a heap dump comes first if it matters so many times as much as what retains most."""
 LEAST_GRAPH_WEIGHT = 0.05
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
 """Rules whose findings the second sentence says already, or that are of less use than the next ones."""
@@ -181,9 +190,12 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     )  # fmt: skip
     most = _largest_types(case) if holding is None else holding.first.sentence
     lost = _unreachable(case, apart) if apart > info.reachable_bytes else None
+    also = None if other is None else other.first.sentence
     if failed is not None:
-        return "heap", [failed.first.sentence, first, most]
-    return "heap", [first, lost, most, None if other is None else other.first.sentence]
+        return "heap", [failed.first.sentence, first, also if holding is None and also else most]
+    if other is not None and holding is not None and other.weight >= MUCH_MORE * holding.weight:
+        return "heap", [first, lost, also, most]
+    return "heap", [first, lost, most, also]
 
 
 def _unreachable(case: GraphCase, apart: int) -> Text | None:
@@ -242,15 +254,17 @@ def _largest_types(case: GraphCase) -> Text | None:
         )
     if not parts:
         return None
-    most = _own_types(case)
+    most, large = _own_types(case), large_object(case)
     own_most = (
         phrase(" Of the program's own types, {types} retain most.", types=most) if most is not None else ""
     )
     return phrase(
         "{spread}; the largest types are {types}.{own}",
-        spread=phrase("Much of it is below one object, but spread over many small ones")
-        if has_large_object(case)
-        else phrase("No object of the program retains a tenth of it"),
+        spread=phrase("No object of the program retains a tenth of it")
+        if large is None
+        else phrase(
+            "Much of it is below {object}, but spread over many small ones", object=object_part(case, large)
+        ),
         types=in_a_row(parts, ", "), own=own_most,
     )  # fmt: skip
 
@@ -260,24 +274,20 @@ def _own_types(case: GraphCase) -> Text | None:
     packages, types = packages_of(case.snapshot), case.snapshot.types
     names = case.type_names()
     least = max(1, int(LEAST_OWN_SHARE * case.whole))
-    own = [
-        number
-        for number in np.argsort(-types.retained.astype(np.int64), kind="stable").tolist()
-        if int(types.retained[number]) >= least
-        and not packages.is_platform[number]
-        and names[number] not in GENERIC
-        and " / " not in names[number]
-    ][:MOST_OWN_TYPES]
-    parts = [
-        in_a_row(
-            [
-                linked(case.type_name(number), objects=ObjectsLink("type", number)),
-                phrase("({size})", size=format_bytes(int(types.retained[number]))),
-            ],
-            " ",
-        )
-        for number in own
-    ]
+    # those of one name are of several class loaders
+    own: dict[str, list[int]] = {}
+    for number in np.argsort(-types.retained.astype(np.int64), kind="stable").tolist():
+        is_own = not packages.is_platform[number] and names[number] not in GENERIC
+        if is_own and " / " not in names[number]:
+            own.setdefault(names[number], []).append(number)
+    sums = {name: int(types.retained[numbers].sum()) for name, numbers in own.items()}
+    parts = []
+    for name, numbers in sorted(own.items(), key=lambda each: -sums[each[0]])[:MOST_OWN_TYPES]:
+        total = sums[name]
+        if total < least:
+            break
+        shown = linked(short_type(name), objects=ObjectsLink("type", numbers[0]))
+        parts.append(in_a_row([shown, phrase("({size})", size=format_bytes(total))], " "))
     return in_a_row(parts, ", ") if len(parts) > 1 else None
 
 

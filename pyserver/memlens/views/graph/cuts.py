@@ -23,6 +23,8 @@ from memlens.views.graph.without import LeavesOut, without
 MOST_LOOKED_AT = 200_000
 """Objects that a question passes through at most."""
 _ALL = 1 << 40
+_FEW, _MOST_AT_ONCE = 64, 50_000_000
+"""So few objects are walked from one by one; of more, all are lifted at once, so many steps in all."""
 
 
 class CutAnswer(Struct, frozen=True):
@@ -98,8 +100,28 @@ def common_holder(snapshot: Snapshot, held: Numbers, most: int = MOST_LOOKED_AT)
 
     None where chains of dominators are longer than ``most`` together.
     """
-    alone = reached(snapshot)
-    return _common_dominator(snapshot, sorted({alone.dominator(number) for number in held.tolist()}), most)
+    above = distinct(reached(snapshot).dominators(held))
+    return _common_dominator(snapshot, _nearer_to_roots(snapshot, above).tolist(), most)
+
+
+def _nearer_to_roots(snapshot: Snapshot, numbers: Numbers) -> Numbers:
+    """Some objects with the same common dominator as some others, few as a rule.
+
+    What retains least is above none of the others, so that its dominator may stand for it. Those that retain the most
+    stay, as one may be above the others.
+    """
+    alone, left = reached(snapshot), _MOST_AT_ONCE
+    while len(numbers) > _FEW and left > 0:
+        if int(numbers[-1]) == NEVER:
+            # roots alone hold one of them
+            return numbers[-1:]
+        retained = alone.retained_by_each(numbers)
+        lower = retained < retained.max()
+        if not lower.any():
+            break
+        left -= len(numbers)
+        numbers = distinct(np.append(numbers[~lower], alone.dominators(numbers[lower])))
+    return numbers
 
 
 def held_of(snapshot: Snapshot, numbers: Numbers) -> Numbers:

@@ -52,6 +52,29 @@ class Reached:
             raise InconsistentError("An object's number is out of range")
         return found
 
+    def dominators(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """The same for some objects, one after the other."""
+        found: npt.NDArray[np.int64] = self._stored[numbers].astype(np.int64)
+        at = np.searchsorted(self.moved, numbers)
+        within = at < len(self.moved)
+        moved = np.zeros(len(found), np.bool_)
+        moved[within] = self.moved[at[within]] == numbers[within]
+        found[moved] = self.moved_to[at[moved]]
+        if bool(((found >= len(self._stored)) & (found != NEVER)).any()):
+            raise InconsistentError("An object's number is out of range")
+        return found
+
+    def retained_by_each(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
+        """Bytes of all that each of some objects dominates."""
+        found: npt.NDArray[np.uint64] = self._objects.retained[numbers].astype(np.uint64)
+        rows = self._rows
+        at = np.searchsorted(rows["object"], numbers)
+        within = at < len(rows)
+        own = np.zeros(len(found), np.bool_)
+        own[within] = rows["object"][at[within]] == numbers[within]
+        found[own] = rows["retained"][at[own]]
+        return found
+
     def retained(self, number: int) -> int:
         """Bytes of all that an object dominates."""
         at = int(np.searchsorted(self._rows["object"], number))

@@ -41,7 +41,7 @@ _UNKNOWN_PART = "(sliced string)"
 """What stands in these texts for a part whose own V8 doesn't write."""
 QUOTED = "“{text}” {n} times"
 """The template of a sentence's part that quotes a string's text."""
-_MOST_SHOWN = 3
+_MOST_SHOWN, _MOST_LOOKED_AT = 3, 50
 _MOST_TEXT = 40
 _MOST_HEAD = 100
 _ARRAY_KINDS = ("array",)
@@ -111,21 +111,18 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     begins[groups[::-1]] = objects.name[members[::-1]]
     in_part = _in_part(case, begins) & (copies > 1)
     probable = int((copies - 1)[in_part].sum())
-    most = np.argsort(-freed, kind="stable")[:_MOST_SHOWN]
-    firsts = [int(members[group]) for group in most.tolist() if freed[group]]
-    texts = [
-        phrase(
-            "“{text}” {n} times",
-            text=_quoted(stored.head(int(objects.name[number]), _MOST_HEAD)),
-            n=int(copies[group]),
-        )
-        for number, group in zip(firsts, most.tolist(), strict=False)
-    ]
+    texts: dict[str, Text] = {}
+    for group in np.argsort(-freed, kind="stable")[:_MOST_LOOKED_AT].tolist():
+        if not freed[group] or len(texts) == _MOST_SHOWN:
+            break
+        text = _quoted(stored.head(int(begins[group]), _MOST_HEAD))
+        # those that only differ after their beginnings look like one that is said twice
+        texts.setdefault(text, phrase("“{text}” {n} times", text=text, n=int(copies[group])))
     unsure = int(freed[in_part].sum())
     probable = probable if unsure >= _UNSURE_SHARE * total else 0
     values = {
         "n": extra, "size": measured(shown, chosen(where)), "share": percent(total, case.whole),
-        "texts": in_a_row(texts, ", "),
+        "texts": in_a_row(list(texts.values()), ", "),
     }  # fmt: skip
     sentence = _said(values, probable, mostly=2 * unsure > total)
     link = chosen(where)

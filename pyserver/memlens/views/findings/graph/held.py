@@ -1,11 +1,13 @@
 """What holds an object, in words: names along a short path from a root, without the runtime's own steps."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
 
 from memlens.model.frames import USER
 from memlens.model.graph import ENTRY, JAVA_KINDS, NONE
+from memlens.model.packages import package_of
 from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
@@ -20,21 +22,28 @@ from memlens.views.findings.graph.case import (
     typed_id,
 )  # fmt: skip
 from memlens.views.findings.writing import base_line, linked
+from memlens.views.graph.packages import is_platform
 from memlens.views.graph.paths import Path, paths
 from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import ObjectRow
+from memlens.views.graph.thread_locals import entry_of
 from memlens.views.graph.thread_table import table
 
 _LOCAL_VARIABLE = "local variable"
 """The kind of the references from a Java thread to what variables of its frames refer to, called by the frame."""
 _PYTHON = ("python", "pyheap")
+_THREAD = "thread"
 _LOCAL = "local"
 """The kind of the roots that are variables of Python's frames."""
 _MODULE_LEVEL = "<module>"
 """The function of the frames that run modules, whose local variables are the module's own."""
 _ATTRIBUTES = "__dict__"
+_STATIC_FIELD = "static field"
+_GENERATED = re.compile(r"\$Proxy\d+$|\$\$")
+"""Classes that Java programs make while they run: their static fields are nobody's."""
+_OF_THREAD_LOCALS = "java.lang.ThreadLocal$ThreadLocalMap$Entry"
 _FIRST_STEPS, _LAST_STEPS = 3, 2
-_MOST_PATHS, _MOST_PATH = 3, 200
+_MOST_PATHS, _MORE_PATHS, _MOST_PATH = 3, 8, 200
 _MOST_CLOSURES = 100
 _CONTEXT = "system / Context"
 """What V8 calls the variables of a function or a module, which have names of their own."""
@@ -51,7 +60,7 @@ class _Variable(NamedTuple):
 def held_by(case: GraphCase, number: int) -> Text | None:
     """What holds an object, as ``Leak.CACHE.table``; None if nothing does."""
     nearest: Text | None = None
-    for path in _in_order(case, paths(case.snapshot, number, _MOST_PATHS).paths):
+    for path in _paths(case, number):
         kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots[:2]))
         first, names = _way(case, path)
         detail = next((root.detail for root in path.roots if root.detail), "")
@@ -59,6 +68,8 @@ def held_by(case: GraphCase, number: int) -> Text | None:
         if is_first and (variable := _variable(case, path)):
             # of Java's the first reference leads from the thread to the variable's object
             return _held_by_variable(path, variable, names[1:] if _is_local(path) else names)
+        if first.object == path.root.object and (thread := _thread_of(case, path)):
+            return _held_by_thread(case, path, thread, names)
         if names:
             way = "".join(names)
             shown: str | Text = shortened((_short_name(case, first) + way).lstrip("."), _MOST_PATH)
@@ -116,11 +127,40 @@ def keeper_of(case: GraphCase, number: int) -> TextPart | None:
     return None
 
 
-def _in_order(case: GraphCase, found: list[Path]) -> list[Path]:
-    """Some paths, the one first that says most: a variable of a module's frame is an attribute of the module as well,
-    and a root of which nothing is known says nothing.
+def _paths(case: GraphCase, number: int) -> list[Path]:
+    """Paths to an object, the one first that says most.
+
+    A variable of a module's frame is an attribute of the module as well, a root of which nothing is known says nothing,
+    and what a static field of the program's holds stays when the method that uses it has returned.
     """
-    return sorted(found, key=lambda path: _is_known_otherwise(case, path)) if _is_python(case) else found
+    found = paths(case.snapshot, number, _MOST_PATHS).paths
+    if _is_python(case):
+        return sorted(found, key=lambda path: _is_known_otherwise(case, path))
+    if case.info.kind == "v8":
+        return sorted(found, key=lambda path: not _begins_with_a_name(path))
+    if case.info.kind not in JAVA_KINDS:
+        return found
+    if found and not any(_says_a_field(case, path) for path in found):
+        found += paths(case.snapshot, number, _MORE_PATHS, soon=True).paths[len(found) :]
+    return sorted(found, key=lambda path: not _says_a_field(case, path))
+
+
+def _begins_with_a_name(path: Path) -> bool:
+    """Whether a path of V8's passes the global object or a function's variables: the stack has no names."""
+    rows = (path.root, *(step.object for step in path.steps))
+    return any(row.type == _CONTEXT or JAVASCRIPT_GLOBAL.fullmatch(row.type) for row in rows[:-1])
+
+
+def _says_a_field(case: GraphCase, path: Path) -> bool:
+    """Whether a path passes a static field of a class of the program's."""
+    rows, kind = (path.root, *(step.object for step in path.steps)), case.info.kind
+    return any(
+        step.kind == _STATIC_FIELD
+        and is_class(row)
+        and not _GENERATED.search(row.name)
+        and not is_platform(row.name, package_of(row.name, kind), kind, "")
+        for row, step in zip(rows, path.steps, strict=False)
+    )
 
 
 def _is_known_otherwise(case: GraphCase, path: Path) -> bool:
@@ -163,6 +203,40 @@ def _variable(case: GraphCase, path: Path) -> _Variable | None:
     ]
     # a function that holds what a module names as well says where it is used
     return min(found, key=lambda each: each.frame is None or each.frame.function == _MODULE_LEVEL)
+
+
+def _thread_of(case: GraphCase, path: Path) -> str:
+    """The name of the Java thread whose object a path begins with; empty if it has none."""
+    if case.info.kind not in JAVA_KINDS or not any(root.kind == _THREAD for root in path.roots):
+        return ""
+    return path.root.name or next((root.detail for root in path.roots if root.detail), "")
+
+
+def _held_by_thread(case: GraphCase, path: Path, thread: str, names: list[str]) -> Text:
+    """``the thread local Shop.CONTEXT of thread main``, or ``thread reports, through queue``."""
+    name = linked(plain_name(thread), objects=ObjectsLink("object", path.root.object))
+    entry = next(
+        (at for at, step in enumerate(path.steps) if _own_type_name(step.object) == _OF_THREAD_LOCALS), None
+    )
+    if entry is None or entry == len(path.steps) - 1:
+        names = [] if entry is not None else names
+        way = shortened("".join(names).lstrip("."), _MOST_PATH)
+        return (
+            phrase("thread {name}, through {path}", name=name, path=way)
+            if way
+            else phrase("thread {name}", name=name)
+        )
+    known = entry_of(case.snapshot, path.steps[entry].object.object)
+    # after the entry comes its value, which is what the variable refers to
+    after = [_step(step.name, step.kind) for step in path.steps[entry + 2 :]]
+    way = shortened("".join(after).lstrip("."), _MOST_PATH)
+    field = None if known is None else plain_name(".".join(known[0].rsplit(".", 2)[-2:]))
+    return phrase(
+        "{variable} of thread {name}{path}",
+        variable=phrase("a thread-local variable") if field is None
+        else phrase("the thread-local variable {field}", field=field),
+        name=name, path=phrase(", through {path}", path=way) if way else "",
+    )  # fmt: skip
 
 
 def _frame_of_local(case: GraphCase, path: Path) -> LineLink | None:
@@ -222,7 +296,11 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     runtime = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1)
     classes = [place for place, row in enumerate(ends[:-1]) if _has_names(case, row)]
     # a class also holds its loader, by a reference without a name; then a static field before it says more
-    named = [place for place in classes if _step(path.steps[place].name, path.steps[place].kind)]
+    named = [
+        place
+        for place in classes
+        if _step(path.steps[place].name, path.steps[place].kind) and not _GENERATED.search(ends[place].name)
+    ]
     begin = max((named or classes or [0])[-1], runtime + 1)
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
@@ -270,8 +348,13 @@ def _own_line(case: GraphCase, row: ObjectRow) -> LineLink | None:
 
 
 def _own_type(row: ObjectRow) -> str:
+    """A type without its packages and its module."""
+    return short_type(_own_type_name(row))
+
+
+def _own_type_name(row: ObjectRow) -> str:
     """A type without its module."""
-    return short_type(row.type if row.type.startswith("(") else row.type.split(" (", 1)[0])
+    return row.type if row.type.startswith("(") else row.type.split(" (", 1)[0]
 
 
 def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:

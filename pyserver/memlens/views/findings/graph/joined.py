@@ -20,7 +20,7 @@ HOLDING = ("retains_most", "group_retains_most")
 """Rules whose sentence says what retains most, of what, and who holds it."""
 _KEEPERS = ("contexts",)
 """Rules that name only what keeps the bytes: a sentence of :data:`HOLDING` says more of them, and goes before."""
-_CAUSES = ("unread_variables",)
+_CAUSES = ("unread_variables", "listeners")
 """Rules that name a mistake and how to mend it: they go before all others."""
 SAME_SHARE = 0.9
 """Findings are of the same bytes if each has this share of what their objects retain together."""
@@ -61,7 +61,7 @@ def _together(same: list[Ranked]) -> Ranked:
     lead = same[0]
     if lead.finding.rule in _KEEPERS:
         lead = next((each for each in same if each.finding.rule in HOLDING), lead)
-    lead = next((each for each in same if each.finding.rule in _CAUSES), lead)
+    lead = next((each for each in same if each.finding.rule in _CAUSES and not each.finding.inferred), lead)
     others = sorted((each for each in same if each is not lead), key=lambda each: -each.weight)
     finding = lead.finding
     sentence = phrase(

@@ -99,8 +99,9 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
                 event = plain_name(case.snapshot.strings.head(name, 40))
                 query = f"SELECT retained(target) FROM refs WHERE source = {target} AND kind = 'element'"
                 yield of_listeners(
-                    case, emitter, target, members, query, phrase(" of “{event}”", event=event)
-                )
+                    case, emitter, target, members, query, phrase(" of “{event}”", event=event),
+                    held_by(case, emitter),
+                )  # fmt: skip
 
 
 def _of_fields(case: GraphCase) -> Iterator[Ranked]:
@@ -151,9 +152,18 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
 
 
 def of_listeners(
-    case: GraphCase, emitter: int, array: int, members: Numbers, query: str, event: Text | str = ""
+    case: GraphCase,
+    emitter: int,
+    array: int,
+    members: Numbers,
+    query: str,
+    event: Text | str = "",
+    held: Text | None = None,
 ) -> Ranked:
-    """A finding about an emitter's listeners, which an array has; ``query`` is SQL for what they retain."""
+    """A finding about an emitter's listeners, which an array has; ``query`` is SQL for what they retain.
+
+    ``held`` is what holds the emitter.
+    """
     total = case.retained(distinct(members))
     shown = figure(total, query)
     link = ObjectsLink("object", array)
@@ -164,7 +174,9 @@ def of_listeners(
     sentence = phrase(
         "{object} has {n} listeners{event}{place}, and they retain {size} ({share} of the reachable heap). "
         "Remove those that are done.",
-        object=object_part(case, emitter), n=len(members), event=event, place=place,
+        object=object_part(case, emitter, begins=True) if held is None
+        else phrase("{object} (held by {holder})", object=object_part(case, emitter, begins=True), holder=held),
+        n=len(members), event=event, place=place,
         size=measured(shown, link), share=percent(total, case.whole),
     )  # fmt: skip
     subject = (case.type_names()[int(case.snapshot.objects.type[emitter])], str(event))

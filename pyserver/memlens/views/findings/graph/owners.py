@@ -15,7 +15,8 @@ from memlens.views.graph.rows import Numbers
 POINT_SHARE = 0.7
 """Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""
 OWN_SHARE = 0.5
-_MOST_ABOVE = 50
+_MOST_ABOVE, _MOST_PARTS = 50, 3
+_PART = re.compile(r"(?<=\w)\$(\w*(Node|Entry|Link|Item))$")
 _COLLECTION = re.compile(
     r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection))\."
     r"[\w.`]+(?![\w.`$+])(?!.*\[\])"
@@ -48,7 +49,9 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     if of_dump and int(objects.shallow[holder]) < OWN_SHARE * least:
         return None
     of_engine = of_dump or (case.info.kind == "v8" and is_internal(name))
-    if not of_engine and not name.split(" (", 1)[0].endswith("[]"):
+    # what a collection consists of: an array, or a class within its own, as LinkedList$Node
+    is_part = name.split(" (", 1)[0].endswith("[]") or is_entry(name)
+    if not of_engine and not is_part:
         return holder
     above = dominator_of(objects, holder)
     while above != NEVER and int(objects.retained[above]) * POINT_SHARE <= least:
@@ -59,6 +62,24 @@ def program_object(case: GraphCase, holder: int) -> int | None:
             return above
         above = dominator_of(objects, above)
     return None if of_dump else holder
+
+
+def is_entry(name: str) -> bool:
+    """Whether a type is a class within its collection's, as ``HashMap$Node``."""
+    return _PART.search(name) is not None
+
+
+def owner_of(case: GraphCase, number: int) -> int:
+    """The collection that an array or an entry is a part of, or the program's object that has an engine's table."""
+    objects, at = case.snapshot.objects, number
+    collections = registry.objects_of(case.info.kind).collections or _COLLECTION
+    for _ in range(_MOST_PARTS):
+        of_engine = case.info.kind == "v8" and is_internal(type_of(case, at))
+        above = dominator_of(objects, at)
+        if above == NEVER or (not of_engine and not collections.match(type_of(case, above))):
+            return at
+        at = above
+    return number
 
 
 def is_of_the_platform(case: GraphCase, holder: int, types: list[int]) -> bool:

@@ -59,21 +59,25 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
     names, counts = counted(types.name)
     repeated = np.flatnonzero(np.isin(types.name, names[counts >= LEAST_LOADERS]) & (types.object != NEVER))
     is_loader = case.kinds(lambda name: name == "class loader")
-    loaders: set[int] = set()
-    for number in types.object[repeated].tolist():
-        part = slice(int(stored.start[number]), int(stored.start[number + 1]))
-        loaders.update(stored.target[part][is_loader[stored.kind[part]]].tolist())
-    members = case.reached(np.array(sorted(loaders), np.int64))
+    rows = np.flatnonzero(is_loader[stored.kind])
+    classes, loaders = case.sources(rows).astype(np.int64), stored.target[rows].astype(np.int64)
+    members = case.reached(distinct(loaders[np.isin(classes, types.object[repeated])]))
     for kind in distinct(objects.type[members]).tolist():
         own = members[objects.type[members] == kind]
         name = case.type_names()[kind]
         if len(own) < LEAST_LOADERS or name.endswith(_REFLECTION):
             continue
-        total = case.retained(own)
+        # what a class's static fields hold is below the class, which its instances hold as well as its loader does
+        loaded = case.reached(classes[np.isin(loaders, own)])
+        total = case.retained(distinct(np.concatenate((own, loaded))))
         if total < case.least:
             continue
         listed = ", ".join(map(str, own.tolist()))
-        shown = figure(total, retained_sql(f"object IN ({listed})"))
+        shown = figure(
+            total,
+            f"SELECT retained(object) FROM (SELECT object FROM objects WHERE object IN ({listed}) UNION SELECT source "
+            f"FROM refs WHERE kind = 'class loader' AND target IN ({listed}))",
+        )
         largest = int(own[np.argmax(objects.retained[own])])
         link = chosen(f"object IN ({listed})")
         sentence = phrase(

@@ -35,10 +35,11 @@ def is_of_the_runtime(case: GraphCase, found: Ranked) -> bool:
         return False
     retained = case.snapshot.objects.retained[found.objects]
     largest = found.objects[np.argsort(-retained.astype(np.int64), kind="stable")[:_MOST_SAMPLED]]
-    return all(_is_reached_by_the_runtime(case, int(number)) for number in largest.tolist())
+    return all(is_reached_by_the_runtime(case, int(number)) for number in largest.tolist())
 
 
-def _is_reached_by_the_runtime(case: GraphCase, number: int) -> bool:
+def is_reached_by_the_runtime(case: GraphCase, number: int) -> bool:
+    """Whether the shortest path to an object of a managed platform has the platform's own objects alone."""
     try:
         found = paths(case.snapshot, number, 1, soon=True).paths
     except MemlensError:

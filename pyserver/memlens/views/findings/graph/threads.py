@@ -22,6 +22,8 @@ _FAILED, _FREE, _UNTIL_LIMIT, _MESSAGE = (
 )  # fmt: skip
 """Settings of dumps that say for what the process ran out of memory."""
 _MOST_THREADS = 3
+_LEAST_SHARE = 0.01
+"""What a thread alone holds is said from this share of the reachable heap on."""
 
 
 def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
@@ -39,9 +41,14 @@ def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
         name = thread_name(case.snapshot, thread)
         exhausted = ran_out_of(case, thread) if case.info.kind in JAVA_KINDS else "unknown"
         sentence = phrase(
-            "{failed}; it alone holds {size} ({share} of the reachable heap).{why}",
+            "{failed}{holds}.{why}",
             failed=_failed(linked(name or f"#{thread}", objects=link), line, exhausted),
-            size=measured(size, link), share=percent(size.amount, case.whole), why=_why(case, exhausted),
+            holds="" if size.amount < _LEAST_SHARE * case.whole
+            else phrase(
+                "; it alone holds {size} ({share} of the reachable heap)",
+                size=measured(size, link), share=percent(size.amount, case.whole),
+            ),
+            why=_why(case, exhausted),
         )  # fmt: skip
         title = phrase("Out of memory")
         subject = (line.function if line else name,)

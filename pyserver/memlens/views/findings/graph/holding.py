@@ -1,0 +1,212 @@
+"""The sentences about what retains most: an object, or a group that nothing large holds."""
+
+import numpy as np
+
+from memlens.model.timeline import NEVER
+from memlens.texts import Text, phrase
+from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.views.findings.graph.case import (
+    JAVASCRIPT_GLOBAL,
+    GraphCase,
+    figure,
+    is_class,
+    measured,
+    mostly_through,
+    object_part,
+)  # fmt: skip
+from memlens.views.findings.graph.grouped import (
+    Group,
+    chain_of,
+    chain_words,
+    contents_of,
+    definition,
+    is_mostly,
+    link_of,
+    own_line,
+    parts_of,
+    user_line,
+    where_of,
+    within,
+)  # fmt: skip
+from memlens.views.findings.graph.held import and_held, held_by, keeper_of
+from memlens.views.findings.graph.owners import POINT_SHARE, is_made_up, is_of_the_platform, type_of
+from memlens.views.findings.graph.several import TIMERS, held_by_several
+from memlens.views.findings.writing import Ranked, linked, made, percent
+from memlens.views.graph.paths import paths
+from memlens.views.graph.rows import Numbers
+from memlens.views.graph.thread_table import table
+from memlens.views.graph.threads import thread_name
+
+LEAST_COLLECTED = 100
+"""So many objects of one type that one object holds are a collection, of whatever type that is."""
+_LIMIT = phrase(" Remove what is no longer needed from it, or limit its size.")
+_CACHE = "functools._lru_cache_wrapper"
+
+
+def of_object(case: GraphCase, holder: int, above: int, groups: list[Group]) -> Ranked:
+    """The finding about an object; ``above`` immediately dominates the groups: itself, or the table of a collection."""
+    objects = case.snapshot.objects
+    total = int(objects.retained[holder])
+    shown = figure(total, f"SELECT retained_bytes FROM objects WHERE object = {holder}")
+    link = ObjectsLink("object", holder)
+    contents: Text | str = ""
+    line = user_line(case, holder)
+    chain = chain_of(case, above) if begins_a_chain(case, above) else None
+    if chain is not None:
+        contents = phrase(", a chain of {objects}", objects=chain_words(case, chain))
+    elif is_mostly(groups, total):
+        contents = phrase(", most of it in {objects}", objects=contents_of(case, above, groups[0]))
+        groups_within = (groups[0], *within(case, groups[0]))
+        line = line or next(filter(None, (own_line(case, each) for each in groups_within)), None)
+    elif parts := parts_of(case, groups, total):
+        contents = phrase(", of it {parts}", parts=parts)
+    line = line or case.allocated_at(np.array([holder]))
+    thread = _thread(case, holder)
+    # a thread that runs is alive by itself, and so is a class as far as a program's code can do anything about it
+    held = held_by(case, holder) if thread is None and not is_class(case.row(holder)) else None
+    sentence = phrase(
+        "{object} retains {size}, {share} of the reachable heap{contents}.{holder}{advice}",
+        object=thread or object_part(case, holder, begins=True), size=measured(shown, link),
+        share=percent(total, case.whole), contents=contents,
+        holder=phrase(" Held by {holder}.", holder=held) if held else "",
+        advice=_advice(case, holder, above, chain, groups),
+    )  # fmt: skip
+    title = phrase("Large retained size")
+    subject = (type_of(case, holder), held.text if held else "")
+    finding = made("retains_most", title, sentence, shown, None, line, objects=link, subject=subject)
+    return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
+
+
+def _thread(case: GraphCase, holder: int) -> TextPart | None:
+    """The name of the thread whose object this is, if the thread was running or waiting and has a name."""
+    known = table(case.snapshot)
+    found = np.flatnonzero(known.object == holder)
+    name = thread_name(case.snapshot, int(found[0])) if len(found) else ""
+    if not name:
+        return None
+    return linked(phrase("Thread {name}", name=name), objects=ObjectsLink("thread", int(found[0])))
+
+
+def _advice(
+    case: GraphCase, holder: int, above: int, chain: Numbers | None, groups: list[Group]
+) -> Text | str:
+    """What would help where the program collects objects of one type in one place: a hundred of them or more."""
+    if chain is not None:
+        return _LIMIT if len(chain) >= LEAST_COLLECTED else ""
+    if not is_mostly(groups, int(case.snapshot.objects.retained[holder])):
+        return ""
+    if is_of_the_engine(case, holder, groups[0]):
+        return phrase(" It is Node.js's own.")
+    if len(groups[0].members) < LEAST_COLLECTED or is_of_the_platform(
+        case, holder, [each.type for each in (groups[0], *within(case, groups[0]))]
+    ):
+        return ""
+    if (several := held_by_several(case, groups[0].members, above)) is not None:
+        return phrase(" {holders}", holders=several)
+    around = int(case.snapshot.objects.dominator[holder])
+    if around != NEVER and type_of(case, around) == _CACHE:
+        return phrase(" Give lru_cache a maxsize, or call cache_clear.")
+    return _LIMIT
+
+
+def is_of_the_engine(case: GraphCase, holder: int, group: Group) -> bool:
+    """Whether Node.js itself keeps a group: objects of its own classes, with nothing of the program's in them or above.
+
+    A program may well have many of Node.js's buffers.
+    """
+    own = case.line(int(group.members[0]))
+    if own is None or not own.file.startswith("node:"):
+        return False
+    if any(definition(case, each) is not None for each in within(case, group)):
+        return False
+    return not _is_held_by_the_program(case, holder)
+
+
+def _is_held_by_the_program(case: GraphCase, holder: int) -> bool:
+    """Whether a short path to an object of Node.js's passes the program's functions, classes or global variables."""
+    for path in paths(case.snapshot, holder, 1, soon=True).paths:
+        rows = [path.root, *(step.object for step in path.steps)]
+        for row, step in zip(rows, path.steps, strict=False):
+            line = case.line(row.object)
+            keeper = keeper_of(case, row.object) if line is None else None
+            place = line if keeper is None else keeper.line
+            if place is not None and not place.file.startswith("node:"):
+                return True
+            if JAVASCRIPT_GLOBAL.fullmatch(row.type) and step.kind == "property" and step.name != "process":
+                return True
+    return False
+
+
+def is_global(case: GraphCase, number: int) -> bool:
+    """Whether an object is JavaScript's global object, which holds what the engine and Node.js have for themselves."""
+    return case.info.kind == "v8" and JAVASCRIPT_GLOBAL.fullmatch(type_of(case, number)) is not None
+
+
+def begins_a_chain(case: GraphCase, holder: int) -> bool:
+    """Whether nearly all of what an object retains is in one child of its own type, as in a linked list."""
+    objects = case.snapshot.objects
+    children = slice(int(objects.dominated_start[holder]), int(objects.dominated_start[holder + 1]))
+    first = objects.dominated[children][:1]
+    if not len(first) or int(objects.retained[first[0]]) < POINT_SHARE * int(objects.retained[holder]):
+        return False
+    return int(objects.type[first[0]]) == int(objects.type[holder])
+
+
+def of_group(case: GraphCase, holder: int | None, group: Group) -> Ranked:
+    """The finding about a group; ``holder`` immediately dominates it, None where nothing does."""
+    objects = case.snapshot.objects
+    where = where_of(case, holder, group, int(objects.retained[group.members].max()))
+    names = [number for number, name in enumerate(case.type_names()) if name == case.type_names()[group.type]]
+    query = f"SELECT retained(object) FROM objects WHERE {where}"
+    total = case.retained(group.members)
+    shown = figure(total, query if len(names) == 1 else "")
+    link = link_of(case, holder, group)
+    held = holder
+    if holder is None or is_made_up(case, np.array([holder]))[0] or is_global(case, holder):
+        held = None
+    how = held_by(case, held) if held is not None and not is_class(case.row(held)) else None
+    sentence = phrase(
+        "{objects} retain {size}, {share} of the reachable heap{through}{holder}{advice}",
+        objects=contents_of(case, holder, group), size=measured(shown, link),
+        share=percent(total, case.whole), through=mostly_through(case, group.members),
+        holder=_common(case, holder, held, how, group),
+        advice=phrase(" Clear timers that are no longer needed.") if _is_of_timers(case, group) else "",
+    )  # fmt: skip
+    finding = made(
+        "group_retains_most",
+        phrase("Large group"),
+        sentence,
+        shown,
+        None,
+        own_line(case, group),
+        objects=link,
+        subject=(
+            case.type_names()[group.type],
+            "" if held is None else type_of(case, held),
+            how.text if how else "",
+        ),
+    )
+    return Ranked(total / max(case.whole, 1), finding, group.members)
+
+
+def _is_of_timers(case: GraphCase, group: Group) -> bool:
+    """Whether Node.js's timers hold a group."""
+    if case.info.kind != "v8":
+        return False
+    return any(case.type_names()[each.type] in TIMERS for each in (group, *within(case, group)))
+
+
+def _common(case: GraphCase, holder: int | None, held: int | None, how: Text | None, group: Group) -> Text:
+    """What has a group in common, as the end of a sentence: collections, an object, or the variables of a function."""
+    several = held_by_several(case, group.members, holder)
+    if several is not None:
+        return phrase(". {holders}", holders=several)
+    if held is not None:
+        return phrase(
+            ". Their nearest common holder is {object}{held}.",
+            object=object_part(case, held), held=and_held(how),
+        )  # fmt: skip
+    keeper = None if holder is None else keeper_of(case, holder)
+    if keeper is not None:
+        return phrase(". Variables of the function around {closure} hold them all.", closure=keeper)
+    return phrase("; no single object holds them all.")
