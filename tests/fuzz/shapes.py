@@ -251,6 +251,19 @@ def hprof_superclasses(size: int) -> bytes:
     return dump.end()
 
 
+def hprof_nested_groups(size: int) -> bytes:
+    """``size`` objects in a circle, each of a class and a package of its own, of which each retains the next."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    for each in range(size):
+        dump.klass(0x10_0000 + 16 * each, f"p{each}/q{each}/C{each}", above, [("n", OBJECT)])
+        dump.instance(
+            0x100_0000 + 16 * each, 0x10_0000 + 16 * each, "P", 0x100_0000 + 16 * ((each + 1) % size)
+        )
+    dump.add(0xFF, "P", 0x100_0000)
+    return dump.end()
+
+
 def hprof_threads(size: int) -> bytes:
     """``size`` threads, all with one stack of ``size`` frames."""
     dump = Dump()
@@ -403,6 +416,7 @@ SHAPES: dict[str, Shape] = {
     "perfetto-superclasses": Shape("pftrace", perfetto_superclasses, 10_000),
     "hprof-superclasses": Shape("hprof", hprof_superclasses, 10_000),
     "hprof-cycle": Shape("hprof", hprof_cycle, 10_000),
+    "hprof-nested-groups": Shape("hprof", hprof_nested_groups, 20_000),
     "hprof-threads": Shape("hprof", hprof_threads, 10_000),
     "hprof-threads-of-a-name": Shape("hprof", hprof_threads_of_a_name, 20_000),
     "hprof-long-name": Shape("hprof", hprof_long_name, 10_000_000),

@@ -193,6 +193,19 @@ def test_folded_stacks_of_a_long_name_are_printed_within_a_bound(tmp_path: Path)
     assert "note: 1 texts are cut to" in folded.stderr
 
 
+def test_folded_groups_that_are_nested_deeply_are_printed_within_a_bound(tmp_path: Path) -> None:
+    path = tmp_path / "deep.hprof"
+    path.write_bytes(shapes.hprof_nested_groups(20_000))
+    folded = run_on(path)("flame", "--folded")
+    # in full they have 200 million names
+    assert 1 << 20 < len(folded.stdout) < 3 * path.stat().st_size
+    assert "note: groups are up to 20," in folded.stderr
+    lines = folded.stdout.splitlines()
+    assert (
+        sum("(stack cut off)" in line for line in lines) > 10_000
+    )
+
+
 @pytest.mark.slow
 def test_pairing_of_runs_ends_where_everything_could_be_paired_with_everything() -> None:
     alike = {f"f{number}": [5] for number in range(1_000)}, {f"g{number}": [5] for number in range(1_000)}

@@ -10,12 +10,15 @@ from msgspec import Struct
 
 from memlens.cli.folded import paths
 from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, say
+from memlens.model.expansion import LEAST_ITEMS, Levels
 from memlens.model.info import GraphInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes, shortened
 from memlens.views.graph.groupings import DOMINATORS, Form, GroupedTree, grouped_tree
 
 LEAST_SHARE = 0.01
+_ITEMS_OF_GROUP = 16
+"""How many groups all folded lines have for each group of the tree, whose paths have about as many."""
 _FIGURE = {"dominators": "retained", "paths": "total"}
 
 
@@ -104,8 +107,17 @@ def folded(snapshot: Snapshot, form: Form = DOMINATORS) -> Iterator[str]:
     names = _FoldedNames(stored)
     nodes = np.flatnonzero(stored.shallow).astype(np.uint32)
     numbers = np.arange(len(stored.parent), dtype=np.uint32)
-    for node, path in zip(nodes.tolist(), paths(stored.parent, numbers, nodes, names), strict=True):
+    most = max(LEAST_ITEMS, _ITEMS_OF_GROUP * len(numbers))
+    whole = paths(stored.parent, numbers, nodes, names, most, _note_of_cut)
+    for node, path in zip(nodes.tolist(), whole, strict=True):
         yield f"{';'.join(filter(None, (names[0], path)))} {int(stored.shallow[node])}"
+
+
+def _note_of_cut(levels: Levels) -> None:
+    say(
+        f"note: groups are up to {int(levels.depths.max()):,} deep; lines have the innermost {levels.most:,} of each.",
+        error=True,
+    )
 
 
 class _FoldedNames(dict[int, str]):

@@ -4,7 +4,7 @@ All names together have a bound as well, beyond which the longest are cut: a nam
 a million paths.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from memlens.cli.output import note_of_cut, note_of_cut_texts
 from memlens.formats.stacks import CUT
 from memlens.kernels.tree import stacks as kernel
-from memlens.model.expansion import fitting, levels_of
+from memlens.model.expansion import Levels, fitting, levels_of
 from memlens.store.manifest import InconsistentError
 from memlens.units import shortened
 
@@ -25,16 +25,25 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
-def paths(parents: U32, names: U32, nodes: U32, texts: Mapping[int, str]) -> Iterator[str]:
+def paths(
+    parents: U32,
+    names: U32,
+    nodes: U32,
+    texts: Mapping[int, str],
+    most: int | None = None,
+    note: Callable[[Levels], None] = note_of_cut,
+) -> Iterator[str]:
     """Yield the names down to each of some nodes, joined by semicolons, without the root's.
 
-    ``names`` are the numbers of the nodes' names in ``texts``. What is cut is reported on stderr, and the paths that
+    ``names`` are the numbers of the nodes' names in ``texts``, and ``most`` how many of them all paths have, by default
+    as many as stacks have; ``note`` prints that some lack names. What is cut is reported on stderr, and the paths that
     lack their first names begin with ``(stack cut off)``. Raises :class:`InconsistentError` for a damaged tree.
     """
-    levels = levels_of(parents, nodes)
+    levels = levels_of(parents, nodes, most)
     if levels is None:
         raise InconsistentError("The tree contains a cycle")
-    note_of_cut(levels)
+    if levels.is_cut:
+        note(levels)
     cut, kept = levels.depths > levels.most, levels.kept
     distinct, named = np.unique(names, return_inverse=True)
     of_nodes, counts = named.astype(np.uint32), np.zeros(len(distinct), np.int64)
