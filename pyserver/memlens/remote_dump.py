@@ -200,7 +200,9 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json:
             sys.stdout.write(json.dumps({"error": str(error), "advice": error.advice}) + "\n")
         else:
-            sys.stderr.write(f"{error}. {error.advice}\n")
+            said = f"{error}. {error.advice}"
+            # the other process may have chosen the words
+            sys.stderr.write("".join(each if each.isprintable() else "?" for each in said) + "\n")
         return 1
     sys.stdout.write((json.dumps(cost._asdict()) if options.json else summary(options.out, cost)) + "\n")
     return 0

@@ -3,8 +3,10 @@
 import contextlib
 import io
 import json
+import logging
 import pickle
 import unicodedata
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +19,7 @@ from tests.python.profile_reading import load
 from tests.python.test_torch_reader import small
 
 from memlens.cli import main
+from memlens.cli.failures import failed
 from memlens.server.figures import Measure, figure_of
 from memlens.store.snapshot import Snapshot
 
@@ -172,6 +175,18 @@ def test_the_name_of_the_file_is_only_text_on_a_terminal(kind: str, tmp_path: Pa
     check(file, [["info"], ["info", "--json"], ["ingest", "--out", target], *exports, ["stack", "0", name]])
     file.write_bytes(b"\x80\x04damaged.")
     check(file, [["info"]])
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_what_a_bug_prints_is_only_text_on_a_terminal(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    failed(Namespace(), ValueError(f"before {NASTY[kind][:1000]}\nafter"))
+    assert logging.lastResort is not None
+    record = logging.LogRecord(
+        "memlens", logging.WARNING, "", 0, "%s of\n%s", (NASTY[kind][:1000], "a file"), None
+    )
+    text = capsys.readouterr().err + logging.lastResort.format(record)
+    assert "ValueError: before" in text
+    assert {c for c in text if unicodedata.category(c) in HIDDEN} == {"\n"}
 
 
 def check(file: Path, commands: list[list[str]]) -> None:

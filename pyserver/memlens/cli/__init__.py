@@ -7,6 +7,7 @@ import argparse
 import atexit
 import contextlib
 import gc
+import logging
 import os
 import signal
 import sys
@@ -19,12 +20,17 @@ from typing import NoReturn
 from memlens.cli.arguments import parse
 from memlens.cli.failures import drop_output, fail, failed, problem_of
 from memlens.cli.fleets.arguments import with_run
+from memlens.cli.output import PlainLog
 from memlens.cli.parsers import UsageError, not_here
 from memlens.errors import Problem
 from memlens.texts import phrase
 
 # no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# where nothing else logs, as on the command line
+if logging.lastResort is not None:
+    logging.lastResort.setFormatter(PlainLog())
 
 # at exit, don't collect reference cycles: the process is about to end
 atexit.register(gc.freeze)

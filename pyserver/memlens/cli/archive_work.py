@@ -2,13 +2,12 @@
 
 import argparse
 import contextlib
-import traceback
 from collections.abc import Callable
 
 from memlens import limits
 from memlens.cli.ask import libraries_of
 from memlens.cli.cache import cache_of
-from memlens.cli.output import message_line
+from memlens.cli.output import message_line, say_traceback
 from memlens.cli.progress import reporter
 from memlens.progress import Report
 from memlens.store.manifest import CONTRADICTIONS, ContradictionError
@@ -28,7 +27,7 @@ def work_in(options: argparse.Namespace, work: Callable[[Snapshot, Report], None
             snapshot.ask(lambda opened: work(opened, report))
         except CONTRADICTIONS as error:
             # the server logs it
-            traceback.print_exception(error)
+            say_traceback(error)
             raise ContradictionError(error) from error
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)

@@ -4,13 +4,12 @@ import argparse
 import contextlib
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from memlens.cli.output import message_line, say
+from memlens.cli.output import message_line, say, say_traceback
 from memlens.cli.parsers import UsageError
 from memlens.errors import MemlensError, Problem, reason
 from memlens.project import bug_advice
@@ -103,7 +102,7 @@ def failed(options: argparse.Namespace, error: Exception) -> Problem:
     """
     problem = problem_of(error, options)
     if problem.code == "internal":
-        traceback.print_exception(error)
+        say_traceback(error)
     return problem
 
 

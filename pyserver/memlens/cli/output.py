@@ -1,8 +1,10 @@
 """Printing. Text from files never reaches a terminal with control characters."""
 
 import contextlib
+import logging
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +30,20 @@ _MOST_TEXT_BYTES = 3 << 20
 def say(text: object, *, error: bool = False) -> None:
     """Print one line, to stderr if it is an error; control and formatting characters are replaced."""
     print(plain(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+def say_traceback(error: BaseException) -> None:
+    """Print where an error was raised, which a report of a bug needs: its text may quote a file."""
+    for line in "".join(traceback.format_exception(error)).splitlines():
+        say(line, error=True)
+
+
+class PlainLog(logging.Formatter):
+    """What is logged may quote a file, too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines of a record without control characters."""
+        return "\n".join(map(plain, super().format(record).split("\n")))
 
 
 def note_of_cut(levels: Levels) -> None:

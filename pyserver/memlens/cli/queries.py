@@ -9,7 +9,6 @@ import os
 import queue
 import sys
 import threading
-import traceback
 from pathlib import Path
 from typing import BinaryIO, assert_never
 
@@ -18,6 +17,7 @@ import numpy as np
 from memlens import limits
 from memlens.cli.ask import libraries_of
 from memlens.cli.failures import problem_of
+from memlens.cli.output import say_traceback
 from memlens.model.own_libraries import Libraries
 from memlens.store.manifest import CONTRADICTIONS, ContradictionError
 from memlens.store.relabel import open_with
@@ -56,12 +56,12 @@ def run(options: argparse.Namespace) -> int:
             answer = sessions.answer(question)
         except CONTRADICTIONS as error:
             # whether the archive or Memlens is to blame, the server knows
-            traceback.print_exception(error)
+            say_traceback(error)
             answer = Failed(ContradictionError(error).problem())
         except Exception as error:  # noqa: BLE001 - every error is an answer
             problem = problem_of(error)
             if problem.code == "internal":
-                traceback.print_exception(error)
+                say_traceback(error)
             answer = Failed(problem)
         answers.write(encoded(answer))
         answers.flush()

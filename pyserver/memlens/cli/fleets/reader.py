@@ -7,7 +7,6 @@ import argparse
 import gc
 import os
 import sys
-import traceback
 from importlib import import_module
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from memlens import limits
 from memlens.child import ErrorLine
 from memlens.cli.failures import problem_of
 from memlens.cli.fleets.summary import summarised
-from memlens.cli.output import message_line
+from memlens.cli.output import message_line, say_traceback
 from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine
 from memlens.formats import import_readers
 
@@ -80,7 +79,7 @@ def _read(request: Request) -> int:
     except Exception as error:  # noqa: BLE001 - every error becomes a line
         problem = problem_of(error)
         if problem.code == "internal":
-            traceback.print_exception(error)
+            say_traceback(error)
             sys.stderr.flush()
         message_line(ErrorLine(problem))
         return 1
