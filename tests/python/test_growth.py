@@ -201,9 +201,7 @@ def test_folded_groups_that_are_nested_deeply_are_printed_within_a_bound(tmp_pat
     assert 1 << 20 < len(folded.stdout) < 3 * path.stat().st_size
     assert "note: groups are up to 20," in folded.stderr
     lines = folded.stdout.splitlines()
-    assert (
-        sum("(stack cut off)" in line for line in lines) > 10_000
-    )
+    assert sum("(stack cut off)" in line for line in lines) > 10_000
 
 
 @pytest.mark.slow

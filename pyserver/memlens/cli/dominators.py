@@ -17,8 +17,8 @@ from memlens.units import format_bytes, shortened
 from memlens.views.graph.groupings import DOMINATORS, Form, GroupedTree, grouped_tree
 
 LEAST_SHARE = 0.01
-_ITEMS_OF_GROUP = 16
-"""How many groups all folded lines have for each group of the tree, whose paths have about as many."""
+_ITEMS_OF_GROUP = 6
+"""How many groups all folded lines have for each group of a large tree, whose paths have three to nine on average."""
 _FIGURE = {"dominators": "retained", "paths": "total"}
 
 
