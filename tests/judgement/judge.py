@@ -55,6 +55,7 @@ class Verdict(NamedTuple):
     missing: list[str]
     rules: Counter[str]
     headline: str
+    model: str = ""
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -100,7 +101,7 @@ def judge(case: dict[str, Any], snapshot: Snapshot) -> Verdict:
         or any(text in each.text for text in case.get("never", []))
         or (each.rule == "dominant_module" and not any(name in each.text for name in case["module"].split()))
     ]
-    return Verdict(case["file"], first, wrong, sorted(says - set(rules)), rules, said)
+    return Verdict(case["file"], first, wrong, sorted(says - set(rules)), rules, said, snapshot.info.model)
 
 
 def _is_of(name: str, shown: str) -> bool:
@@ -169,10 +170,11 @@ def main(chosen: str = "") -> int:
             print(f"       headline: {each.headline}")
         for text in [*each.first, *each.wrong, *(f"{rule} is missing" for rule in each.missing)]:
             print(f"       {text}")
-    rules = sum((Counter(dict.fromkeys(each.rules, 1)) for each in found), Counter())
-    print(f"\nRules, and in how many of {len(found)} files they find something:")
-    for rule, count in rules.most_common():
-        print(f"  {rule:24} {count:4}{'  more than half' if 2 * count > len(found) else ''}")
+    for model in sorted({each.model for each in found} - {""}):
+        of_model = [each for each in found if each.model == model]
+        print(f"\nRules for a {model}, and in how many of {len(of_model)} files they find something:")
+        for rule, count in Counter(rule for each in of_model for rule in each.rules).most_common():
+            print(f"  {rule:24} {count:4}{'  more than half' if 2 * count > len(of_model) else ''}")
     good = sum(not each.first for each in found)
     told = sum(sum(each.rules.values()) for each in found)
     print(f"\nFirst lines right: {good} of {len(found)} ({100 * good / max(len(found), 1):.0f}%)")

@@ -40,8 +40,10 @@ Make = Callable[..., Snapshot]
 def made(tmp_path: Path) -> Iterator[Make]:
     snapshots: list[Snapshot] = []
 
-    def make(shown: str, *rows: Row, times: ProfileTimes | None = None, mark: bool = False) -> Snapshot:
-        profile = profile_of(shown, *rows, times=times, mark=mark)
+    def make(
+        shown: str, *rows: Row, times: ProfileTimes | None = None, inner: SourceFrame | None = None
+    ) -> Snapshot:
+        profile = profile_of(shown, *rows, times=times, inner=inner)
         snapshots.append(archived(profile, tmp_path / f"archive{len(snapshots)}"))
         assert check_figures(snapshots[-1])
         return snapshots[-1]
@@ -51,8 +53,8 @@ def made(tmp_path: Path) -> Iterator[Make]:
         snapshot.close()
 
 
-def profile_of(shown: str, *rows: Row, times: ProfileTimes | None, mark: bool) -> Profile:
-    """A profile of one sample for each row, whose line has the row's number."""
+def profile_of(shown: str, *rows: Row, times: ProfileTimes | None, inner: SourceFrame | None) -> Profile:
+    """A profile of one sample for each row, whose line has the row's number; the first one's calls ``inner``."""
     names = [name for name in TYPES if any(name in values for _, _, values in rows)]
     frames = [
         SourceFrame(f"/p/{'lib' if kind == LIBRARY else 'app'}.cpp" if kind != NATIVE else "/usr/lib/x.so",
@@ -60,8 +62,8 @@ def profile_of(shown: str, *rows: Row, times: ProfileTimes | None, mark: bool) -
         for number, (function, kind, _) in enumerate(rows, 1)
     ]  # fmt: skip
     stacks = [[number] for number in range(len(rows))]
-    if mark:
-        frames.append(POSSIBLE_ARENA)
+    if inner is not None:
+        frames.append(inner)
         stacks[0].insert(0, len(rows))
     starts = np.cumsum([0, *map(len, stacks)]).astype(np.uint64)
     sequence = np.array([frame for stack in stacks for frame in stack], np.uint32)
@@ -84,7 +86,7 @@ def test_leaks(made: Make, case: str) -> None:
     kind = LIBRARY if case == "library" else USER
     leaked = 4 * KIB if case == "little" else 30 * MIB
     row: Row = ("app::parse(int)", kind, {"peak_bytes": 50 * MIB, "leaked_bytes": leaked, "leaked_count": 9})
-    snapshot = made("peak_bytes", row, REST, mark=case == "pools")
+    snapshot = made("peak_bytes", row, REST, inner=POSSIBLE_ARENA if case == "pools" else None)
     assert text_of(snapshot, "leak") == (
         [("app.cpp:1 (app::parse) leaks 30 MiB in 9 allocations, 100% of what is never freed. Free it, or let a "
           "shorter-lived owner hold it.")]
@@ -178,6 +180,25 @@ def test_churn(made: Make, held: int) -> None:
             "buffers to save that work."
         )
     ] * (not held)
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "expected"),
+    [
+        ("/usr/include/c++/12/bits/basic_string.h", "std::string::append", True),
+        ("/usr/local/go/src/bytes/buffer.go", "bytes.growSlice", True),
+        ("/usr/local/go/src/go/parser/parser.go", "go/parser.ParseFile", False),
+        ("/usr/include/qt/qstring.h", "QString::append", False),
+    ],
+)
+def test_advice_on_how_to_allocate_is_for_lines_that_allocate_themselves(
+    made: Make, file: str, function: str, *, expected: bool
+) -> None:
+    values = {"total_bytes": 300 * MIB, "total_count": 30_000_000, "temporary_count": 10_000_000}
+    inner = SourceFrame(file, 9, function, LIBRARY)
+    snapshot = made("total_bytes", ("work", USER, values), REST, inner=inner)
+    advice = {"churn", "small_allocations", "temporary_allocations"}
+    assert advice.intersection(rules(snapshot)) == (advice if expected else set())
 
 
 @pytest.mark.parametrize("written", [MIB, 8 * MIB])

@@ -3,9 +3,9 @@
 import pytest
 from tests.judgement.judge import verdicts
 
-RIGHT = 0.98
+RIGHT = 0.99
 """Share of first lines that are right; raise it with the rate."""
-MOST_WRONG = 1
+MOST_WRONG = 0
 """Findings that are wrong, over all files; lower it with them."""
 
 

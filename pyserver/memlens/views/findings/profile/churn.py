@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from memlens.texts import phrase
 from memlens.units import MIB, format_bytes
 from memlens.views.findings.profile.case import ProfileCase, is_own
+from memlens.views.findings.profile.itself import is_made_by_itself
 from memlens.views.findings.writing import Ranked, made, percent
 
 TEMPORARY_COUNT, TEMPORARY_SHARE = 10_000, 0.05
@@ -13,7 +14,7 @@ MOST_LINES = 2
 
 
 def temporary_allocations(case: ProfileCase) -> Iterator[Ranked]:
-    """A line of the user's code makes at least 10,000 temporary allocations, 5% of all allocations.
+    """A line of the user's code itself makes at least 10,000 temporary allocations, 5% of all allocations.
 
     They are freed before the next one is made.
     """
@@ -22,6 +23,8 @@ def temporary_allocations(case: ProfileCase) -> Iterator[Ranked]:
         return
     for group in case.by_line(temporary, "temporary").groups[:MOST_LINES]:
         if group.amount < max(TEMPORARY_COUNT, TEMPORARY_SHARE * case.total(count)) or not is_own(group):
+            continue
+        if not is_made_by_itself(case, temporary, group):
             continue
         sentence = phrase(
             "{line} makes {n} temporary allocations, {share} of all: each is freed before the next one is made. "
@@ -34,9 +37,8 @@ def temporary_allocations(case: ProfileCase) -> Iterator[Ranked]:
 
 
 def churn(case: ProfileCase) -> Iterator[Ranked]:
-    """A line of the user's code allocates at least 16 MiB, a fifth of all bytes of the run, and holds at most 2% of it.
-
-    It holds that at the peak, or when the profile was taken.
+    """A line of the user's code itself allocates at least 16 MiB, a fifth of the run's bytes, and holds at most 2% of
+    it at the peak, or when the profile was taken.
     """
     total, held = case.number("bytes", "total"), case.number("bytes", "peak", "live")
     if total is None or held is None or case.total(total) <= 0 or case.info.values[held].negative:
@@ -47,6 +49,8 @@ def churn(case: ProfileCase) -> Iterator[Ranked]:
         has = held_of.get(group.evidence.of.filter, 0)
         least = max(CHURN_BYTES, CHURN_SHARE * case.total(total))
         if group.amount < least or has > HELD_SHARE * group.amount or not is_own(group):
+            continue
+        if not is_made_by_itself(case, total, group):
             continue
         sentence = phrase(
             "{line} allocates {size} over the run, {share} of all, and holds {held}: reuse buffers to save that work.",

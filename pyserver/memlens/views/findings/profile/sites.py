@@ -7,6 +7,7 @@ from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.findings.answers import Figure, FigureKind
 from memlens.views.findings.profile.case import ProfileCase, is_own
+from memlens.views.findings.profile.itself import is_made_by_itself
 from memlens.views.findings.writing import Ranked, amount, made, percent
 
 SITE_SHARE = 0.5
@@ -16,7 +17,9 @@ OVERSIZED_BYTES, OVERSIZED_SHARE, WRITTEN_SHARE = 64 << 10, 0.05, 0.25
 
 
 def one_site(case: ProfileCase) -> Iterator[Ranked]:
-    """One line has at least half of the value that the profile is shown by, of three or more lines."""
+    """One line has at least half of the value that the profile is shown by, of three or more lines: a note, as most
+    files have such a line, and the headline names it.
+    """
     value = case.info.default_value
     if case.main.negative or case.main.total <= 0:
         return
@@ -35,7 +38,9 @@ def one_site(case: ProfileCase) -> Iterator[Ranked]:
         line=group.with_function(), size=group.measured(), share=percent(group.amount, found.total),
         whole=_whole(case),
     )  # fmt: skip
-    finding = made("one_site", phrase("One call site"), sentence, group.figure, group.evidence, group.line)
+    finding = made(
+        "one_site", phrase("One call site"), sentence, group.figure, group.evidence, group.line, is_note=True
+    )
     yield Ranked(group.amount / found.total, finding)
 
 
@@ -59,7 +64,7 @@ def _kind(case: ProfileCase) -> FigureKind:
 
 
 def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
-    """A line of the user's code makes at least 100,000 allocations, a tenth of all, of at most 64 B on average.
+    """A line of the user's code itself makes at least 100,000 allocations, a tenth of all, of at most 64 B on average.
 
     Of profiles that count allocations and their bytes: all of the run, else those that are live.
     """
@@ -80,7 +85,7 @@ def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
         ):
             continue
         mean = total / group.amount
-        if not 0 < mean <= SMALL_BYTES:
+        if not 0 < mean <= SMALL_BYTES or not is_made_by_itself(case, count, group):
             continue
         sentence = phrase(
             "{line} made {n} allocations of {mean} on average, {share} of all that were ever made. {advice}"
