@@ -10,15 +10,15 @@ from msgspec import Struct
 
 from memlens.cli.folded import paths
 from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, say
-from memlens.model.expansion import LEAST_ITEMS, Levels
+from memlens.model.expansion import Levels
 from memlens.model.info import GraphInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes, shortened
 from memlens.views.graph.groupings import DOMINATORS, Form, GroupedTree, grouped_tree
 
 LEAST_SHARE = 0.01
-_ITEMS_OF_GROUP = 6
-"""How many groups all folded lines have for each group of a large tree, whose paths have three to nine on average."""
+_LEAST_GROUPS, _GROUPS_OF_GROUP = 1 << 16, 6
+"""How many groups all folded lines have, by those of the tree: in real dumps they are three to nine deep on average."""
 _FIGURE = {"dominators": "retained", "paths": "total"}
 
 
@@ -107,7 +107,7 @@ def folded(snapshot: Snapshot, form: Form = DOMINATORS) -> Iterator[str]:
     names = _FoldedNames(stored)
     nodes = np.flatnonzero(stored.shallow).astype(np.uint32)
     numbers = np.arange(len(stored.parent), dtype=np.uint32)
-    most = max(LEAST_ITEMS, _ITEMS_OF_GROUP * len(numbers))
+    most = max(_LEAST_GROUPS, _GROUPS_OF_GROUP * len(numbers))
     whole = paths(stored.parent, numbers, nodes, names, most, _note_of_cut)
     for node, path in zip(nodes.tolist(), whole, strict=True):
         yield f"{';'.join(filter(None, (names[0], path)))} {int(stored.shallow[node])}"
