@@ -11,7 +11,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,15 +114,18 @@ def _is_of(name: str, shown: str) -> bool:
     return bare == name or bare.endswith(f"/{name}")
 
 
-def verdicts(chosen: str = "") -> Iterator[Verdict]:
-    """Of each file, or of those whose name has a text."""
+def verdicts(
+    chosen: str = "", archives: Cache | None = None, left_out: Collection[Path] = ()
+) -> Iterator[Verdict]:
+    """Of each file, or of those whose name has a text; ``archives`` may have them read already."""
     with tempfile.TemporaryDirectory() as folder:
-        cache = Cache(Path(folder), 1 << 40)
+        cache = archives or Cache(Path(folder), 1 << 40)
         for case in cases():
-            if chosen not in case["file"]:
+            path = case["path"]
+            if chosen not in case["file"] or path in left_out:
                 continue
             try:
-                snapshot = Snapshot.open(ingest(case["path"], cache, lambda *_: None))
+                snapshot = Snapshot.open(cache.find(path) or ingest(path, cache, lambda *_: None))
             except MemlensError as error:
                 right = "refused" in case and case["refused"] in str(error)
                 yield Verdict(case["file"], [] if right else [str(error)], [], [], Counter(), "")

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +31,11 @@ settings.load_profile("memlens")
 
 # Addresses' names must not depend on this machine's binaries; test_symbols.py and test_newcomer.py look them up.
 os.environ["MEMLENS_SYMBOLS"] = "off"
+
+# Go keeps its own there, which shouldn't be compiled again: see own_cache below.
+_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+if sys.platform == "linux":
+    os.environ.setdefault("GOCACHE", str(_CACHES / "go-build"))
 
 ROOT = Path(__file__).parents[2]
 # real files that are not part of the project; tests that need them are skipped without them
@@ -87,6 +93,11 @@ _REPEATED = Path(__file__).with_name("repeated_files.txt").read_text("utf-8").sp
 """Patterns of real files; smaller ones of the same program, format and version are in every run of the tests."""
 
 
+def repeated_files() -> set[Path]:
+    """Real files that are tested by ``--slow`` alone."""
+    return {path for pattern in _REPEATED for path in DATA.glob(pattern)}
+
+
 def _files_of(item: pytest.Item) -> list[Path]:
     """The real files among a test's parameters."""
     if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
@@ -108,7 +119,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         rows[item.nodeid.partition("[")[0]].append(item)
         if _files_of(item):
             item.add_marker(pytest.mark.slow)
-    repeated = {path for pattern in _REPEATED for path in DATA.glob(pattern)}
+    repeated = repeated_files()
     for of_test in rows.values():
         again = [item for item in of_test if repeated.intersection(_files_of(item))]
         if len(again) < len(of_test):
@@ -128,6 +139,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"There are no real files at {DATA}: what needs them was skipped, and nothing was held to them.",
             yellow=True,
         )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Archives of commands without ``--cache-dir``: not in the user's cache, where each adds up the sizes of all."""
+    with pytest.MonkeyPatch.context() as patch:
+        name = Path(request.node.nodeid).stem
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "caches" / name))
+        yield
 
 
 @pytest.fixture

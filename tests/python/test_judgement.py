@@ -2,6 +2,9 @@
 
 import pytest
 from tests.judgement.judge import verdicts
+from tests.python.conftest import repeated_files
+
+from memlens.store.files.cache import Cache
 
 RIGHT = 0.99
 """Share of first lines that are right; raise it with the rate."""
@@ -10,9 +13,11 @@ MOST_WRONG = 0
 
 
 @pytest.mark.slow
-def test_the_rate_of_right_answers_does_not_fall() -> None:
+@pytest.mark.parametrize("of", ["one of each kind", pytest.param("all files", marks=pytest.mark.nightly)])
+def test_the_rate_of_right_answers_does_not_fall(of: str, real_archives: Cache) -> None:
     """Over the files that are at hand, those of the repository at least."""
-    found = list(verdicts())
+    left_out = set() if of == "all files" else repeated_files()
+    found = list(verdicts(archives=real_archives, left_out=left_out))
     assert found
     wrong_first = [f"{each.file}: {text}" for each in found for text in each.first]
     right = sum(not each.first for each in found)
