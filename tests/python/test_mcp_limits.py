@@ -15,6 +15,7 @@ from tests.python.lsp_client import LspClient
 from tests.python.mcp_client import META, McpClient, bare
 from tests.python.server_harness import open_view, write_snapshot
 from tests.python.test_mcp_answers import PYTHON, Official
+from tests.python.test_redact_schema import KEYS, NAMES, dictionaries
 
 from memlens.server.protocol.settings import Settings
 from memlens.server.sessions.registry import Registry
@@ -51,6 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("in/private.heapsnapshot", "in/other.heapsnapshot", "out/private.heapsnapshot"):
         (made / name).write_bytes(private_heap())
     (made / "in" / "keys.pyheap").write_bytes(dictionary())
+    (made / "in" / "keys.heapsnapshot").write_bytes(dictionaries(has_constants=True).data())
     (made / "in" / "link.heapsnapshot").symlink_to(made / "out" / "private.heapsnapshot")
     (made / "in" / "dangling.heapsnapshot").symlink_to(made / "out" / "missing.heapsnapshot")
     (made / "in" / "folder").symlink_to(made / "out", target_is_directory=True)
@@ -150,6 +152,26 @@ def test_keys_of_dictionaries_are_contents(client: McpClient, allowed: McpClient
     shown = allowed.call("memlens_object", path="keys.pyheap", id="0x6000", values=True)
     assert SECRET in json.dumps(shown)
     assert "by_token" in json.dumps(client.call("memlens_object", path="keys.pyheap", id="0x6000"))
+
+
+def test_keys_of_v8_that_look_like_names_are_contents(client: McpClient, allowed: McpClient) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("memlens_summary", {}),
+        *(("memlens_top", {"by": by}) for by in ("object", "type")),
+        *(("memlens_object", {"number": number}) for number in range(25)),
+        *(("memlens_paths", {"filter": text}) for text in ("type:Session", "type:Object")),
+        ("memlens_sql", {"query": "SELECT * FROM refs"}),
+        ("memlens_sql", {"query": "SELECT * FROM objects AS o JOIN paths_to(o.object)"}),
+    ]
+    shown = [
+        "".join(
+            json.dumps(of.call(name, path="keys.heapsnapshot", **arguments, **more))
+            for name, arguments in calls
+        )
+        for of, more in ((client, {}), (allowed, {"values": True}))
+    ]
+    assert [[key in text for key in KEYS] for text in shown] == [[False] * len(KEYS), [True] * len(KEYS)]
+    assert all(name in shown[0] for name in NAMES)
 
 
 @pytest.mark.parametrize("path", ["-", "https://127.0.0.1:9/x.pickle", "s3://bucket/x.pickle"])

@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from tests.python import hprof_files, pyheap_files
 from tests.python.graph_reading import load
-from tests.python.heap_files import small_heap
+from tests.python.heap_files import HeapFile, small_heap
 from tests.python.hprof_files import BYTE
-from tests.python.redacted_files import redacted
+from tests.python.redacted_files import assert_same_graph, redacted, reference_names
 
 from memlens.dump import MAGIC
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.model.graph import ENTRY
 from memlens.packs.ruby.tests import ruby_files
+from memlens.proof.items import Keeps
+from memlens.proof.verify import verify
 
 CARD, MAIL = "4929123412341234", "ada@example.org"
 
@@ -158,6 +161,59 @@ def test_keys_sections_and_fields_that_v8_has_not(tmp_path: Path) -> None:
     after = tmp_path / "again.heapsnapshot"
     after.write_bytes(again)
     assert load(after).objects.shallow.tolist() == load(path).objects.shallow.tolist()
+
+
+KEYS = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
+NAMES = ("owner", "token", "literal", "expire")
+
+
+def dictionaries(*, has_constants: bool) -> HeapFile:
+    """Sessions by the names of users, in many objects of no class; code looked one up."""
+    heap = HeapFile()
+    window = heap.node("object", "Window / page", 40)
+    heap.edge(heap.node("synthetic", ""), "element", 1, window)
+    function, prototype = heap.node("closure", "Session", 64), heap.node("object", "Object", 40)
+    heap.edge(window, "property", "Session", function)
+    heap.edge(function, "property", "prototype", prototype)
+    heap.edge(prototype, "property", "constructor", function)
+    heap.edge(prototype, "property", "expire", heap.node("closure", "", 64))
+    shared, part, feedback = (heap.node("code", name, 64) for name in (
+        "(shared function info)", "(constant pool)" if has_constants else "(code)", "system / FeedbackVector",
+    ))  # fmt: skip
+    heap.edge(function, "internal", "shared", shared)
+    heap.edge(shared, "internal", "0", part)
+    heap.edge(shared, "internal", "1", feedback)
+    for number, name in enumerate(("owner", "token", "literal")):
+        heap.edge(part, "internal", str(number), heap.node("string", name, 24))
+    heap.edge(feedback, "internal", "0", heap.node("string", KEYS[0], 24))
+    for number in range(0, len(KEYS), 2):
+        users = heap.node("object", "Object", 56)
+        heap.edge(window, "element", number, users)
+        heap.edge(users, "property", "literal", prototype)
+        for key in KEYS[number : number + 2]:
+            session = heap.node("object", "Session", 40)
+            heap.edge(users, "property", key, session)
+            heap.edge(session, "property", "owner", heap.node("string", key, 24))
+            heap.edge(session, "property", "token", session)
+    return heap
+
+
+@pytest.mark.parametrize("has_constants", [True, False])
+def test_keys_that_look_like_names_of_v8_are_contents(has_constants: bool, tmp_path: Path) -> None:
+    path, copy = tmp_path / "keys.heapsnapshot", tmp_path / "copy.heapsnapshot"
+    path.write_bytes(dictionaries(has_constants=has_constants).data())
+    copy.write_bytes(redacted(path)[0])
+    texts = json.loads(copy.read_bytes())["strings"]
+    assert set(NAMES) <= set(texts)
+    assert not set(KEYS) & set(texts)
+    # the same ones are entries, which aren't shown to whoever may not see contents
+    before, after = load(path), load(copy)
+    assert set(reference_names(before, {ENTRY})) == set(KEYS)
+    assert_same_graph(before, after)
+    assert verify(path, copy, Keeps()).found == []
+    assert set(KEYS) <= {each.what for each in verify(path, path, Keeps()).found if "key" in each.stood}
+    # another redaction has nothing to tell them by, and leaves what the first left
+    assert set(NAMES) <= set(json.loads(redacted(copy)[0])["strings"])
 
 
 def test_names_of_types_that_v8_has_not_are_contents(tmp_path: Path) -> None:

@@ -32,8 +32,9 @@ from memlens.progress import Report
 from memlens.texts import phrase
 
 _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
-_MOST_KINDS = 85
-"""Kinds of references are stored in a byte, three times: those that count for dominators, and two groups that don't."""
+_MOST_KINDS = 84
+"""Kinds of references are stored in a byte, three times: those that count for dominators, and two groups that don't.
+One more is for keys."""
 _MOST_HEADER_TYPES = 1 << 20
 """Newer versions of Julia list each type of objects as a type of nodes, and write the lowest byte of its number."""
 
@@ -72,7 +73,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     # what is said of a damaged file is what is wrong with the first of its parts that is
     snapshot, removed, redirected = read or _columns(source, report, ahead=False)
     graph = graph_of(
-        snapshot, SourceMaps(source.tools.source_folders, only_folders=source.tools.only_folders)
+        snapshot,
+        SourceMaps(source.tools.source_folders, only_folders=source.tools.only_folders),
+        is_redacted=removed is not None,
     )
     mark_graph(graph, removed, comparable=True, redirected=redirected)
     return graph

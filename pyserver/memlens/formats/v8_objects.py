@@ -12,6 +12,7 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.interned import Interned
 from memlens.formats.notices import counted_notices
 from memlens.formats.source_maps import SourceMaps
+from memlens.formats.v8_keys import mark_keys
 from memlens.formats.v8_places import Places, places_of
 from memlens.formats.v8_scopes import Unread, unread_variables
 from memlens.formats.v8_sections import NAMED_BY_INDEX
@@ -76,7 +77,7 @@ _FIRST_LETTERS = b"<Ds"
 _MOST_CATEGORIES = 10_000
 
 
-def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
+def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False) -> Graph:
     """Make the model from a file's columns, with lines of the sources if scripts have ``maps``.
 
     Raises :class:`DamagedSnapshotError`.
@@ -91,6 +92,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
         raise DamagedSnapshotError(
             phrase("Reference {number} is named by a string that the file doesn't have", number=wrong)
         )
+    mark_keys(snapshot, is_redacted=is_redacted)
     with ThreadPoolExecutor(1) as pool:
         # walks through all references, in which other threads may run
         walks = pool.submit(_walk, snapshot)

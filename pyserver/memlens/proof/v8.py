@@ -1,4 +1,8 @@
-"""V8's heap snapshots, read plainly: the header, the rows of objects and references, and the strings."""
+"""V8's heap snapshots, read plainly: the header, the rows of objects and references, and the strings.
+
+Which names of properties are keys of dictionaries, :mod:`memlens.proof.v8_keys` judges. Only of an original: in a copy
+the constants of code are gone, by which these are told.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +16,7 @@ import numpy.typing as npt
 from memlens.proof import json_stream
 from memlens.proof.items import Item, Keeps, Reason, is_long
 from memlens.proof.stream import Stream
+from memlens.proof.v8_keys import IDENTIFIER, Properties
 
 _FLAT = {
     "nodes": "node_fields", "edges": "edge_fields", "trace_function_infos": "trace_function_info_fields",
@@ -69,14 +74,6 @@ def _bit(reason: Reason) -> int:
 
 
 _EVERY_REASON = sum(map(_bit, _REASONS))
-_IDENTIFIER = re.compile(
-    r"<symbol.*|(?:(?:get|set) |#)?(?:[^\W\d]|\$)(?:\w|\$)*(?:(?<=\$).)?|(?:get |set |#)?", re.DOTALL
-)
-
-
-def _is_key(text: str, uses: int) -> bool:
-    """Whether a text names only properties that code couldn't name so without quotes: the keys of a dictionary."""
-    return uses & _EVERY_REASON == _bit("properties") and not _IDENTIFIER.fullmatch(text)
 
 
 class V8Reader:
@@ -91,14 +88,16 @@ class V8Reader:
         self._done = 0
         self._strings_at = 0
         self._meta: dict[str, Any] = {}
+        self._properties: Properties | None = None
+        self._keys = np.zeros(0, np.bool_)
         self._surplus: list[Item] = []
         self._indexes: list[Item] = []
         self._survey()
 
     def names(self) -> Iterator[Item]:
         """The strings that name something."""
-        for text, at, uses in self._strings():
-            if _is_key(text, uses):
+        for number, (text, at, uses) in enumerate(self._strings()):
+            if self._is_key(number, text, uses):
                 continue
             for place, reason in enumerate(_REASONS):
                 if uses & 1 << _FIRST_REASON + place and not _REMOVED.fullmatch(text):
@@ -112,11 +111,11 @@ class V8Reader:
             if numbers is None or float(each.value) in numbers:
                 yield each
         yield from self._entries()
-        for text, at, uses in self._strings():
+        for number, (text, at, uses) in enumerate(self._strings()):
             is_name = uses >> _FIRST_REASON
             if is_name and _ELEMENT.match(text) and not _REMOVED.fullmatch(text):
                 yield Item("text", "attributes of an element", text, at)
-            if _is_key(text, uses) and not _REMOVED.fullmatch(text):
+            if self._is_key(number, text, uses) and not _REMOVED.fullmatch(text):
                 yield Item("text", "key of an object", text, at)
             if (
                 (not uses & (_CONTENT | _UNDECLARED | _NUMBER) and is_name)
@@ -137,6 +136,14 @@ class V8Reader:
             else:
                 place = "string" if uses & _CONTENT else "name of a class that no function has"
                 yield Item("text", place if uses else "string that nothing has", text, at)
+
+    def _is_key(self, number: int, text: str, uses: int) -> bool:
+        """Whether a text names only properties that no code has: the keys of a dictionary."""
+        if uses & _EVERY_REASON != _bit("properties") or text in _ENGINES:
+            return False
+        if uses & _CLASS and (text in _CLASSES or text.startswith(_CLASSES_BEGIN)):
+            return False
+        return (number < len(self._keys) and bool(self._keys[number])) or not IDENTIFIER.fullmatch(text)
 
     def _entries(self) -> Iterator[Item]:
         """Keys and values that are named in entries of WeakMaps, and that aren't types."""
@@ -179,6 +186,9 @@ class V8Reader:
                         self._surplus.append(Item("unknown", f"section {name}", found, at))
                     if name != "trace_tree":
                         self._surplus.append(Item("text", "key of the file", name, at))
+        if self._properties is not None:
+            self._keys = self._properties.keys((text for text, _, _ in self._strings()), len(self._uses))
+            self._properties = None
         is_class = self._uses & _CLASS != 0
         is_declared = self._uses & _DECLARED != 0
         has_closures = bool(is_declared.any())
@@ -189,6 +199,9 @@ class V8Reader:
         header: dict[str, Any] = msgspec.json.decode(data)
         meta = header.get("meta")
         self._meta = meta if isinstance(meta, dict) else {}
+        if not header.get("memlens"):
+            types = _words(self._meta.get("node_types"))
+            self._properties = Properties(types, _words(self._meta.get("edge_types")))
         for known, found, place in ((_HEADER, header, "header"), (_META, self._meta, "meta")):
             for key, value in found.items():
                 if key not in known:
@@ -218,6 +231,8 @@ class V8Reader:
         column = {name: rows[:, place] for place, name in enumerate(fields)}
         if section == "nodes":
             self._edge_counts.append(column.get("edge_count", np.zeros(len(rows), np.int64)).copy())
+            if self._properties is not None:
+                self._properties.take_nodes(column["type"], column["name"])
             for number, name in enumerate(_words(self._meta.get("node_types"))):
                 self._take_nodes(name, column["name"][column["type"] == number])
         elif section == "edges":
@@ -236,7 +251,11 @@ class V8Reader:
 
     def _take_edges(self, column: dict[str, npt.NDArray[np.int64]], at: int) -> None:
         kinds = column["type"]
-        counts = self._counts_of(len(kinds))
+        owners = self._owners_of(len(kinds))
+        counts = self._counted[owners] if self._counted is not None and len(owners) else np.zeros(0, np.int64)
+        if self._properties is not None and len(owners):
+            width = len(self._meta.get("node_fields") or [1])
+            self._properties.take_edges(kinds, column["name_or_index"], column["to_node"] // width, owners)
         for number, name in enumerate(_words(self._meta.get("edge_types"))):
             chosen = kinds == number
             if name in _INDEXED:
@@ -259,16 +278,14 @@ class V8Reader:
         else:
             self._use(strings, _CONTENT)
 
-    def _counts_of(self, rows: int) -> npt.NDArray[np.int64]:
-        """How many references the object of each of the next rows has."""
+    def _owners_of(self, rows: int) -> npt.NDArray[np.int64]:
+        """The object that each of the next references is of."""
         if self._counted is None:
             self._counted = np.concatenate([np.zeros(0, np.int64), *self._edge_counts])
             self._ends = np.cumsum(self._counted)
-        if not len(self._ends):
-            return np.zeros(rows, np.int64)
         places = np.searchsorted(self._ends, np.arange(self._done, self._done + rows), side="right")
         self._done += rows
-        return self._counted[np.minimum(places, len(self._ends) - 1)]
+        return np.minimum(places, max(len(self._ends) - 1, 0))
 
 
 def _sections(stream: Stream) -> Iterator[str]:

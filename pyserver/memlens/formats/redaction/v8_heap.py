@@ -2,8 +2,9 @@
 
 Names are those of properties, variables, functions, classes, scripts and the engine's own objects. A string that is
 also a name is written twice, so that it can't be told which objects have it as their content. Names of classes are
-contents, unless a function has them, too, and so are those of properties that aren't identifiers, unless something else
-has them: they are keys of objects that the program uses as dictionaries.
+contents, unless a function has them, too, and so are those of properties that aren't identifiers, or that no code has
+(see the kernel ``v8_rows``), unless something else has them: they are keys of objects that the program uses as
+dictionaries. In a snapshot that Memlens has redacted before, these are gone.
 
 The engine has one object for each string of one character, in a table with the character as index, and one for each of
 true, false, null and undefined: what leads to one of these leads to the first of them instead. Indexes of elements,
@@ -19,7 +20,6 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -122,6 +122,9 @@ class _Survey:
         self._report = report
         self._wanted = wanted
         self._uses = np.zeros(0, np.uint8)
+        self._forms = np.zeros(0, np.uint8)
+        self._properties = np.zeros(0, np.uint8)
+        self._is_judged = parts.header.memlens == ""
         self._nodes = 0
         self.redirected = 0
         """How many references lead to another object than in the dump."""
@@ -135,27 +138,26 @@ class _Survey:
         strings = v8_redaction.Strings(self._source.data, *self._spans[_STRINGS])
         self._run(strings, _STRINGS)
         self._uses = np.array(strings.take_uses(), np.uint8)
-        forms = np.array(strings.take_forms(), np.bool_)
+        self._forms = np.array(strings.take_forms(), np.uint8)
+        self._properties = np.zeros_like(self._forms)
         rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
         self._nodes = rows["nodes"].rows
         self._name_classes()
-        counts, shared = rows["nodes"].take_edge_counts(), rows["nodes"].take_shared()
-        rows["edges"] = self._rows(
-            "edges", self._kinds_of_edges(), None if self._wanted.keeps_shared else (counts, shared)
-        )
-        if int(np.asarray(counts).sum(dtype=np.uint64)) != rows["edges"].rows:
+        counts = np.asarray(rows["nodes"].take_edge_counts())
+        rows["edges"] = self._rows("edges", self._kinds_of_edges(), counts, rows["nodes"])
+        if int(counts.sum(dtype=np.uint64)) != rows["edges"].rows:
             raise DamagedSnapshotError(
                 phrase(
                     "The snapshot has {listed} references, but its objects have {count}",
                     listed=rows["edges"].rows,
-                    count=int(np.asarray(counts).sum(dtype=np.uint64)),
+                    count=int(counts.sum(dtype=np.uint64)),
                 )
             )
         self.redirected = int(rows["edges"].redirected)
         for name in ("trace_function_infos", "samples", "locations"):
             if name in self._spans and self._fields(name):
                 rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint8))
-        self._name_properties(forms)
+        self._name_properties(rows["edges"])
         numbers = _numbers(self._uses)
         fillers: dict[str, Filler] = {_STRINGS: strings, **rows}
         if _TRACE in self._spans and self._meta.trace_node_fields == _TRACE_FIELDS:
@@ -181,17 +183,24 @@ class _Survey:
         is_name = self._uses & v8_redaction.DECLARED != 0
         self._uses[is_class & is_name] |= v8_redaction.NAME
         self._uses[is_class & ~is_name] |= v8_redaction.VALUE
-        # the same bit says of edges that they are properties
-        self._uses &= np.uint8(0xFF ^ v8_redaction.CLASS)
 
-    def _name_properties(self, forms: npt.NDArray[np.bool_]) -> None:
-        """Take for a content the name of a property that isn't an identifier and that nothing else has."""
-        is_property = self._uses & v8_redaction.CLASS != 0
-        self._uses[is_property & forms] |= v8_redaction.NAME
+    def _name_properties(self, edges: v8_rows.Rows) -> None:
+        """Take for a content the name of a property that isn't an identifier, or that no code has, and nothing else."""
+        edges.judge_classes()
+        is_property = self._properties & v8_rows.PROPERTY != 0
+        is_name = self._forms & v8_redaction.PLAIN != 0
+        if self._is_judged:
+            is_code_s = (self._properties & v8_rows.OF_CODE != 0) | (self._forms & v8_redaction.ALWAYS != 0)
+            is_name &= is_code_s
+        self._uses[is_property & is_name] |= v8_redaction.NAME
         self._uses[is_property & (self._uses & v8_redaction.NAME == 0)] |= v8_redaction.VALUE
 
     def _rows(
-        self, section: str, kinds: npt.NDArray[np.uint8], shared: tuple[Buffer, Buffer] | None = None
+        self,
+        section: str,
+        kinds: npt.NDArray[np.uint8],
+        counts: npt.NDArray[np.uint32] | None = None,
+        nodes: v8_rows.Rows | None = None,
     ) -> v8_rows.Rows:
         fields, known = self._fields(section), _ROLES[section]
         if not set(_NEEDED.get(section, ())) <= set(fields) or len(set(fields)) < len(fields):
@@ -204,8 +213,13 @@ class _Survey:
         rows = v8_rows.Rows(
             self._source.data, *self._spans[section], roles, kinds, self._uses, width, self._nodes
         )
-        if shared is not None:
-            rows.cut_shared(np.asarray(shared[0]), np.asarray(shared[1]))
+        if section == "nodes":
+            rows.note_owners(self._owners(), self._forms)
+        elif counts is not None and nodes is not None:
+            if not self._wanted.keeps_shared:
+                rows.cut_shared(counts, np.asarray(nodes.take_shared()))
+            owners, names = np.asarray(nodes.take_owners()), np.asarray(nodes.take_names())
+            rows.judge(counts, owners, names, self._forms, self._properties, nodes.has_constants)
         self._run(rows, section)
         return rows
 
@@ -225,6 +239,12 @@ class _Survey:
         # their names are texts that the engine gives to all of them, unless the program asked for the values
         kinds |= dict.fromkeys(_NUMBERS, name if self._wanted.removed == CONTENTS else value)
         return np.array([kinds.get(each, value) for each in self._meta.node_types[0]][:256], np.uint8)
+
+    def _owners(self) -> npt.NDArray[np.uint8]:
+        """What objects of each type are to the judgement of properties' names."""
+        judged, code, text = v8_rows.JUDGED, v8_rows.CODE, v8_rows.TEXT
+        owners = {"object": judged, "closure": judged | v8_rows.FUNCTION, "code": code, "string": text}
+        return np.array([owners.get(each, 0) for each in self._meta.node_types[0]][:256], np.uint8)
 
     def _kinds_of_edges(self) -> npt.NDArray[np.uint8]:
         kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)

@@ -21,6 +21,13 @@ CONSTANT: int
 CLASS: int
 DECLARED: int
 
+PLAIN: int
+ALWAYS: int
+CONSTRUCTOR: int
+CONSTANTS: int
+POOL: int
+ENGINES: int
+
 class Strings(Scan):
     count: int
     needed: int

@@ -32,10 +32,25 @@ cdef enum:
     U_CONSTANT = 32
     U_DECLARED = 128
 
+PLAIN, ALWAYS, CONSTRUCTOR, CONSTANTS, POOL, ENGINES = 1, 2, 4, 8, 16, 32
+"""What a text could be: a name that code can write without quotes; one that is never a key; the property that leads
+from a prototype to its function; the name of a part of compiled code that has names which code uses; of these that of
+all constants; and the name of an object that is the engine's or a page's own."""
+
+cdef enum:
+    F_PLAIN = 1
+    F_ALWAYS = 2
+    F_CONSTRUCTOR = 4
+    F_CONSTANTS = 8
+    F_POOL = 16
+    F_ENGINES = 32
+
 cdef enum:
     FIXED_COUNT = 6
     CONSTANT_COUNT = 4
     CLASS_COUNT = 26
+    OWN_COUNT = 12
+    PART_COUNT = 6
     PREFIX_COUNT = 6
     MOST_REMOVED = 128      # bytes of a text that stands for another
 
@@ -50,7 +65,17 @@ cdef const char **CLASSES = [
     "Async-from-Sync Iterator",
 ]
 cdef const char **PREFIXES = ["system / ", "Window / ", "Window (", "Object (global", "Intl.", "WebAssembly."]
-cdef const char **CONSTANTS = ["true", "false", "null", "undefined"]
+# of the classes those whose objects the program doesn't make
+cdef const char **OWN_CLASSES = [
+    "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol", "global",
+    "Window",
+]
+# not feedback, nor machine code, which have keys that were looked up
+cdef const char **PARTS_OF_CODE = [
+    "(constant pool)", "", "system / ObjectBoilerplateDescription", "system / ClassBoilerplate", "system / ScopeInfo",
+    "(context local names)",
+]
+cdef const char **CONSTANT_TEXTS = ["true", "false", "null", "undefined"]
 
 
 cdef bint is_among(const uint8_t *text, size_t length, const char **texts, int count) noexcept nogil:
@@ -63,10 +88,12 @@ cdef bint is_among(const uint8_t *text, size_t length, const char **texts, int c
     return False
 
 
-cdef bint is_engines(const uint8_t *text, size_t length) noexcept nogil:
+cdef bint is_engines(
+    const uint8_t *text, size_t length, const char **classes=CLASSES, int count=CLASS_COUNT,
+) noexcept nogil:
     """Return whether a text is the engine's own name for objects of a kind."""
     cdef int each
-    if is_among(text, length, CLASSES, CLASS_COUNT):
+    if is_among(text, length, classes, count):
         return True
     for each in range(PREFIX_COUNT):
         if length >= strlen(PREFIXES[each]) and memcmp(text, PREFIXES[each], strlen(PREFIXES[each])) == 0:
@@ -129,6 +156,23 @@ cdef bint is_plain(const uint8_t *text, size_t length) noexcept nogil:
     return True
 
 
+cdef uint8_t form_of(const uint8_t *text, size_t length) noexcept nogil:
+    """Return what a text could be."""
+    cdef uint8_t form = F_PLAIN if is_plain(text, length) else 0
+    if begins(text, length, b"<symbol", 7) or (
+            length == 9 and (begins(text, length, b"__proto__", 9) or begins(text, length, b"prototype", 9))):
+        form |= F_ALWAYS
+    elif length == 11 and begins(text, length, b"constructor", 11):
+        form |= F_CONSTRUCTOR
+    if is_among(text, length, PARTS_OF_CODE, PART_COUNT):
+        form |= F_CONSTANTS
+        if begins(text, length, b"(constant pool)", 15):
+            form |= F_POOL
+    if is_engines(text, length, OWN_CLASSES, OWN_COUNT):
+        form |= F_ENGINES
+    return form
+
+
 cdef class Strings(ArrayReader):
     """Counts the strings; then writes them, and after them one for each that is a name and a content at once.
 
@@ -174,13 +218,13 @@ cdef class Strings(ArrayReader):
             use = 0
             if is_among(self.data + begin, after - begin, FIXED_TEXTS, FIXED_COUNT):
                 use |= U_FIXED
-            if is_among(self.data + begin, after - begin, CONSTANTS, CONSTANT_COUNT):
+            if is_among(self.data + begin, after - begin, CONSTANT_TEXTS, CONSTANT_COUNT):
                 use |= U_CONSTANT
             if is_engines(self.data + begin, after - begin):
                 use |= U_DECLARED
             if is_short(self.data + begin, after - begin):
                 use |= U_SHORT
-            form = is_plain(self.data + begin, after - begin)
+            form = form_of(self.data + begin, after - begin)
             if vector_push(&self.own_uses, &use) < 0 or vector_push(&self.own_forms, &form) < 0:
                 return self.fail(E_NO_MEMORY, begin)
             self.count += 1
@@ -194,7 +238,7 @@ cdef class Strings(ArrayReader):
         return column_of(&self.own_uses, b"B")
 
     def take_forms(self) -> object:
-        """Move out, for each text, 1 if code can name a property so, else 0 (``uint8``)."""
+        """Move out what each text could be, as bits (``uint8``)."""
         return column_of(&self.own_forms, b"B")
 
     def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers):

@@ -21,10 +21,19 @@ IS_TEXT: int
 IS_ODDBALL: int
 DECLARES: int
 
+JUDGED: int
+FUNCTION: int
+CODE: int
+TEXT: int
+
+PROPERTY: int
+OF_CODE: int
+
 class Rows(Scan):
     needed: int
     rows: int
     redirected: int
+    has_constants: bool
     def __init__(
         self,
         data: Buffer,
@@ -36,6 +45,19 @@ class Rows(Scan):
         width: int,
         nodes: int,
     ) -> None: ...
+    def note_owners(self, of_types: npt.NDArray[np.uint8], forms: npt.NDArray[np.uint8]) -> None: ...
+    def judge(
+        self,
+        edge_counts: npt.NDArray[np.uint32],
+        owners: npt.NDArray[np.uint8],
+        names: npt.NDArray[np.uint32],
+        forms: npt.NDArray[np.uint8],
+        marks: npt.NDArray[np.uint8],
+        has_constants: bool,
+    ) -> None: ...
+    def judge_classes(self) -> None: ...
+    def take_owners(self) -> Buffer: ...
+    def take_names(self) -> Buffer: ...
     def take_edge_counts(self) -> Buffer: ...
     def take_shared(self) -> Buffer: ...
     def write(self, start: int, numbers: npt.NDArray[np.uint32]) -> None: ...

@@ -3,11 +3,16 @@
 
 :class:`Rows` first goes through the rows and notes what uses each string; then it writes them. :class:`Trace` does so
 with the nested arrays of the allocation trace.
+
+Names of properties are data where an object is used as a dictionary: ``sessions[user]``. Code's are those that compiled
+code has among its constants, and those of prototypes and of the engine's own objects. A file without such constants, as
+older versions and other engines write them, is judged as Python's dumps are: by how many objects of a class have which.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
 from memlens.kernels.readers.v8_json cimport (
     E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, ArrayReader, is_blank, short_number,
@@ -21,6 +26,13 @@ NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES =
 """What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a
 class, which is a name if a function has it; no string but an index; a content that may be one of the engine's strings
 of one character; one of its constants, or of an edge that of a property; that of a function."""
+
+JUDGED, FUNCTION, CODE, TEXT = 1, 2, 4, 8
+"""What objects of a type are, as bits: some with properties whose names may be data; functions; parts of compiled code;
+strings."""
+
+PROPERTY, OF_CODE = 1, 2
+"""What is known of a text: it is the name of a property, and that of one which code named."""
 
 cdef enum:
     R_NUMBER
@@ -47,6 +59,29 @@ cdef enum:
     U_CONSTANT = 32
     U_CLASS = 64
     U_DECLARED = 128
+
+cdef enum:
+    J_JUDGED = 1
+    J_FUNCTION = 2
+    J_CODE = 4
+    J_TEXT = 8
+
+cdef enum:
+    P_PROPERTY = 1
+    P_OF_CODE = 2
+
+cdef enum:
+    # forms of texts, of v8_redaction
+    F_PLAIN = 1
+    F_ALWAYS = 2
+    F_CONSTRUCTOR = 4
+    F_CONSTANTS = 8
+    F_POOL = 16
+    F_ENGINES = 32
+
+cdef enum:
+    MOST_ATTRIBUTES = 256   # of a class whose objects aren't used as dictionaries
+    LEAST_OBJECTS = 3       # by which it can be told
 
 cdef enum:
     MOST_FIELDS = 64
@@ -84,6 +119,17 @@ cdef class Rows(ArrayReader):
     cdef uint64_t left_of_owner, next_index
     cdef bint notes_edges, is_writing_first, cuts_shared
     cdef readonly uint64_t needed, rows, redirected
+    cdef int type_field, name_field, target_field
+    cdef Vector owners, owner_names     # what each object is, and the number of its name
+    cdef const uint8_t[::1] of_types
+    cdef const uint8_t[::1] forms
+    cdef const uint8_t[::1] judged
+    cdef const uint32_t[::1] names
+    cdef uint8_t[::1] marks
+    cdef Vector own_properties          # of the object whose edges are gone through
+    cdef bint is_prototype, counts_classes, notes_owners, judges
+    cdef Counts of_classes, of_properties
+    cdef readonly bint has_constants
 
     def __cinit__(
         self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] roles, const uint8_t[::1] kinds,
@@ -95,6 +141,12 @@ cdef class Rows(ArrayReader):
         self.fields = <int> roles.shape[0]
         for each in range(self.fields):
             self.roles[each] = roles[each]
+            if roles[each] == R_TYPE:
+                self.type_field = <int> each
+            elif roles[each] == R_NAME:
+                self.name_field = <int> each
+            elif roles[each] == R_TARGET:
+                self.target_field = <int> each
             if roles[each] == R_EDGES:
                 self.notes_edges = True
         self.kinds = kinds
@@ -103,6 +155,39 @@ cdef class Rows(ArrayReader):
         self.nodes = nodes
         self.own(&self.counts, 4)
         self.own(&self.shared, 1)
+        self.own(&self.owners, 1)
+        self.own(&self.owner_names, 4)
+        self.own(&self.own_properties, 4)
+        counts_init(&self.of_classes)
+        counts_init(&self.of_properties)
+
+    def __dealloc__(self):
+        counts_free(&self.of_classes)
+        counts_free(&self.of_properties)
+
+    def note_owners(self, const uint8_t[::1] of_types, const uint8_t[::1] forms):
+        """Note what each object is, by the ``of_types`` of rows and the forms of all texts.
+
+        Then ``has_constants`` says whether the file has those of compiled code. Called before the rows are gone
+        through.
+        """
+        if forms.shape[0] != self.uses.shape[0]:
+            raise ValueError("columns of different lengths")
+        self.of_types, self.forms, self.notes_owners = of_types, forms, True
+
+    def judge(
+        self, const uint32_t[::1] edge_counts, const uint8_t[::1] owners, const uint32_t[::1] names,
+        const uint8_t[::1] forms, uint8_t[::1] marks, bint has_constants,
+    ):
+        """Mark the names of properties, and those of code, for each text. ``owners`` and ``names`` are of objects.
+
+        Called before the rows are gone through; afterwards ``judge_classes`` marks more.
+        """
+        if edge_counts.shape[0] != owners.shape[0] or names.shape[0] != owners.shape[0] or (
+                marks.shape[0] != self.uses.shape[0] or forms.shape[0] != self.uses.shape[0]):
+            raise ValueError("columns of different lengths")
+        self.edge_counts, self.judged, self.names, self.forms, self.marks = edge_counts, owners, names, forms, marks
+        self.counts_classes, self.judges, self.owner = not has_constants, True, -1
 
     cdef int read_row(self, size_t *place, Field *row) noexcept nogil:
         """Read the row at ``place``, and move that past it. Returns 1; 0 at the end; -1 after an error."""
@@ -159,11 +244,111 @@ cdef class Rows(ArrayReader):
             if status < 0:
                 return -1
             if status == 0:
-                return E_OK
-            if self.note(row) < 0:
+                return self.end_owner() if self.judges else E_OK
+            if self.note(row) < 0 or (self.notes_owners and self.note_owner(row) < 0) or (
+                    self.judges and self.judge_edge(row) < 0):
                 return -1
             self.rows += 1
         return E_MORE
+
+    cdef int note_owner(self, const Field *row) noexcept nogil:
+        """Note what an object is, and what it is called. Its row has been checked."""
+        cdef uint32_t name = <uint32_t> row[self.name_field].value
+        cdef uint8_t form = self.forms[name], kind = 0
+        if row[self.type_field].value < <uint64_t> self.of_types.shape[0]:
+            kind = self.of_types[row[self.type_field].value]
+        if kind & J_CODE:
+            if form & F_CONSTANTS:
+                self.has_constants = self.has_constants or form & F_POOL
+            else:
+                kind = 0
+        elif kind == J_JUDGED and form & F_ENGINES:
+            kind = 0
+        if vector_push(&self.owners, &kind) < 0 or vector_push_u32(&self.owner_names, name) < 0:
+            return self.fail(E_NO_MEMORY, row[0].begin)
+        return 0
+
+    cdef int judge_edge(self, const Field *row) noexcept nogil:
+        """Mark the name of a property, or a string that code has. The row has been checked."""
+        cdef uint64_t target = row[self.target_field].value // self.width
+        cdef uint32_t name
+        cdef uint8_t owner
+        if self.left_of_owner == 0 and self.end_owner() < 0:
+            return -1
+        self.next_owner()
+        # what belongs to no object is found later
+        owner = self.judged[self.owner] if 0 <= self.owner < self.judged.shape[0] else 0
+        if self.kinds[row[self.type_field].value] & K_ODDBALL:
+            name = <uint32_t> row[self.name_field].value
+            self.marks[name] |= P_PROPERTY if owner & J_JUDGED else P_PROPERTY | P_OF_CODE
+            if owner & J_JUDGED and self.forms[name] & F_PLAIN and not self.forms[name] & F_ALWAYS:
+                if vector_push_u32(&self.own_properties, name) < 0:
+                    return self.fail(E_NO_MEMORY, row[0].begin)
+                if self.forms[name] & F_CONSTRUCTOR and self.judged[target] & J_FUNCTION:
+                    self.is_prototype = True
+        elif owner & J_CODE and self.judged[target] & J_TEXT:
+            self.marks[self.names[target]] |= P_OF_CODE
+        return 0
+
+    cdef int end_owner(self) noexcept nogil:
+        """Mark the properties of a prototype, or count those of an object."""
+        cdef uint32_t *properties = <uint32_t *> self.own_properties.data
+        cdef size_t each, count = self.own_properties.count
+        cdef CountRow *type
+        cdef CountRow *row
+        self.own_properties.count = 0
+        if self.is_prototype:
+            self.is_prototype = False
+            for each in range(count):
+                self.marks[properties[each]] |= P_OF_CODE
+        elif self.counts_classes and count:
+            type = counts_row(&self.of_classes, 1 + <uint64_t> self.names[self.owner])
+            if type == NULL:
+                return self.fail(E_NO_MEMORY, self.position)
+            type.first += 1
+            type.third = max(type.third, <uint32_t> count)
+            for each in range(count):
+                row = counts_find(&self.of_properties, self.key_of(properties[each]))
+                if row == NULL and type.second <= MOST_ATTRIBUTES:
+                    type.second += 1
+                    row = counts_row(&self.of_properties, self.key_of(properties[each]))
+                    if row == NULL:
+                        return self.fail(E_NO_MEMORY, self.position)
+                if row != NULL:
+                    row.first += 1
+        return E_OK
+
+    cdef inline uint64_t key_of(self, uint32_t property) noexcept nogil:
+        """Return a number for a property of the object's class; it isn't 0, as there are fewer than 2^32 texts."""
+        return (<uint64_t> self.names[self.owner] << 32) + property + 1
+
+    def judge_classes(self) -> None:
+        """Mark the properties that the code of their class named, in a file without the constants of code.
+
+        Objects of a class are used as dictionaries if they have more than 256 properties, or if three or more have more
+        than twice as many in all as any of them has: of these what half of the objects have is code's.
+        """
+        cdef size_t each
+        cdef CountRow *row
+        cdef CountRow *type
+        for each in range(self.of_properties.size):
+            row = &self.of_properties.rows[each]
+            if row.key == 0:
+                continue
+            type = counts_find(&self.of_classes, 1 + ((row.key - 1) >> 32))
+            if type == NULL:
+                continue
+            if (type.second <= MOST_ATTRIBUTES and (type.first < LEAST_OBJECTS or type.second <= 2 * type.third)) or (
+                    type.first >= LEAST_OBJECTS and 2 * <uint64_t> row.first >= type.first):
+                self.marks[(row.key - 1) & 0xFFFFFFFFu] |= P_OF_CODE
+
+    def take_owners(self) -> object:
+        """Move out what each object is, as bits (``uint8``)."""
+        return column_of(&self.owners, b"B")
+
+    def take_names(self) -> object:
+        """Move out the number of each object's name (``uint32``)."""
+        return column_of(&self.owner_names, b"I")
 
     cdef int note(self, const Field *row) noexcept nogil:
         cdef int field, kind = self.kind_of(row)
@@ -180,8 +365,7 @@ cdef class Rows(ArrayReader):
                 elif kind & K_ODDBALL and use & U_CONSTANT:
                     shared = 2
                 use |= kind & (K_USE | K_DECLARES)
-                # constants are objects, so that the bit says of an edge that it is a property
-                if kind & K_CLASS or (kind & K_ODDBALL and not self.notes_edges):
+                if kind & K_CLASS:
                     use |= U_CLASS
                 self.uses[row[field].value] = use
             elif self.roles[field] == R_TARGET:
@@ -214,6 +398,7 @@ cdef class Rows(ArrayReader):
         self.position = start + 1
         self.numbers = numbers
         self.is_writing_first = True
+        self.owner, self.left_of_owner, self.next_index = -1, 0, 0
 
     def cut_shared(self, const uint32_t[::1] edge_counts, const uint8_t[::1] are_shared):
         """Number the elements of each object from 0, and let what leads to one of the shared lead to the first of them.
@@ -228,8 +413,7 @@ cdef class Rows(ArrayReader):
         for each in range(are_shared.shape[0]):
             if are_shared[each] < SHARED_KINDS and self.first_shared[are_shared[each]] == NO_NODE_YET:
                 self.first_shared[are_shared[each]] = <uint32_t> each
-        self.edge_counts, self.are_shared = edge_counts, are_shared
-        self.owner, self.cuts_shared = -1, True
+        self.edge_counts, self.are_shared, self.cuts_shared = edge_counts, are_shared, True
 
     def fill(self, uint8_t[::1] out) -> int:
         """Write the rows that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.distinct import counted, distinct
-from memlens.model.graph import NONE
+from memlens.model.graph import ENTRY, NONE
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import plain_name
 from memlens.views.findings.answers import LineLink, ObjectsLink
@@ -79,16 +79,19 @@ def listeners(case: GraphCase) -> Iterator[Ranked]:
 def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
     stored, objects = case.snapshot.references, case.snapshot.objects
     events = case.named("_events")
-    by_property = case.kinds(lambda name: name == "property")
+    by_property = case.kinds(lambda name: name in ("property", ENTRY))
+    by_key = case.kinds(lambda name: name == ENTRY)
     by_index = case.kinds(lambda name: name == "element")
     arrays = set(case.types_where(lambda name: name == "Array"))
     for reference in events.tolist():
         emitter = int(case.sources(np.array([reference]))[0])
         table = int(stored.target[reference])
         part = slice(int(stored.start[table]), int(stored.start[table + 1]))
-        for target, name in zip(
-            stored.target[part][by_property[stored.kind[part]]].tolist(),
-            stored.name[part][by_property[stored.kind[part]]].tolist(),
+        chosen = by_property[stored.kind[part]]
+        for target, name, is_key in zip(
+            stored.target[part][chosen].tolist(),
+            stored.name[part][chosen].tolist(),
+            by_key[stored.kind[part][chosen]].tolist(),
             strict=True,
         ):
             if int(objects.type[target]) not in arrays:
@@ -96,7 +99,8 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
             own = slice(int(stored.start[target]), int(stored.start[target + 1]))
             members = stored.target[own][by_index[stored.kind[own]]]
             if len(members) >= LEAST_LISTENERS:
-                event = plain_name(case.snapshot.strings.head(name, 40))
+                # a key is what a string contains
+                event = "…" if is_key else plain_name(case.snapshot.strings.head(name, 40))
                 query = f"SELECT retained(target) FROM refs WHERE source = {target} AND kind = 'element'"
                 yield of_listeners(
                     case, emitter, target, members, query, phrase(" of “{event}”", event=event),
