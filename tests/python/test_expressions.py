@@ -91,6 +91,28 @@ def test_one_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     assert regexp("^1", 12) is True
 
 
+@pytest.mark.parametrize(
+    "pattern", ["(" * 2000 + ")" * 2000, "(?P<a>" * 300 + ")" * 300, "|".join(["word"] * 5000)]
+)
+def test_one_that_would_be_too_much_is_refused(pattern: str) -> None:
+    with pytest.raises(BadRequestError, match=r"is too deep|has more than 10,000 characters") as refused:
+        Expression(pattern)
+    assert len(refused.value.message.text) < 200
+
+
+def test_one_that_repeats_itself_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``(?R)`` takes seconds and half a gigabyte before the library gives up."""
+
+    class Endless:
+        def search(self, *_: object, **__: object) -> None:
+            raise MemoryError
+
+    expression = Expression("(?R)")
+    monkeypatch.setattr(expression, "_compiled", Endless())
+    with pytest.raises(BadRequestError, match="takes too long"):
+        expression.matches("a")
+
+
 def test_looking_through_texts_is_stopped(dump: Snapshot) -> None:
     work = Work()
     work.stop()

@@ -11,8 +11,12 @@ import time
 from memlens.errors import BadRequestError
 from memlens.result_cache import remembered
 from memlens.texts import phrase
+from memlens.units import shortened
 
 _WRITTEN = re.compile(r"/(?P<pattern>.+)/(?P<flags>i?)", re.DOTALL)
+_MOST_SHOWN = 100
+_MOST_CHARACTERS = 10_000
+"""Of a pattern: to compile it can't be interrupted."""
 _MOST_SECONDS = 1.0
 """For one text. Most take microseconds."""
 _MOST_SECONDS_TOGETHER = 10.0
@@ -31,18 +35,27 @@ class Expression:
         # few filters have one
         import regex
 
+        self._shown = shortened(pattern, _MOST_SHOWN)
+        if len(pattern) > _MOST_CHARACTERS:
+            raise BadRequestError(
+                phrase("/{pattern}/ has more than {n} characters", pattern=self._shown, n=_MOST_CHARACTERS)
+            )
         try:
             self._compiled = regex.compile(pattern, regex.IGNORECASE if ignores_case else 0)
         except regex.error as error:
             raise BadRequestError(
                 phrase(
                     "/{pattern}/ is not a regular expression: {problem} (at character {place})",
-                    pattern=pattern,
+                    pattern=self._shown,
                     problem=getattr(error, "msg", str(error)),
                     place=(getattr(error, "pos", None) or 0) + 1,
                 )
             ) from None
-        self._pattern = pattern
+        except (RecursionError, MemoryError):
+            raise BadRequestError(
+                phrase("/{pattern}/ is too deep", pattern=self._shown),
+                advice=phrase("Write it with fewer groups within groups."),
+            ) from None
         self._left = seconds
 
     def matches(self, text: str) -> bool:
@@ -53,9 +66,10 @@ class Expression:
                 self._compiled.search(text, timeout=min(_MOST_SECONDS, self._left), concurrent=True)
                 is not None
             )
-        except TimeoutError:
+        except (TimeoutError, MemoryError):
+            # a group that repeats itself without an end fills memory first
             raise BadRequestError(
-                phrase("/{pattern}/ takes too long", pattern=self._pattern),
+                phrase("/{pattern}/ takes too long", pattern=self._shown),
                 advice=phrase("Repetitions within repetitions take very long; write it without them."),
             ) from None
         finally:
