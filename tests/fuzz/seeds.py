@@ -22,11 +22,11 @@ from tests.python import (
 from tests.python.heap_files import small_heap
 from tests.python.test_memray import header
 from tests.python.test_other_formats import saved
-from tests.python.test_torch_reader import html, protocol_2, small
 
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.test_pprof import build
 from memlens.packs.native.tests.test_java_heap import HEAP
+from memlens.packs.pytorch.tests.test_torch_reader import html, protocol_2, small
 from memlens.packs.ruby.tests import ruby_files
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"

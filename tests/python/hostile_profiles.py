@@ -11,9 +11,9 @@ from typing import Any
 
 from tests.python.hostile_names import LONG, Planted, fit
 from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
-from tests.python.test_snapviewer import polygon, write_zip
 
 from memlens.packs.go.tests.pprof_files import Builder
+from memlens.packs.pytorch.tests.test_snapviewer import polygon, write_zip
 
 
 def torch(names: Sequence[str]) -> Planted:

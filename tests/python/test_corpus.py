@@ -18,9 +18,9 @@ from tests.fuzz.seeds import seeds as make_seeds
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.targets import file as read
 from tests.python.graph_reading import load, outcome
-from tests.python.test_torch_reader import small
 
 from memlens.errors import MemlensError
+from memlens.packs.pytorch.tests.test_torch_reader import small
 from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol import VIEW_REQUESTS
 

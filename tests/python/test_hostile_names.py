@@ -16,10 +16,10 @@ from msgspec import structs
 from tests.python.command_line import memlens
 from tests.python.hostile_files import PROFILES
 from tests.python.profile_reading import load
-from tests.python.test_torch_reader import small
 
 from memlens.cli import main
 from memlens.cli.failures import failed
+from memlens.packs.pytorch.tests.test_torch_reader import small
 from memlens.server.figures import Measure, figure_of
 from memlens.store.snapshot import Snapshot
 

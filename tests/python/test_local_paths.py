@@ -241,7 +241,7 @@ LOOKS = {
 }  # fmt: skip
 NAMED_BY_FILES = "names from a file, by local_paths"
 LOOKING = {
-    "export/snapviewer.py": "a temporary folder",
+    "packs/pytorch/export.py": "a temporary folder",
     "fleet/database.py": "summaries that the user named",
     "fleet/listing.py": "a place that the user named",
     "fleet/place.py": "a place that the user named",
@@ -251,7 +251,7 @@ LOOKING = {
     "formats/obfuscation.py": "mappings beside the file, and those of a setting",
     "formats/packing.py": "the file itself",
     "formats/searched.py": "what was searched before",
-    "formats/snapviewer.py": "a temporary folder",
+    "packs/pytorch/snapviewer.py": "a temporary folder",
     "formats/source_maps.py": NAMED_BY_FILES,
     "formats/symbols/lookup.py": "folders of the user",
     "formats/symbols/places.py": NAMED_BY_FILES,

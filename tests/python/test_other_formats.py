@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from tests.python import hprof_files
 from tests.python.conftest import event, frame
-from tests.python.test_torch_reader import small
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats import FORMATS, read
@@ -22,6 +21,7 @@ from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.packs.go.tests.pprof_files import Builder
+from memlens.packs.pytorch.tests.test_torch_reader import small
 
 ANOTHER = "To read another: memlens ingest FILE --dump NUMBER"
 USER = frame("train.py", 3, "step")

@@ -20,7 +20,6 @@ from tests.python.counted import some
 from tests.python.profile_reading import FIXTURES
 from tests.python.recordings import RUBY
 from tests.python.test_hostile_names import NASTY, renamed
-from tests.python.test_torch_reader import small
 
 from memlens.errors import BadRequestError
 from memlens.export.markdown import markdown
@@ -34,6 +33,7 @@ from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
 from memlens.export.summary import summary
 from memlens.packs.dotnet.tests import gcdump_files
+from memlens.packs.pytorch.tests.test_torch_reader import small
 from memlens.server.handlers.exports import QUESTIONS
 from memlens.server.protocol.exports import FindingMarkdownParams
 from memlens.store.snapshot import Snapshot

@@ -558,10 +558,8 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     export = command("export", "Write a device's trace, or stacks with bytes and counts, for another tool.")
     export.add_argument("file", type=snapshot, metavar="FILE", help=_SNAPSHOT)
     target = export.add_mutually_exclusive_group(required=True)
-    target.add_argument("--snapviewer", type=Path, metavar="OUT.zip",
-                        help="the trace for SnapViewer, which opens the unzipped folder")  # fmt: skip
     target.add_argument("--speedscope", type=Path, metavar="OUT.json", help="stacks for speedscope.app")
-    for name, writer in registry.writers():
+    for name, writer in (*registry.trace_writers(), *registry.writers()):
         target.add_argument(f"--{name}", type=Path, metavar=writer.file, help=writer.help)
     _force(export)
     export.add_argument("--at", choices=("peak", "end", "all"), default="peak",

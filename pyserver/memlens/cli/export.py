@@ -1,8 +1,9 @@
 """``memlens export``: a device's trace, or the stacks of some of its allocations, for another tool."""
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.output import note_of_cut, say
@@ -12,11 +13,9 @@ from memlens.cli.written import output_of, write_file
 from memlens.errors import BadRequestError
 from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples
-from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.packs import registry
-from memlens.packs.api import Writer
 from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -24,6 +23,7 @@ from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.items import stacks_of
 from memlens.views.selection.profile_sets import set_at
 
+T = TypeVar("T")
 _TITLES = {"peak": "live at the peak", "end": "live at the end", "all": "total allocated"}
 
 
@@ -32,13 +32,11 @@ def run(options: argparse.Namespace) -> int:
     output = _output(options)
     # before the work
     output.check()
-    if options.snapviewer is not None:
+    if (trace := _chosen(options, registry.trace_writers())) is not None:
         if options.at != "peak" or options.filter:
-            raise UsageError(
-                phrase("SnapViewer's archives contain the whole trace: --at and --filter are for stacks")
-            )
-        report = reporter("auto")
-        ask(options, lambda snapshot: snapviewer(snapshot, options.device, output, report))
+            raise UsageError(phrase("The whole trace is written: --at and --filter are for stacks"))
+        report, write = reporter("auto"), trace[1].write.load()
+        ask(options, lambda snapshot: write(snapshot, options.device, output, report))
         report("done", 1.0)
         say(output.path)
         return 0
@@ -50,9 +48,8 @@ def run(options: argparse.Namespace) -> int:
         write_file(output, speedscope(samples, title))
         if negative := left_out(samples):
             say(f"note: speedscope has no negative values; not written: {', '.join(negative)}", error=True)
-    else:
-        _, writer = _chosen(options)
-        write_file(output, writer.write.load()(samples, title))
+    elif (stacks := _chosen(options, registry.writers())) is not None:
+        write_file(output, stacks[1].write.load()(samples, title))
     return 0
 
 
@@ -74,17 +71,15 @@ def _nothing(options: argparse.Namespace) -> BadRequestError:
 
 
 def _output(options: argparse.Namespace) -> Output:
-    if options.snapviewer is not None:
-        return output_of(options, options.snapviewer, "snapviewer")
-    if options.speedscope is not None:
-        return output_of(options, options.speedscope)
-    name, _ = _chosen(options)
-    return output_of(options, getattr(options, name), name)
+    for each in (_chosen(options, registry.trace_writers()), _chosen(options, registry.writers())):
+        if each is not None:
+            return output_of(options, getattr(options, each[0]), each[0])
+    return output_of(options, options.speedscope)
 
 
-def _chosen(options: argparse.Namespace) -> tuple[str, Writer]:
-    """The pack's format that is written, and what writes it."""
-    return next(each for each in registry.writers() if getattr(options, each[0]) is not None)
+def _chosen(options: argparse.Namespace, writers: Iterable[tuple[str, T]]) -> tuple[str, T] | None:
+    """The pack's format that is to be written, and what writes it; None for another."""
+    return next((each for each in writers if getattr(options, each[0]) is not None), None)
 
 
 def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, str]:

@@ -31,13 +31,11 @@ class Reader(Protocol):
 
 
 FORMATS = {
-    # before PyTorch's, because both are pickles, and this one is recognised by its first name
+    # before other pickles: this one is recognised by its first name
     "tracemalloc": "tracemalloc snapshot",
     # files of JSON are recognised by their keys, in json_files.py
     "v8_sampling": "sampling heap profile of V8",
     "v8_heap": "V8 heap snapshot",
-    "torch": "PyTorch memory snapshot",
-    "snapviewer": "SnapViewer archive",
     # before any other protocol buffer: this one is recognised by a packet's own fields
     "perfetto": "heap graph of Android in a trace of Perfetto",
     "memray": "memray capture",

@@ -10,7 +10,7 @@ class NotASnapshotError(MemlensError):
 
     code = "not-a-snapshot"
     advice = phrase(
-        "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, captures of memray, {profiles}, "
+        "Memlens reads snapshots of tracemalloc, captures of memray, {profiles}, "
         "and heap dumps of V8 (Node.js, Chrome), Java, Android, {others} and Python.",
         profiles=in_a_row(registry.profiles(), ", "),
         others=in_a_row(registry.heap_worlds(), ", "),

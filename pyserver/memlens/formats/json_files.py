@@ -16,9 +16,6 @@ from memlens.units import shortened
 
 _QUICK = ("v8_sampling", "v8_heap")
 
-_TORCH = (b'"segments"', b'"device_traces"')
-_TORCH_SEGMENT = (b'"blocks"', b'"total_size"', b'"segment_type"')
-_EMPTY_LIST = re.compile(rb"\[[\s\[\],]*\]?\s*")
 _MOST_BLANK_BYTES = 4096
 _MOST_KEYS = 3
 _MOST_KEY = 40
@@ -45,7 +42,10 @@ def begins(head: bytes) -> bool:
 
 def quick() -> tuple[str, ...]:
     """The formats of JSON whose files usually say in their first bytes what they are."""
-    return (*_QUICK, *(each.name for each in registry.formats().values() if each.json is not None))
+    return (
+        *_QUICK,
+        *(each.name for each in registry.formats().values() if each.json is not None and each.only_json),
+    )
 
 
 def _of_packs() -> Iterator[tuple[str, JsonFormat]]:
@@ -69,8 +69,8 @@ def recognised(source: Source, head: bytes) -> str:
         keys, module = _of_list(head)
     else:
         keys, module, has_more = _of_object(source)
-    if module is None and any(key in head for key in _TORCH):
-        module = "torch"  # its reader says what is wrong with it
+    if module is None:
+        module = next((name for name, of_pack in _of_packs() if of_pack.explains(head)), None)
     if module is not None:
         return module
     raise NotASnapshotError(
@@ -95,9 +95,7 @@ def _of_object(source: Source) -> tuple[list[str], str | None, bool]:
         return key in spans and data.find(text, *spans[key]) >= 0
 
     module = None
-    if spans.keys() & {"segments", "device_traces"}:
-        module = "torch"
-    elif has("head", b'"callFrame"'):
+    if has("head", b'"callFrame"'):
         module = "v8_sampling"
     elif has("snapshot", b'"node_fields"') or spans.keys() >= {"nodes", "edges", "strings"}:
         module = "v8_heap"
@@ -108,8 +106,8 @@ def _of_object(source: Source) -> tuple[list[str], str | None, bool]:
 
 def _of_list(head: bytes) -> tuple[list[str], str | None]:
     """Return the keys of a list's first item, and the module that reads the list."""
-    if _EMPTY_LIST.fullmatch(head) or any(key in head for key in _TORCH_SEGMENT):
-        return [], "torch"
+    if (known := next((name for name, of_pack in _of_packs() if of_pack.is_list(head)), None)) is not None:
+        return [], known
     item = head.lstrip()[1:]
     if (known := next((name for name, of_pack in _of_packs() if of_pack.sniff(item)), None)) is not None:
         return [], known

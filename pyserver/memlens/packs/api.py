@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from memlens.progress import Report
     from memlens.proof.items import Reader as ProofReader
     from memlens.sources.declarations import TypeName
+    from memlens.store.files.output import Output as FileOutput
+    from memlens.store.snapshot import Snapshot
     from memlens.views.findings.graph.case import GraphCase
     from memlens.views.findings.profile.case import ProfileCase
     from memlens.views.findings.writing import Ranked
@@ -103,17 +105,23 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Of a text of so many bytes a dump may have a part alone, or Memlens may keep one."""
 
 
-class JsonFormat(Protocol):
+def _never(*_: object) -> bool:
+    return False
+
+
+class JsonFormat(Struct, frozen=True, kw_only=True):
     """Recognises a format's files among those of JSON, in whatever order a tool has written the keys."""
 
-    def sniff(self, head: bytes) -> bool:
-        """Whether the first bytes of a file can only be of this format."""
-
-    def is_object(self, has: Callable[[str, bytes], bool]) -> bool:
-        """Whether a file that is one object is of this format; ``has`` says whether a key's value contains a text."""
-
-    def is_item(self, first: Mapping[str, object]) -> bool:
-        """Whether a file that is a list is of this format, by its first item."""
+    sniff: Callable[[bytes], bool] = _never
+    """Whether the first bytes of a file can only be of this format."""
+    is_object: Callable[[Callable[[str, bytes], bool]], bool] = _never
+    """Whether a file that is one object is of this format; ``has`` says whether a key's value contains a text."""
+    is_list: Callable[[bytes], bool] = _never
+    """Whether a file that is a list is of this format, by the first bytes."""
+    is_item: Callable[[Mapping[str, object]], bool] = _never
+    """Whether a file that is a list is of this format, by its first item."""
+    explains: Callable[[bytes], bool] = _never
+    """Whether the format's reader is to say what is wrong with a file that is none of JSON, by the first bytes."""
 
 
 class Redaction(Protocol):
@@ -142,6 +150,15 @@ class Writer(Struct, frozen=True, kw_only=True):
     """Returns the file of some samples, with a title."""
 
 
+class TraceWriter(Struct, frozen=True, kw_only=True):
+    """Writes the trace of a device, as :class:`Writer` does stacks."""
+
+    file: str
+    help: str
+    write: "Part[Callable[[Snapshot, int | None, FileOutput, Report], None]]"
+    """Takes a snapshot, the number of a device (None: the one that is shown first), and where to write it."""
+
+
 class Proof(Struct, frozen=True, kw_only=True):
     """A second reading of a format's files, which knows nothing of the first, for what a redacted dump still has."""
 
@@ -154,9 +171,11 @@ class Format(Struct, frozen=True, kw_only=True):
     """A kind of file that Memlens reads."""
 
     name: str
-    """Unique: on the command line, in archives (``Graph.kind``) and in JSON."""
+    """Unique: on the command line, in archives and in JSON."""
     title: str
     """In a sentence: ``heap dump of Java``."""
+    kind: str = ""
+    """In archives and in JSON where it isn't the name."""
     several: Text = NOTHING
     """Of files without objects, in a list: ``pprof profiles``."""
     reader: "Part[Reader]"
@@ -170,11 +189,18 @@ class Format(Struct, frozen=True, kw_only=True):
     """Of heap dumps."""
     json: Part[JsonFormat] | None = None
     """Of files of JSON."""
+    only_json: bool = True
+    """Whether those with ``json`` are always files of JSON."""
+    looks_like: Part[Callable[[bytes], bool]] | None = None
+    """Whether a file with these first bytes is one, where the reader takes others to say what they lack."""
     redaction: Part[Redaction] | None = None
     """Of heap dumps that are written anew without values."""
     without_people: Part[WithoutPeople] | None = None
     """Of profiles that are written anew without the names of people and machines."""
     writer: Writer | None = None
+    trace_writer: TraceWriter | None = None
+    without_ooms: str = ""
+    """Why traces of this format never have out-of-memory events, where a program may have had some."""
     proof: Proof | None = None
     not_redacted: tuple[Text, Text] | None = None
     """What the files may have that nobody should see where they can't be written anew, and what to do about it. With

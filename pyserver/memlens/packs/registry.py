@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind, Writer
+from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind, TraceWriter, Writer
 from memlens.texts import Text
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = ("dotnet", "ruby", "native", "go")
+_NAMES = ("dotnet", "ruby", "native", "pytorch", "go")
 """In the order in which their formats are tried."""
 
 
@@ -56,6 +56,18 @@ def writers() -> Iterator[tuple[str, Writer]]:
     for each in formats().values():
         if each.writer is not None:
             yield each.name, each.writer
+
+
+def trace_writers() -> Iterator[tuple[str, TraceWriter]]:
+    """The formats that traces are also written in."""
+    for each in formats().values():
+        if each.trace_writer is not None:
+            yield each.name, each.trace_writer
+
+
+def format_of_kind(kind: str) -> Format | None:
+    """The format of a snapshot's kind; None where no pack has it."""
+    return next((each for each in formats().values() if kind == (each.kind or each.name)), None)
 
 
 def readable_output() -> str:

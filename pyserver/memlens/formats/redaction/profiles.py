@@ -31,9 +31,6 @@ _UNCHANGED: dict[str, Text] = {
         "memray's captures have the command line with its arguments, the process id, names of threads, and paths, in a "
         "format that Memlens can't write"
     ),
-    "snapviewer": phrase(
-        "SnapViewer's archives have paths of source files, in a format that Memlens can't redact"
-    ),
 }
 """Formats that aren't written anew, and what they may have."""
 
@@ -43,7 +40,6 @@ _EXPORTED = phrase(
 )
 _ADVICE = {
     "memray": _EXPORTED,
-    "snapviewer": phrase("Redact the snapshot of PyTorch that it was made from."),
 }
 _OTHER_ADVICE = phrase("Share it only with whom you trust with these.")
 

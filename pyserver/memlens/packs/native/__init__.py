@@ -16,7 +16,7 @@ PACK = Pack(
             title="DHAT profile",
             several=phrase("DHAT profiles"),
             reader=Part(f"{_HERE}.dhat"),
-            json=Part(f"{_HERE}.dhat"),
+            json=Part(f"{_HERE}.dhat:JSON"),
         ),
         Format(
             name="heaptrack",

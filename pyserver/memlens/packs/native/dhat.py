@@ -4,7 +4,6 @@ Source of the format: ``dhat/docs/dh-manual.xml`` of valgrind, section "File for
 """
 
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -20,6 +19,7 @@ from memlens.formats.stacks import distinct_frames, with_inlined
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import MOST_VALUE, Column, Profile, sums_fit
+from memlens.packs.api import JsonFormat
 from memlens.packs.native.kernels import dhat_json as kernel
 from memlens.packs.native.valgrind_frames import valgrind_frames
 from memlens.progress import Report
@@ -66,14 +66,7 @@ def sniff(head: bytes) -> bool:
     return head.lstrip()[:1] == b"{" and b'"dhatFileVersion"' in head
 
 
-def is_object(has: Callable[[str, bytes], bool]) -> bool:
-    """Whether an object of JSON has DHAT's version."""
-    return has("dhatFileVersion", b"")
-
-
-def is_item(_first: Mapping[str, object]) -> bool:
-    """Never: a profile is an object."""
-    return False
+JSON = JsonFormat(sniff=sniff, is_object=lambda has: has("dhatFileVersion", b""))
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:

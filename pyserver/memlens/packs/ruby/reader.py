@@ -38,6 +38,7 @@ from memlens.model.graph import (
 )
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
+from memlens.packs.api import JsonFormat
 from memlens.packs.ruby.kernels import ruby_json as kernel
 from memlens.progress import Report
 from memlens.texts import phrase, plural
@@ -84,6 +85,9 @@ def is_object(has: Callable[[str, bytes], bool]) -> bool:
 def is_item(first: Mapping[str, object]) -> bool:
     """Whether an object of JSON is a line of a dump."""
     return first.get("type") == "ROOT" or str(first.get("address")).startswith("0x")
+
+
+JSON = JsonFormat(sniff=sniff, is_object=is_object, is_item=is_item)
 
 
 def read(source: Source, scratch: Path, report: Report) -> Graph:

@@ -18,6 +18,7 @@ from typing import BinaryIO
 from weakref import WeakValueDictionary
 
 from memlens.errors import BadRequestError, MemlensError, reason
+from memlens.packs import registry
 from memlens.store.files.disk import partial_file, room_in
 from memlens.store.files.processes import is_running
 from memlens.store.manifest import SourceFile, is_archive, read_manifest
@@ -26,8 +27,6 @@ from memlens.texts import Text, Value, phrase
 _OTHER_FILE = phrase("Choose another file.")
 _OTHER_FOLDER = phrase("Choose another folder.")
 _HEAD_BYTES = 1 << 16
-_TORCH_JSON = re.compile(rb'"(segments|device_traces|allocator_settings)"\s*:')
-_TORCH_PAGE = re.compile(rb'"base64"\s*:')
 _IN_ARCHIVES = re.compile(
     r"(\d+\.)?[\w-]+(\.(\d+|json|db|bin|columns))?(\.partial-\d+(-journal)?)?", re.ASCII
 )
@@ -254,26 +253,26 @@ class Output:
 def snapshot_format(path: Path) -> str | None:
     """The name of a file's format by its first bytes; None if it can't be a snapshot.
 
-    Pages and JSON are PyTorch's only if they look like it, unlike for the reader, which explains what they lack. Raises
+    Pages and JSON are snapshots only if they look like it, unlike for a reader, which explains what they lack. Raises
     OSError.
     """
     # imported here, because seldom is anything in the way
     from memlens.formats import recognised
     from memlens.formats.containers import open_source
-    from memlens.formats.pickles import is_pickle
 
     with path.open("rb"):
         pass
     try:
         with open_source(path, Path(tempfile.gettempdir()), lambda _stage, _fraction: None) as source:
             found = recognised(source)
-            if found != "torch":
+            own = registry.format_named(found)
+            looks_like = None if own is None else own.looks_like
+            if looks_like is None:
                 return found
             head = source.head(_HEAD_BYTES)
     except MemlensError:
         return None
-    is_torch = is_pickle(head) or _TORCH_JSON.search(head) or _TORCH_PAGE.search(head)
-    return "torch" if is_torch else None
+    return found if looks_like.load()(head) else None
 
 
 def _lock_of(target: Path) -> threading.Lock:

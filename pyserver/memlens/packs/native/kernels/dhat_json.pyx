@@ -323,7 +323,7 @@ cdef class Scanner(Scan):
             at = self.point(at) if at else 0
         return self.error
 
-    # ---- for formats/dhat.py ----
+    # ---- for dhat.py ----
 
     @property
     def has_points(self):

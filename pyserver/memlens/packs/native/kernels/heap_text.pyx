@@ -297,7 +297,7 @@ cdef class Scanner(LineScan):
     cdef int finish(self) noexcept nogil:
         return self.name_row()
 
-    # ---- for formats/heap_text.py ----
+    # ---- for heap_text.py ----
 
     def texts(self):
         """Return the frames in Go's comments, without their addresses."""

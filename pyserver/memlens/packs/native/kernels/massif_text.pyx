@@ -281,7 +281,7 @@ cdef class Scanner(LineScan):
     cdef int finish(self) noexcept nogil:
         return self.fail(E_TRUNCATED, self.length) if self.within() else 0
 
-    # ---- for formats/massif.py ----
+    # ---- for massif.py ----
 
     @property
     def unfinished(self):

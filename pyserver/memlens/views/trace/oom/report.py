@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from memlens.model.info import SnapshotInfo, device_phrase
+from memlens.packs import registry
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
@@ -34,10 +35,9 @@ def summary(answers: list[OomAnswer]) -> Iterator[str]:
 
 def _why_none(info: SnapshotInfo) -> str:
     """Why there is no event: only a trace that records such events shows that none happened."""
-    if info.kind == "snapviewer-archive":
-        return (
-            "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made from."
-        )
+    of_pack = registry.format_of_kind(info.kind)
+    if of_pack is not None and of_pack.without_ooms:
+        return of_pack.without_ooms
     if not any(device.events for device in devices_of(info)):
         return "The file has no trace, so it records no out-of-memory event."
     return "The trace has no out-of-memory event."

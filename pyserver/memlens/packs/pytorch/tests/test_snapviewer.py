@@ -20,9 +20,9 @@ from tests.python.recordings import CUDA
 from tests.python.replays.torch import Alloc, allocations, load
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.export import snapviewer as export
-from memlens.formats import snapviewer as reader
 from memlens.ingest import ingest
+from memlens.packs.pytorch import export
+from memlens.packs.pytorch import snapviewer as reader
 from memlens.store.files.cache import Cache
 from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
@@ -293,7 +293,7 @@ def damaged(folder: Path) -> dict[str, Path]:
 
 
 def test_damaged_archives_are_rejected(tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memlens.formats.snapviewer.MOST_EXPANSION", 100)
+    monkeypatch.setattr("memlens.packs.pytorch.snapviewer.MOST_EXPANSION", 100)
     for what, path in damaged(tmp_path).items():
         with pytest.raises(MemlensError) as caught:
             ingest(path, cache, lambda *_: None)

@@ -28,19 +28,8 @@ from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.packing import MOST_EXPANSION, MOST_UNPACKED_BYTES
 from memlens.formats.pickles import UnsafePickleError, is_pickle, scan
-from memlens.formats.torch_frames import frames_of
-from memlens.formats.torch_unknown import (
-    MOST_BYTES,
-    complete_segments,
-    odd_notices,
-    odd_top_level,
-    overlap_notices,
-    scanned,
-    usable_events,
-)
 from memlens.formats.zip_files import MAGIC, TORCH_PICKLE, entries_named, first_name, opened, unpacked
 from memlens.kernels.readers import pickle_machine as machine
-from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames, lacks_its_line
 from memlens.model.info import HOST_DEVICE, Notice, device_name, device_phrase
 from memlens.model.timeline import (
@@ -56,6 +45,18 @@ from memlens.model.timeline import (
     Timeline,
     build_device,
     drop_stacks_of_frees,
+)
+from memlens.packs.api import JsonFormat
+from memlens.packs.pytorch.frames import frames_of
+from memlens.packs.pytorch.kernels import torch_pickle as kernel
+from memlens.packs.pytorch.unknown import (
+    MOST_BYTES,
+    complete_segments,
+    odd_notices,
+    odd_top_level,
+    overlap_notices,
+    scanned,
+    usable_events,
 )
 from memlens.progress import Report
 from memlens.texts import Text, phrase, plural
@@ -94,6 +95,27 @@ def sniff(head: bytes) -> bool:
         or text[:1] in (b"{", b"[")
         or first_name(head).endswith(f"/{TORCH_PICKLE}")
         or _PAGE.match(text) is not None
+    )
+
+
+_KEYS = (b'"segments"', b'"device_traces"')
+_SEGMENT = (b'"blocks"', b'"total_size"', b'"segment_type"')
+_EMPTY_LIST = re.compile(rb"\[[\s\[\],]*\]?\s*")
+JSON = JsonFormat(
+    is_object=lambda has: has("segments", b"") or has("device_traces", b""),
+    is_list=lambda head: _EMPTY_LIST.fullmatch(head) is not None or any(key in head for key in _SEGMENT),
+    explains=lambda head: any(key in head for key in _KEYS),
+)
+_BEGINNING_OF_JSON = re.compile(rb'"(segments|device_traces|allocator_settings)"\s*:')
+_BEGINNING_OF_PAGE = re.compile(rb'"base64"\s*:')
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether the first bytes are a pickle's, or JSON or a page with what a snapshot has."""
+    return (
+        is_pickle(head)
+        or _BEGINNING_OF_JSON.search(head) is not None
+        or _BEGINNING_OF_PAGE.search(head) is not None
     )
 
 

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from memlens.kernels.base.interning cimport Interner
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.pickle_machine cimport Value
-from memlens.kernels.readers.torch_dicts cimport Dicts
+from memlens.packs.pytorch.kernels.torch_dicts cimport Dicts
 
 
 cdef class Lists(Dicts):

@@ -10,7 +10,7 @@ from memlens.kernels.readers.pickle_machine cimport (
     BOOL, DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, E_UNDERFLOW, INT, LIST, MAX_ROWS, ROW_REF, STRING,
     PairRow, Value,
 )
-from memlens.kernels.readers.torch_tables cimport *
+from memlens.packs.pytorch.kernels.torch_tables cimport *
 
 cdef enum:
     # the most modules, one inside the other, in the module stack of an FX node

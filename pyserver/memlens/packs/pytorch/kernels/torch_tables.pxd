@@ -18,7 +18,7 @@ cdef extern from *:
     const uint64_t NO_ADDRESS "TORCH_NO_ADDRESS"
     # the row of an item among lists that isn't a list itself; no file has so many lists
     const uint32_t NO_LIST "TORCH_NO_LIST"
-    # an out-of-memory event may request any size; for all else formats/torch_unknown.py has a lower limit
+    # an out-of-memory event may request any size; for all else unknown.py has a lower limit
     const int64_t MAX_SIZE "TORCH_MAX_SIZE"
     # tens of thousands of years
     const int64_t MAX_TIME "TORCH_MAX_TIME"

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint32_t, int64_t
 
 from memlens.kernels.readers.pickle_machine cimport Value
-from memlens.kernels.readers.torch_tables cimport Tables
+from memlens.packs.pytorch.kernels.torch_tables cimport Tables
 
 
 cdef class Dicts(Tables):

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
 from memlens.formats.stacks import CUT
 from memlens.model.expansion import levels_of, most_items
+from memlens.packs.pytorch.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
 from memlens.progress import Report
 from memlens.store.files.output import Output
 from memlens.store.manifest import InconsistentError
@@ -83,7 +83,7 @@ def snapviewer(snapshot: Snapshot, device: int | None, output: Output, report: R
 
 
 class _Steps:
-    """The device's allocations and frees in SnapViewer's time, see :mod:`memlens.formats.snapviewer`."""
+    """The device's allocations and frees in SnapViewer's time, see :mod:`memlens.packs.pytorch.snapviewer`."""
 
     def __init__(self, device: Device) -> None:
         starts, ends = device.start.astype(np.int64), device.end.astype(np.int64)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.info import Notice, device_phrase
 from memlens.model.timeline import Blocks, Column
+from memlens.packs.pytorch.kernels import torch_pickle as kernel
 from memlens.texts import Text, phrase, plural
 from memlens.units import counted
 

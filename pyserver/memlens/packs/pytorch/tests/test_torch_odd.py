@@ -20,11 +20,11 @@ from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
 from memlens import cli
-from memlens.formats import torch
 from memlens.formats.containers import open_source
 from memlens.ingest import ingest
 from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NEVER, Timeline
+from memlens.packs.pytorch import snapshot as torch
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.totals import top_lines

@@ -20,7 +20,7 @@ from memlens.kernels.readers.pickle_machine cimport (
     BOXED, BYTES_PER_ITEM, DICT, EMPTY_LIST, E_NO_MEMORY, INT, LIST, MAX_ROWS, MAX_STACK, NONE, STRING, Value,
     plain_value,
 )
-from memlens.kernels.readers.torch_tables cimport *
+from memlens.packs.pytorch.kernels.torch_tables cimport *
 
 cdef enum:
     # bytes of the longest key and value, except for texts and stacks, which check how much of the file is left

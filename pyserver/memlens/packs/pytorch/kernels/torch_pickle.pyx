@@ -15,9 +15,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from memlens.kernels.base.interning cimport interner_free
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_extend, vector_push, vector_free, column_of
 from memlens.kernels.readers.pickle_machine cimport DICT, EMPTY_LIST, LIST, NONE, PairRow
-from memlens.kernels.readers.torch_events cimport Events
-from memlens.kernels.readers.torch_tables cimport *
-from memlens.kernels.readers.torch_tables import FIELD_NAMES
+from memlens.packs.pytorch.kernels.torch_events cimport Events
+from memlens.packs.pytorch.kernels.torch_tables cimport *
+from memlens.packs.pytorch.kernels.torch_tables import FIELD_NAMES
 
 # in a row, these replace a value that the file doesn't have or that isn't valid for the field
 UNKNOWN_ADDRESS = 0xFFFFFFFFFFFFFFFF
@@ -50,7 +50,7 @@ cdef class Scanner(Events):
         self.name_table("module_names", &self.module_stacks.units, b"I")
         self.name_table("module_starts", &self.module_stacks.starts, b"Q")
 
-    # ---- for formats/torch.py ----
+    # ---- for snapshot.py ----
 
     def roots(self):
         """Return each snapshot of the file, its values by key: the top level alone, or if that is none, those in it.

@@ -9,7 +9,7 @@ from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vect
 from memlens.kernels.readers.pickle_machine cimport (
     DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, INT, LIST, MAX_ROWS, ROW_REF, RUN, STRING, Value,
 )
-from memlens.kernels.readers.torch_tables cimport *
+from memlens.packs.pytorch.kernels.torch_tables cimport *
 
 cdef enum:
     # bytes of the runs that are remembered: more than any known file's stacks need, and little beside the file itself

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 
 from memlens.kernels.readers.pickle_machine cimport Value
-from memlens.kernels.readers.torch_stacks cimport Lists
+from memlens.packs.pytorch.kernels.torch_stacks cimport Lists
 
 cdef enum:
     # events whose stacks are looked up together: enough to overlap the waits for memory, few enough for the L1 cache

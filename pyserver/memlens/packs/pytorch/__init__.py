@@ -1,0 +1,44 @@
+"""The world of PyTorch: snapshots of its allocators, and what other tools make of them."""
+
+from memlens.packs.api import Format, Pack, Part, TraceWriter
+from memlens.texts import phrase
+
+_HERE = "memlens.packs.pytorch"
+
+PACK = Pack(
+    name="pytorch",
+    title="PyTorch",
+    libraries=("pytorch",),
+    formats=(
+        Format(
+            name="torch",
+            title="PyTorch memory snapshot",
+            several=phrase("PyTorch memory snapshots"),
+            reader=Part(f"{_HERE}.snapshot"),
+            json=Part(f"{_HERE}.snapshot:JSON"),
+            only_json=False,
+            looks_like=Part(f"{_HERE}.snapshot:looks_like"),
+        ),
+        Format(
+            name="snapviewer",
+            title="SnapViewer archive",
+            several=phrase("SnapViewer's archives"),
+            kind="snapviewer-archive",
+            reader=Part(f"{_HERE}.snapviewer"),
+            trace_writer=TraceWriter(
+                file="OUT.zip",
+                help="the trace for SnapViewer, which opens the unzipped folder",
+                write=Part(f"{_HERE}.export:snapviewer"),
+            ),
+            not_redacted=(
+                phrase(
+                    "SnapViewer's archives have paths of source files, in a format that Memlens can't redact"
+                ),
+                phrase("Redact the snapshot of PyTorch that it was made from."),
+            ),
+            without_ooms=(
+                "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made from."
+            ),
+        ),
+    ),
+)
