@@ -260,6 +260,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     language: Language | None = None
     libraries: tuple[str, ...] = ()
     """The tables ``libraries/NAME.toml`` in its folder, which say whose code frames are, see ``model/libraries.py``."""
+    language_libraries: tuple[str, ...] = ()
+    """Those of the libraries that make a language's own values and containers: who calls them allocates itself."""
     allocation_functions: bool = False
     """Whether ``allocation_functions.toml`` in its folder says which functions allocate, see ``model/languages.py``."""
     formats: tuple[Format, ...] = ()

@@ -37,6 +37,11 @@ def suffixes(*, compiled: bool = False) -> list[str]:
     ]
 
 
+def language_libraries() -> list[str]:
+    """The languages' own libraries, as the packs' tables name them."""
+    return [name for pack in packs() for name in pack.language_libraries]
+
+
 def heap_worlds(*, proved: bool = False) -> list[str]:
     """What heap dumps of the packs are of, for a list in a sentence; ``proved``: that Memlens can verify."""
     return [

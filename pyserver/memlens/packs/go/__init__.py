@@ -10,6 +10,22 @@ PACK = Pack(
     title="Go",
     language=Language(suffixes=(".go",), is_compiled=True),
     libraries=("go",),
+    # what makes values and texts, and not go/parser or encoding/json
+    language_libraries=(
+        "Go's library",
+        "Go's runtime",
+        "Go's internal",
+        "Go's bytes",
+        "Go's strings",
+        "Go's strconv",
+        "Go's slices",
+        "Go's maps",
+        "Go's bufio",
+        "Go's fmt",
+        "Go's errors",
+        "Go's container",
+        "Go's sync",
+    ),  # fmt: skip
     formats=(
         Format(
             name="pprof",

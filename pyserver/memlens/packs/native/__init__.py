@@ -9,6 +9,7 @@ PACK = Pack(
     name="native",
     title="C, C++ and Rust",
     libraries=("native", "rust"),
+    language_libraries=("the C library", "C++'s library", "Rust's library", "the allocator", "jemalloc"),
     allocation_functions=True,
     formats=(
         Format(

@@ -5,19 +5,15 @@ import numpy.typing as npt
 
 from memlens.model.charging import NAMELESS, charged, passed_over
 from memlens.model.frames import LIBRARY
-from memlens.model.libraries import CPP, CPYTHON, C, library_of
+from memlens.model.libraries import CPYTHON, library_of
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.groups import TopGroup
 from memlens.views.findings.profile.case import ProfileCase
 
 LEAST_SHARE = 0.5
-_OF_LANGUAGES = frozenset((
-    C, CPP, CPYTHON, "Rust's library", "the allocator", "jemalloc",
-    # of Go what makes values and texts, and not go/parser or encoding/json
-    "Go's library", "Go's runtime", "Go's internal", "Go's bytes", "Go's strings", "Go's strconv", "Go's slices",
-    "Go's maps", "Go's bufio", "Go's fmt", "Go's errors", "Go's container", "Go's sync",
-))  # fmt: skip
+_OF_LANGUAGES = frozenset((CPYTHON, *registry.language_libraries()))
 _PASSED_OVER = 1
 
 
