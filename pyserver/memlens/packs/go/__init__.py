@@ -5,27 +5,18 @@ from memlens.texts import phrase
 
 _HERE = "memlens.packs.go"
 
+# what makes values and texts, and not go/parser or encoding/json
+_OF_LANGUAGE = (
+    "library", "runtime", "internal", "bytes", "strings", "strconv", "slices", "maps", "bufio", "fmt", "errors",
+    "container", "sync",
+)  # fmt: skip
+
 PACK = Pack(
     name="go",
     title="Go",
     language=Language(suffixes=(".go",), is_compiled=True),
     libraries=("go",),
-    # what makes values and texts, and not go/parser or encoding/json
-    language_libraries=(
-        "Go's library",
-        "Go's runtime",
-        "Go's internal",
-        "Go's bytes",
-        "Go's strings",
-        "Go's strconv",
-        "Go's slices",
-        "Go's maps",
-        "Go's bufio",
-        "Go's fmt",
-        "Go's errors",
-        "Go's container",
-        "Go's sync",
-    ),  # fmt: skip
+    language_libraries=tuple(f"Go's {name}" for name in _OF_LANGUAGE),
     formats=(
         Format(
             name="pprof",
