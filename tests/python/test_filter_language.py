@@ -1,15 +1,21 @@
 """The language of filters: every term of its table is one that files have, and help, page and offers are made of it."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.heap_files import small_heap
 
 from memlens.cli import filter as page
+from memlens.cli.arguments import parser
+from memlens.views.graph import filters as object_filters
 from memlens.views.graph.filters import FIELDS as OBJECT_FIELDS
-from memlens.views.selection import filters
+from memlens.views.selection import filters, profile_filters
 from memlens.views.selection.filters import terms_of
 from memlens.views.selection.language import ALLOCATIONS, OBJECTS, RULES
 
@@ -48,6 +54,68 @@ def test_every_example_is_a_filter_of_its_kind_of_file(model: str) -> None:
                     done.stderr
                 )
     assert tried > 20
+
+
+def _commands_with_filters() -> Iterator[tuple[str, str]]:
+    """Each command that takes a filter, and its option."""
+    commands = next(
+        action.choices for action in parser("", alone=False)._actions if isinstance(action.choices, dict)
+    )
+    for name, command in commands.items():
+        for action in command._actions:
+            if action.choices is None and action.metavar in ("TEXT", "FILTER"):
+                yield from (
+                    (name, option) for option in action.option_strings if option in ("--filter", "--of")
+                )
+
+
+ONLY: dict[str, str] = {
+    "findings": "graph", "types": "graph", "paths": "graph", "threads": "graph", "images": "graph",
+    "steps": "timeline",
+}  # fmt: skip
+"""Commands about one kind of file."""
+
+
+@pytest.mark.parametrize(("command", "option"), list(_commands_with_filters()))
+def test_every_command_answers_every_term(
+    command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process of its own: what filters have from above them is what the command itself adds."""
+    dump = tmp_path / "dump.heapsnapshot"
+    dump.write_bytes(small_heap().data())
+    more = {"export": ["--speedscope", tmp_path / "out.json", "--force"], "picture": ["--of", "flame"]}
+    files = [(model, path) for model, (_, path) in FILES.items() if ONLY.get(command, model) == model]
+    files += [("graph", dump)] if ONLY.get(command, "graph") == "graph" else []
+    for model, path in files:
+        for entry in OBJECTS if model == "graph" else ALLOCATIONS:
+            for term in (entry.examples or (entry.begins,))[:1] if model in entry.models else ():
+                for added in (object_filters.ABOVE, profile_filters.ABOVE):
+                    for name in tuple(added):
+                        monkeypatch.delitem(added, name)
+                done = memlens(command, path, *more.get(command, []), f"{option}={term}", status=None)
+                assert done.returncode in (0, 1), (term, done.stderr)
+                assert bool(done.returncode) == ("memlens: " in done.stderr), (term, done.stderr)
+                assert "Internal error" not in done.stderr, term
+
+
+@pytest.mark.parametrize(
+    "term", ["finding:leak", 'query:"SELECT object FROM objects"', "in:dump.heapsnapshot"]
+)
+@pytest.mark.parametrize("command", ["paths", "types"])
+def test_terms_that_need_more_are_answered_in_processes_of_their_own(
+    command: str, term: str, tmp_path: Path
+) -> None:
+    dump = tmp_path / "dump.heapsnapshot"
+    dump.write_bytes(small_heap().data())
+    option = "--of" if command == "paths" else "--filter"
+    done = subprocess.run(
+        [sys.executable, "-m", "memlens", command, dump, f"{option}={term}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if term.startswith("finding:"):
+        assert "the heap dump has no such finding" in done.stderr
+    else:
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_rules_are_written_as_they_say() -> None:
