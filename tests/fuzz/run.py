@@ -43,6 +43,7 @@ SANITIZED = tuple(
         "test_hostile_heaps",
         "test_corpus",
         "test_damage_is_said",
+        "test_impossible_values",
     )
 )
 """The tests that ``--sanitize`` runs."""

@@ -38,6 +38,7 @@ GO = (
     b"\n# runtime.MemStats\n# MaxRSS = 5\n"
 )
 JAVA = b"--- heapz 1 ---\nformat = java\nresolution = bytes\n 100 1 @ 0x1\n0x1 a.B.c (B.java:34)\n"
+NET_2 = gcdump([("[root]", 0, None), ("A.B", 24, "a.dll")], [(0, 0, [1, 2]), (1, None, []), (1, None, [])])
 NET = net(multipliers=[1.0, 2.0])
 NET_DATE, NET_PROCESS = struct.pack("<q", 635_560_517_203_750_000), struct.pack("<iqq", 42, 0, 8192)
 PYHEAP = pyheap(THINGS)
@@ -75,6 +76,24 @@ IN_FILES = [
     ("a.heapz", JAVA, JAVA.replace(b":34", b":4294967297"), "Frames with an impossible line"),
     ("a.gcdump", NET, net(multipliers=[float("nan"), 2.0]), "how many objects one stands for: 1."),
     ("a.gcdump", NET, net(multipliers=[1.0, 2.0], multiplier=-3.0), "how many objects one stands for: 2."),
+    (
+        "a.gcdump",
+        NET_2,
+        NET_2.replace(b"\x80\x10\0\0", b"\x40\x10\0\0"),
+        "Objects with the id of another: 1.",
+    ),
+    (
+        "a.gcdump",
+        NET,
+        NET.replace(struct.pack("<iqq", 2, 0, 0x1040), struct.pack("<iq", 1, 0)),
+        "Objects without an address: 1.",
+    ),
+    (
+        "a.gcdump",
+        net(deferred=[(7, "b.dll", ""), (8, "b.dll", "")]),
+        net(deferred=[(7, "b.dll", ""), (8, "b.dll", ""), (9, "b.dll", "")]),
+        FACTS,
+    ),
     ("a.gcdump", NET, NET.replace(NET_DATE, struct.pack("<q", (1 << 62) - 1)), FACTS),
     ("a.gcdump", NET, NET.replace(NET_PROCESS, struct.pack("<iqq", -42, 0, 8192)), FACTS),
     ("a.pyheap", PYHEAP, PYHEAP + b"12345", "Bytes after the end of the dump, which were not read: 5."),

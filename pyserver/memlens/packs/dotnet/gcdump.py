@@ -213,9 +213,12 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
             )
         )
     lost = abs(dump.node_count - len(dump.addresses))
+    # nodes of the dump itself have none
+    known = dump.addresses[dump.addresses != 0]
     notices += counted_notices(
         dangling=nodes.dangling,
         lost_addresses=0 if cut else lost,
+        equal_ids=len(known) - len(np.unique(known)),
         impossible_multipliers=_impossible_multipliers(dump),
         unknown_settings=dump.impossible,
     )

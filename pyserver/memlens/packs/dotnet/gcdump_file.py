@@ -229,6 +229,7 @@ def _read_deferred(reader: FileReader, dump: GcDump) -> None:
         if number < len(dump.names) and not dump.names[number]:
             dump.names[number] = f"TypeID(0x{type_id:x}){suffix}"
             dump.modules[number] = dump.modules[number] or path
+        dump.impossible += number >= len(dump.names)
     reader.end()
 
 
