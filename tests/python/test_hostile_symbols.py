@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.python.profile_reading import load
 from tests.python.test_symbols import FOREVER, warnings_of
 
 from memlens.formats.symbols import metered
+from memlens.formats.symbols.dwarf import within
 from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.line_programs import lines_of, program_at
 from memlens.formats.symbols.metered import Information, LateError, Meter
@@ -55,6 +58,14 @@ def test_a_line_program_without_end_is_left_when_time_is_up(code: bytes) -> None
 def test_a_line_program_with_endless_folders_is_damaged(entries: bytes) -> None:
     with pytest.raises((ValueError, IndexError)):
         program_at(header(5, entries), 0, lambda *_: b"", FOREVER, is_little=True)
+
+
+@given(st.lists(st.integers(0, 40), unique=True), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40))))
+def test_addresses_within_ranges(addresses: list[int], ranges: list[tuple[int, int]]) -> None:
+    addresses.sort()
+    assert within(addresses, ranges) == [
+        each for each in addresses if any(start <= each < end for start, end in ranges)
+    ]
 
 
 class Section(NamedTuple):

@@ -3,6 +3,7 @@
 Source: the standard, https://dwarfstd.org (sections 2.17, 3.3.8 and 6.2 of version 5).
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -91,10 +92,10 @@ class Debug:
             self._meter.look()
             if unit.cu_offset in of_units:
                 continue
-            ranges = self._ranges(unit.get_top_DIE())
-            inside = [each for each in unknown if any(start <= each < end for start, end in ranges)]
+            inside = within(unknown, self._ranges(unit.get_top_DIE()))
             if inside:
-                unknown = [each for each in unknown if each not in inside]
+                known = set(inside)
+                unknown = [each for each in unknown if each not in known]
                 yield unit, inside
 
     # ---- a unit ----
@@ -160,7 +161,7 @@ class Debug:
             tag, inside = child.tag, addresses
             if tag in _CALLS or tag in _BLOCKS:
                 ranges = self._ranges(child)
-                inside = [each for each in addresses if any(start <= each < end for start, end in ranges)]
+                inside = within(addresses, ranges)
                 if tag in _CALLS:
                     for each in inside:
                         calls[each].append(child)
@@ -220,6 +221,17 @@ class Debug:
             return ""
         # where the declaration is says in which class
         return self._demangle("::".join([*_scopes(entry if _text(entry, "DW_AT_name") else owner), plain]))
+
+
+def within(addresses: list[int], ranges: list[tuple[int, int]]) -> list[int]:
+    """Return the addresses in any of the ranges; ``addresses`` are sorted, and the last of a range isn't in it."""
+    found: list[int] = []
+    last = 0
+    for start, end in sorted(ranges):
+        first = max(bisect_left(addresses, start), last)
+        last = max(bisect_left(addresses, end), last)
+        found += addresses[first:last]
+    return found
 
 
 def _scopes(entry: Any) -> list[str]:
