@@ -244,7 +244,7 @@ export interface ProfileState extends AnyState {
   /** The number of the shown value. */
   value: number;
   /** The chosen part of the run; null for the whole. Without `to` what was live at `from`. */
-  stretch: { readonly kind: AllocationSet['kind']; readonly from: number; readonly to: number | null } | null;
+  range: { readonly kind: AllocationSet['kind']; readonly from: number; readonly to: number | null } | null;
   flame: FlameState | null;
 }
 
@@ -359,7 +359,7 @@ export type FromWebviewMessage =
   | { type: 'chooseReport'; form: 'html' | 'markdown' }
   /** Put a link to the state that was last reported on the clipboard. */
   | { type: 'copyLink' }
-  /** The user did something, of which the host asked to be told. */
+  /** The user did something, that the host asked to hear of. */
   | { type: 'acted' }
   /** The state of a fleet's heat map; with another alignment the ranks are sent again. */
   | { type: 'fleetState'; state: FleetState }

@@ -1610,7 +1610,7 @@ export interface HeapMergedPathsParams {
   limit: number;
 }
 
-/** When a recording's objects were allocated; a filter says which of them are told apart. */
+/** When a recording's objects were allocated; a filter says which of them are distinguished. */
 export interface HeapMomentsParams {
   snapshot: string;
   filter: string;
@@ -2772,7 +2772,7 @@ export interface RealmRow {
 }
 
 /**
- * Record the allocations of a program into the file `out`, for `seconds` or until they are told to stop.
+ * Record the allocations of a program into the file `out`, for `seconds` or until they are stopped.
  *
  * `sampling` only estimates what each stack holds. Otherwise as `memlens/dump`; the stage is how long it has run.
  */

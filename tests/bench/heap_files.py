@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from memlens.packs.dotnet.tests.gcdump_files import gcdump  # noqa: E402
 
-_STRETCH = 1 << 18
+_AT_ONCE = 1 << 18
 
 Rows = np.ndarray[Any, Any]
 
@@ -89,8 +89,8 @@ def _write(file: BinaryIO, section: str, parts: Iterable[Rows]) -> None:
     file.write(f',\n"{section}":['.encode())
     before = b""
     for part in parts:
-        for start in range(0, len(part), _STRETCH):
-            rows = msgspec.json.encode(part[start : start + _STRETCH].tolist())
+        for start in range(0, len(part), _AT_ONCE):
+            rows = msgspec.json.encode(part[start : start + _AT_ONCE].tolist())
             file.write(before + rows[2:-2].replace(b"],[", b"\n,"))
             before = b"\n,"
     file.write(b"]")

@@ -33,7 +33,7 @@ BLOCK = 1 << 16
 FANOUT = 4
 KINDS = 9
 TYPES = 20_000
-_STRETCH = 1 << 22
+_AT_ONCE = 1 << 22
 _AT_ONCE = 1 << 25
 _ODD, _BACK = 40503, pow(40503, -1, BLOCK)
 
@@ -58,19 +58,19 @@ def own_bytes(numbers: Rows) -> Rows:
 def columns(folder: Path, objects: int) -> None:
     """Write the tree's columns: children by dominator, types, shallow and retained bytes."""
     own = np.memmap(folder / "own", np.uint64, "w+", shape=objects)
-    for start in range(0, objects, _STRETCH):
-        numbers = np.arange(start, min(start + _STRETCH, objects))
+    for start in range(0, objects, _AT_ONCE):
+        numbers = np.arange(start, min(start + _AT_ONCE, objects))
         own[numbers] = own_bytes(numbers)
     retained = np.memmap(folder / "by_rule", np.uint64, "w+", shape=objects)
     retained[:] = own
     last = objects - 1
     while last > 0:
-        # all children of a stretch of objects are after it
+        # all children of a part's objects are after it
         first_parent, last_parent = (last - 1) // FANOUT - (last - 1) // FANOUT // 2, (last - 1) // FANOUT
         first_parent = min(first_parent, last_parent)
         children = np.arange(FANOUT * first_parent + 1, last + 1)
         parents = (children - 1) // FANOUT - first_parent
-        step = _STRETCH
+        step = _AT_ONCE
         sums = np.zeros(last_parent - first_parent + 1, np.uint64)
         for start in range(0, len(children), step):
             np.add.at(sums, parents[start : start + step], retained[children[start : start + step]])
@@ -82,8 +82,8 @@ def columns(folder: Path, objects: int) -> None:
     begin = np.memmap(folder / "begin", np.uint32, "w+", shape=objects + 2)
     child = np.memmap(folder / "child", np.uint32, "w+", shape=objects)
     done = 0
-    for start in range(0, objects, _STRETCH):
-        numbers = shuffled(np.arange(start, min(start + _STRETCH, objects)), objects, _BACK)
+    for start in range(0, objects, _AT_ONCE):
+        numbers = shuffled(np.arange(start, min(start + _AT_ONCE, objects)), objects, _BACK)
         part = slice(start, start + len(numbers))
         shallow[part], placed[part] = own[numbers], retained[numbers]
         # some types are common to all objects, the rest belong to one part of the program
@@ -108,8 +108,8 @@ def references(folder: Path, objects: int) -> None:
     counts = np.memmap(folder / "start", np.uint64, "w+", shape=objects + 1)
     target = np.memmap(folder / "target", np.uint32, "w+", shape=objects * 2 + objects // 5 + 5)
     done = 0
-    for start in range(0, objects, _STRETCH):
-        places = np.arange(start, min(start + _STRETCH, objects))
+    for start in range(0, objects, _AT_ONCE):
+        places = np.arange(start, min(start + _AT_ONCE, objects))
         numbers = shuffled(places, objects, _BACK)
         shallow[places] = own_bytes(numbers)
         rows = np.full((len(places), FANOUT + 2), -1, np.int64)

@@ -137,16 +137,12 @@ describe('a link', () => {
 
   it('leads to a place of any model', () => {
     const shared = { pane: null, filter: '', compare: null } as const;
-    const stretch = { kind: 'freed', from: 1, to: null } as const;
-    const profile: ProfileState = { ...shared, model: 'profile', value: 1, stretch, flame: null };
+    const range = { kind: 'freed', from: 1, to: null } as const;
+    const profile: ProfileState = { ...shared, model: 'profile', value: 1, range, flame: null };
     const graph: GraphState = GRAPH;
-    for (const state of [
-      profile,
-      { ...profile, stretch: null },
-      { ...shared, model: 'graph', graph } as const,
-    ])
+    for (const state of [profile, { ...profile, range: null }, { ...shared, model: 'graph', graph } as const])
       assert.deepEqual(readLink(parse(writeLink('vscode', 'a.b', { ...link, state })))?.state, state);
-    const odd = { ...profile, stretch: { kind: 'freed', from: 'start', to: null } };
+    const odd = { ...profile, range: { kind: 'freed', from: 'start', to: null } };
     assert.equal(readLink(packed({ ...link, state: odd }))?.state, null);
   });
 

@@ -74,7 +74,7 @@ def plainly(graph: Graph, follows: Rows) -> SmallGraph:
 def dominated(
     graph: Graph, follows: Rows, roots: Rows, sizes: Rows, *, attached: bool
 ) -> tuple[Rows, Rows, Rows]:
-    """What roots reach (0 or 1), each object's dominator, and what it retains, by the rules of another tool.
+    """The reachable heap (0 or 1), each object's dominator, and what it retains, by the rules of another tool.
 
     ``attached``: what is reachable and an unreachable object refers to as well is dominated by nothing.
     """

@@ -144,7 +144,7 @@ def test_only_the_items_that_are_read_are_checked(cache: Cache) -> None:
                 items(Samples.stack, chosen)
 
 
-def test_stretches_of_zeros_are_written_unchanged(tmp_path: Path) -> None:
+def test_runs_of_zeros_are_written_unchanged(tmp_path: Path) -> None:
     columns = ColumnFiles(tmp_path)
     for name, items in (("all", ()), ("first", (0,)), ("middle", (40_000,)), ("last", (99_999,))):
         column = np.zeros(100_000, np.uint32)

@@ -857,7 +857,7 @@ def test_a_million_roots(tmp_path: Path) -> None:
     assert rows["objects"].tolist() == [0, count + 1, count]
 
 
-def test_equal_stretches_of_bytes_get_the_same_number() -> None:
+def test_equal_spans_of_bytes_get_the_same_number() -> None:
     rng = np.random.default_rng(7)
     for count in (0, 1, 700, 5_000):
         data = rng.integers(0, 3, 20_000).astype(np.uint8)

@@ -729,18 +729,18 @@ def test_merged_paths_lead_to_every_object_by_a_shortest_path(
             assert snapshot.objects.distance[row.example.object] == depth
 
 
-@pytest.mark.parametrize("stretch", [1, 7, 1 << 20])
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
 def test_the_first_reference_of_each_pair(
-    stretch: int, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at_once: int, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows_of_objects, "_STRETCH", stretch)
+    monkeypatch.setattr(rows_of_objects, "_AT_ONCE", at_once)
     path = tmp_path / "random.heapsnapshot"
     path.write_bytes(heap_of(random_graph(0, 60)).data())
     snapshot = opened(path)
     targets = snapshot.references.target.astype(np.int64)
     starts = snapshot.references.start.astype(np.int64)
     sources = np.repeat(np.arange(len(starts) - 1), starts[1:] - starts[:-1])
-    order = np.random.default_rng(stretch).permutation(len(sources))
+    order = np.random.default_rng(at_once).permutation(len(sources))
     for some in (order, order[:5], order[:0]):
         found = first_references(snapshot, sources[some], targets[some])
         pairs = zip(sources[some].tolist(), targets[some].tolist(), strict=True)
@@ -878,7 +878,7 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
 def test_unreachable_objects_are_beside_the_root_of_a_dump_that_has_one(
     opened: Opened, tmp_path: Path
 ) -> None:
-    """Of a .gcdump, whose own root retains what roots reach; the objects of the last sum are garbage."""
+    """Of a .gcdump, whose own root retains the reachable heap; the objects of the last sum are garbage."""
     path = tmp_path / "app.gcdump"
     types = [("[.NET Roots]", 0, None), ("App.Cache", 100, "App.dll"), ("App.Lost", 30, "App.dll")]
     path.write_bytes(

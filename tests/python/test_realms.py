@@ -101,7 +101,7 @@ def some_heap(seed: int) -> HeapFile:
 
 
 def agrees(snapshot: Snapshot, dump: dict[str, Any]) -> None:
-    """Each object's realm, and that realms with what is shared and of none are all that roots reach."""
+    """Each object's realm, and that realms with what is shared and of none are the reachable heap."""
     expected = belonging(dump)
     assert [realm_of(snapshot, number) for number in range(len(expected))] == expected
     reached = [int(distance) != 0xFFFFFFFF for distance in snapshot.objects.distance]

@@ -157,7 +157,7 @@ def table(seed: int, count: int, longest: int) -> tuple[dict[str, Column], Texts
     return columns, texts
 
 
-def stretches(count: int, columns: dict[str, Column], rows: int = 1_000) -> Iterator[Rows]:
+def batches(count: int, columns: dict[str, Column], rows: int = 1_000) -> Iterator[Rows]:
     for start in range(0, count, rows):
         part = slice(start, min(start + rows, count))
         chosen = {
@@ -184,7 +184,7 @@ def test_trees_of_every_size_are_valid(tmp_path: Path, count: int, longest: int)
     keys = Rows(count, {"a": (np.arange(count) // 3 - 7, None, None), "b": (np.arange(count) % 3, None, None),
                         "text": columns["text"]})  # fmt: skip
     with Inserts(two) as filler:
-        filler.fill("numbered", stretches(count, columns))
+        filler.fill("numbered", batches(count, columns))
         filler.fill("keyed", [keys])
     with closing(connect(two)) as database:
         in_order = {
@@ -195,7 +195,7 @@ def test_trees_of_every_size_are_valid(tmp_path: Path, count: int, longest: int)
         }
         keyed = database.execute("SELECT a, b FROM keyed ORDER BY text, a, b").fetchall()
     with Trees(one) as filler:
-        filler.fill("numbered", stretches(count, columns))
+        filler.fill("numbered", batches(count, columns))
         filler.fill("keyed", [keys])
         for name, found in in_order.items():
             numbers = np.array(found, np.int64).reshape(-1)
@@ -237,7 +237,7 @@ def test_no_tree_uses_the_lock_page(tmp_path: Path) -> None:
         file.truncate((kernel.LOCK_PAGE - 40) * kernel.PAGE_BYTES)
     columns, _ = table(1, 20_000, 4)
     with Trees(path) as filler:
-        filler.fill("numbered", stretches(20_000, columns))
+        filler.fill("numbered", batches(20_000, columns))
     with path.open("rb") as file:
         file.seek((kernel.LOCK_PAGE - 1) * kernel.PAGE_BYTES)
         assert file.read(kernel.PAGE_BYTES) == bytes(kernel.PAGE_BYTES)

@@ -502,8 +502,8 @@ def test_answers_agree_with_brute_force(
                 root for root in graph.roots if item in graph.reached([root])
             }
             compared += 1
-            for stretches in (1, 3):
-                monkeypatch.setattr(path_search, "_AT_FIRST", stretches)
+            for parts in (1, 3):
+                monkeypatch.setattr(path_search, "_AT_FIRST", parts)
                 soon = paths(snapshot, item + 1, 100, soon=True)
                 assert 1 <= len(soon.paths) <= len(found.paths)
                 assert [each.length for each in soon.paths] == [

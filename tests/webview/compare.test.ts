@@ -201,7 +201,7 @@ describe('a comparison of profiles', () => {
     assert.equal(besides(profile(...theirs), 2).otherValue, null);
   });
 
-  it('asks for the stretch here and for all of it there', async () => {
+  it('asks for the range here and for all of it there', async () => {
     const compare = besides(profile(...theirs));
     const of = { ...set, kind: 'freed', from_moment: 3, to_moment: 9 } as const;
     const found = await compare.sets(of, {} as DeviceInfo, 'event').answer;

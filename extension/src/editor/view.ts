@@ -287,7 +287,7 @@ export class SnapshotView extends Disposable {
     const state = this.#state;
     if (this.#files.own.differs && state?.model === 'timeline')
       this.#state = { ...state, selection: null, first: null, second: null };
-    else if (this.#files.own.differs && state?.model === 'profile') this.#state = { ...state, stretch: null };
+    else if (this.#files.own.differs && state?.model === 'profile') this.#state = { ...state, range: null };
     if (this.#files.own.differs) this.#history.clear();
     this.#release();
     this.#open();

@@ -51,7 +51,7 @@ const TIMELINE: Checks<TimelineState> = {
 const PROFILE: Checks<ProfileState> = {
   ...SHARED,
   value: isNumber,
-  stretch: orNull((value) => {
+  range: orNull((value) => {
     const { kind, from, to } = fieldsOf(value);
     return isText(kind) && isNumber(from) && orNull(isNumber)(to);
   }),

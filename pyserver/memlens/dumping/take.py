@@ -25,7 +25,7 @@ class Options(NamedTuple):
     texts: bool = True
     """With the text of strings and numbers; without is for Python alone."""
     live: bool = True
-    """Only what roots reach; otherwise with garbage, for Java alone."""
+    """Only the reachable heap; otherwise with garbage, for Java alone."""
     timeout_s: float = 60.0
     """How long to wait for the process to answer; for Python, also to have written."""
     force: bool = False

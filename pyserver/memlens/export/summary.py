@@ -278,7 +278,7 @@ def _retained(one: HeapBookmark) -> str:
 
 
 def _types(snapshot: Snapshot) -> Table:
-    # of what roots reach, as the shares in findings are
+    # of the reachable heap, as the shares in findings are
     info = graph_of(snapshot.info)
     answer = heap_types(snapshot, "-unreachable", "retained", None, "package", 0, MOST_ROWS, reverse=False)
     whole = info.reachable_bytes or 1

@@ -187,11 +187,11 @@ def _live(reader: Any, places: _Places, emit: Any, lines: int) -> None:
 
     ``lines`` is the number of memory records.
     """
-    stretches = _stretches(reader, lines)
-    if stretches is None:
+    at_times = _at_times(reader, lines)
+    if at_times is None:
         _live_without_times(reader, places, emit)
         return
-    peaks, at_peak, held_at_end = stretches
+    peaks, at_peak, held_at_end = at_times
     emit("peaks", peaks)
     maps = int(places.allocators.MMAP)
     mappings_at_peak = sum(count for record, _, count in at_peak if record.allocator == maps)
@@ -230,7 +230,7 @@ def _live_without_times(reader: Any, places: _Places, emit: Any) -> None:
     _emit_moment(reader, "leaked", places, emit, {}, at_end)
 
 
-def _stretches(reader: Any, lines: int) -> tuple[list[int], list[Row], int] | None:
+def _at_times(reader: Any, lines: int) -> tuple[list[int], list[Row], int] | None:
     """The most live bytes between every two memory records, what was live at the peak, and the bytes at the end.
 
     None if memray doesn't have them. These sums never drop an allocation whose address was used again; and if a stack

@@ -143,6 +143,6 @@ def _notices(samples: int, lost: int, repeated: int) -> list[Notice]:
         return [*notices, Notice("no-samples", said)]
     said = phrase(
         "Sampled: V8 has estimated the bytes from a sample every so many (the file doesn't say how many; 32 KiB in "
-        "DevTools, 512 KiB with --heap-prof, unless told otherwise). Lines are those where functions begin."
+        "DevTools, 512 KiB with --heap-prof, by default). Lines are those where functions begin."
     )
     return [*notices, Notice("sampled", said)]

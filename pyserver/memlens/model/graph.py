@@ -67,7 +67,7 @@ EXAMINED_FROM = 200_000
 MOST_BYTES = 2**62
 """Shallow sizes add up to less than this."""
 
-_STRETCH_ROWS = 1 << 16
+_ROWS_AT_ONCE = 1 << 16
 
 Strength = Literal["strong", "weak", "soft", "phantom", "finalizer", "ephemeron"]
 """How strongly a reference holds its target. "weak" to "finalizer" are Java's; an "ephemeron" holds it only while
@@ -450,8 +450,8 @@ def _fits(column: Column | None, kind: Any, items: int, below: int | None) -> bo
 def _are_named(references: References, kinds: Sequence[ReferenceKind], texts: int) -> bool:
     """Return whether all references of kinds that are named by texts have valid numbers; checked in chunks."""
     by_text = np.array([kind.naming == "text" for kind in kinds])
-    for start in range(0, len(references) if by_text.any() else 0, _STRETCH_ROWS):
-        part = slice(start, start + _STRETCH_ROWS)
+    for start in range(0, len(references) if by_text.any() else 0, _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
         # few numbers are as large as that, those of elements
         large = np.flatnonzero(references.name[part] >= texts)
         if bool(by_text[references.kind[part][large]].any()):

@@ -171,7 +171,7 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     shallow_bytes: int
     """The sum over all objects."""
     reachable_objects: int
-    """Objects that roots reach through references that keep their targets alive."""
+    """Objects that are reachable through references that keep their targets alive."""
     reachable_bytes: int
     compact_nodes: int
     """The number of groups in the dominator tree when it is grouped by type at each level."""

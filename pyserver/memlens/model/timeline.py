@@ -52,7 +52,7 @@ ANNOTATION_DTYPE = np.dtype(
 
 NEVER = kernel.NEVER
 NO_CATEGORY = 255
-_STRETCH_ROWS = 1 << 14
+_ROWS_AT_ONCE = 1 << 14
 _SAMPLED_ROWS = 1 << 12
 _FAR_AWAY_US = 366 * 86_400_000_000
 """No recording takes a year."""
@@ -163,8 +163,8 @@ def _align_times(times: npt.NDArray[np.int64]) -> tuple[int, int]:
     usual = _usual_time(times)
     earliest, last = usual - _FAR_AWAY_US, usual + _FAR_AWAY_US
     origin, latest, far = 0, None, 0
-    for start in range(0, len(times), _STRETCH_ROWS):
-        part = times[start : start + _STRETCH_ROWS]
+    for start in range(0, len(times), _ROWS_AT_ONCE):
+        part = times[start : start + _ROWS_AT_ONCE]
         if int(part.min()) < earliest or int(part.max()) > last:
             away = (part != 0) & ((part < earliest) | (part > last))
             far += int(np.count_nonzero(away))

@@ -78,7 +78,7 @@ class Objects(Struct, frozen=True, kw_only=True):
     platform: re.Pattern[str] | None = None
     """Matches the beginnings of packages that no user of the platform writes."""
     is_managed: bool = False
-    """Whether what the platform's own objects collect for themselves is told from the program's by ``platform``."""
+    """Whether what the platform's own objects collect for themselves is kept apart by ``platform``."""
     strings: frozenset[str] = frozenset()
     """Types of strings, which have their texts as names, where kinds of types don't say so."""
     boxes: frozenset[str] = frozenset()

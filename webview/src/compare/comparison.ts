@@ -248,7 +248,7 @@ export class Compare {
       case 'graph':
         throw new Error('Objects of a heap dump are not sets of allocations.');
       case 'profile':
-        // a stretch of one run's time is none of another's
+        // a range of one run's time is none of another's
         return ready({ of: mine, other_of: { ...wholeOf(mine), value: this.otherValue } });
       default:
         return never(own);

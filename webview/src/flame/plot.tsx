@@ -170,7 +170,7 @@ export class FlamePlot {
     this.redraw();
   }
 
-  /** Zooms to a stretch of values; the row of `depth` stays in view with some of its callers. */
+  /** Zooms to a range of values; the row of `depth` stays in view with some of its callers. */
   zoomTo(left: number, value: number, depth: number): void {
     const total = this.geometry?.total ?? 0;
     if (total <= 0) return;

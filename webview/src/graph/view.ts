@@ -380,7 +380,7 @@ export class GraphView implements PartsOwner {
         this.parts.dock.reveal({ thread: number });
         return;
       case 'images':
-        // the finding counts those that roots reach
+        // the finding counts those that are reachable
         this.keep({ images: 'freed' });
         this.parts.dock.update(['device']);
         this.showImages('finding:"Equal images"');

@@ -76,7 +76,7 @@ function allocationColumns({ devices }: TimelineInfo, rule: string): Column<Grou
 function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Column<GroupOrder>[] {
   const { samples, values } = profile;
   const most = Math.max(samples, ...values.map(({ unit, total }) => (unit === 'count' ? total : 0)));
-  // whatever of the values is shown: in a stretch it is another one
+  // whatever of the values is shown: in a range it is another one
   const widths = values.map(({ unit, total }) => figureIn(total, unit)).filter((text) => !text.endsWith('B'));
   const figureWidth = inBytes() ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
   const counts = !countsKnown()

@@ -113,7 +113,7 @@ class LiveSet {
     this.controls.set(kind);
   }
 
-  /** What is measured may be another value, or a stretch of the run; the heads say so. */
+  /** What is measured may be another value, or a range of the run; the heads say so. */
   renew(): void {
     this.controls.redraw();
     this.updateColumns();

@@ -25,16 +25,16 @@ import { Names } from '../base/names';
 import type { Highlight } from '../timeline/scene/paint';
 import type { Palette } from '../canvas/palette';
 import type { Axis } from '../base/devices';
-import type { Stretch } from './stretch';
+import type { TimeRange } from './range';
 
 const NOWHERE: Extent & Camera = { x0: 0, x1: 1, y0: 0, y1: 1, top: 1, minWidth: 1, minHeight: 1 };
 
 export interface ProfileOwner {
   readonly value: number;
   readonly filter: string;
-  readonly stretch: Stretch | null;
-  /** The stretch in words; null for the whole of the profile. */
-  readonly stretchName: string | null;
+  readonly range: TimeRange | null;
+  /** The range in words; null for the whole of the profile. */
+  readonly rangeName: string | null;
   readonly colours: Colours;
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
@@ -95,13 +95,13 @@ export class ProfileContext implements ViewContext {
   }
 
   get set(): AllocationSet {
-    const { filter, value, stretch } = this.owner;
-    const { kind, from, to } = stretch ?? { kind: 'live' as const, from: null, to: null };
+    const { filter, value, range } = this.owner;
+    const { kind, from, to } = range ?? { kind: 'live' as const, from: null, to: null };
     return { device: 0, kind, from_moment: from, to_moment: to, filter, value };
   }
 
   get setName(): string {
-    if (this.owner.stretchName !== null) return this.owner.stretchName;
+    if (this.owner.rangeName !== null) return this.owner.rangeName;
     const title = said(this.value.title);
     return title.charAt(0).toLowerCase() + title.slice(1);
   }

@@ -30,7 +30,7 @@ export interface PartsOwner extends AroundOwner {
   /** Panes came or went, or have other room. */
   arrange(): void;
   toggleTall(): void;
-  stretchChanged(): void;
+  rangeChanged(): void;
   say(text: string): void;
 }
 
@@ -113,12 +113,12 @@ function makeTimes(owner: PartsOwner, { api, info, context, state }: Given): Pro
     api,
     info,
     {
-      changed: () => owner.stretchChanged(),
+      changed: () => owner.rangeChanged(),
       failed: (error) => owner.failed(error),
       say: (text) => owner.say(text),
       filter: () => owner.filter,
       usualKind: () => (context.value.meaning === 'end' ? 'survived' : 'allocated'),
     },
-    state?.stretch ?? null,
+    state?.range ?? null,
   );
 }

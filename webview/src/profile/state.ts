@@ -4,7 +4,7 @@ import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { figureIn } from '../base/figure';
 import { plural, said, t } from '../base/l10n';
 import type { Picker } from '../shell/toolbar';
-import { placeText } from './stretch';
+import { placeText } from './range';
 
 export function valueOf(
   { values, default_value: first }: ProfileInfo,
@@ -28,16 +28,16 @@ export function factsOf({ kind, values, samples, stacks, bins, end, time_unit: u
   return [kind, ...facts].join('  ·  ');
 }
 
-/** The list of values; of a stretch, which `name` is, none of them is known. */
+/** The list of values; of a range, which `name` is, none of them is known. */
 export function valuePicker(
   { values }: ProfileInfo,
   shown: number,
   name: string | null,
   pick: (value: number) => void,
 ): Picker {
-  const stretch = name === null ? '' : name.charAt(0).toUpperCase() + name.slice(1);
+  const range = name === null ? '' : name.charAt(0).toUpperCase() + name.slice(1);
   const inUnit =
-    values[shown]?.unit === 'count' ? t('{0}, in allocations', stretch) : t('{0}, in bytes', stretch);
+    values[shown]?.unit === 'count' ? t('{0}, in allocations', range) : t('{0}, in bytes', range);
   return {
     ...{ label: t('Value'), key: 'v', value: name === null ? String(shown) : '' },
     options: [

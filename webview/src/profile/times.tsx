@@ -1,4 +1,4 @@
-// How a profile came about: what was live, the resident set and temporary allocations over time. A stretch that is
+// How a profile came about: what was live, the resident set and temporary allocations over time. A range that is
 // brushed is what every other part of the view answers for.
 
 import { signal } from '@preact/signals';
@@ -16,16 +16,16 @@ import { Choices } from '../widgets/choice';
 import { IconButton } from '../widgets/icon-button';
 import { Island } from '../widgets/island';
 import { openMenuAt } from '../widgets/menu';
-import { placeText, stretchKinds, stretchName, type Stretch, type StretchKind } from './stretch';
+import { placeText, rangeKinds, rangeName, type TimeRange, type RangeKind } from './range';
 import { drawTimes, edgeAt, lineColour, maximum, NO_TIMES, timesOf, type Times } from './times-picture';
 
 export interface TimesEvents {
-  changed(stretch: Stretch | null): void;
+  changed(range: TimeRange | null): void;
   failed(error: unknown): void;
   say(text: string): void;
   filter(): string;
-  /** What of a stretch is asked for, unless somebody says otherwise. */
-  usualKind(): StretchKind;
+  /** What of a range is asked for, unless somebody says otherwise. */
+  usualKind(): RangeKind;
 }
 
 type TimedProfile = Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived'>;
@@ -35,9 +35,9 @@ const DWARFING = 5;
 
 /** What stands above the curves. */
 interface HeadState {
-  readonly kind: StretchKind;
-  /** Whether a moment is chosen, or a stretch. */
-  readonly chosen: 'nothing' | 'moment' | 'stretch';
+  readonly kind: RangeKind;
+  /** Whether a moment is chosen, or a range. */
+  readonly chosen: 'nothing' | 'moment' | 'range';
   readonly summary: string;
   /** Whether there is a filter, which the curves don't follow. */
   readonly filtered: boolean;
@@ -66,8 +66,8 @@ export class ProfileTimes {
   private from: number | null = null;
   private to: number | null = null;
   private dragging = false;
-  /** What somebody asked for of a stretch. */
-  private chosenKind: StretchKind | null = null;
+  /** What somebody asked for of a range. */
+  private chosenKind: RangeKind | null = null;
   private hovered: number | null = null;
   private readonly asking = new Latest();
 
@@ -76,7 +76,7 @@ export class ProfileTimes {
     private readonly profile: TimedProfile,
     private readonly events: TimesEvents,
     /** What was chosen when the view was last open; taken once the edges are known. */
-    private toRestore: Stretch | null,
+    private toRestore: TimeRange | null,
   ) {
     this.listen();
     this.api.request('memlens/profileTimes', {}).answer.then(
@@ -103,20 +103,20 @@ export class ProfileTimes {
     </section>
   );
 
-  get stretch(): Stretch | null {
+  get range(): TimeRange | null {
     if (this.from === null) return null;
     return { kind: this.to === null ? 'live' : this.state.value.kind, from: this.from, to: this.to };
   }
 
   /** What is to be there again the next time. */
-  get kept(): Stretch | null {
-    return this.toRestore ?? this.stretch;
+  get kept(): TimeRange | null {
+    return this.toRestore ?? this.range;
   }
 
   /** In words: "allocated from 1.2 s to 3 s". */
   get name(): string | null {
-    const { stretch } = this;
-    return stretch && stretchName(stretch, (edge) => this.at(edge));
+    const { range } = this;
+    return range && rangeName(range, (edge) => this.at(edge));
   }
 
   /** The whole run again. */
@@ -124,11 +124,11 @@ export class ProfileTimes {
     if (this.from !== null) this.set(null, null);
   }
 
-  /** To a stretch of before. */
-  goTo(stretch: Stretch | null): void {
-    if (JSON.stringify(stretch) === JSON.stringify(this.kept)) return;
-    this.toRestore = stretch;
-    if (!stretch) this.whole();
+  /** To a range of before. */
+  goTo(range: TimeRange | null): void {
+    if (JSON.stringify(range) === JSON.stringify(this.kept)) return;
+    this.toRestore = range;
+    if (!range) this.whole();
     else if (this.times.edges.length > 0) {
       this.from = null;
       this.restore();
@@ -184,7 +184,7 @@ export class ProfileTimes {
     const { kind, from, to } = toRestore;
     const isEdge = (edge: number): boolean => Number.isInteger(edge) && this.times.edges[edge] !== undefined;
     if (!isEdge(from) || (to !== null && !isEdge(to))) return;
-    if (stretchKinds().some(({ value }) => value === kind)) this.chosenKind = kind;
+    if (rangeKinds().some(({ value }) => value === kind)) this.chosenKind = kind;
     this.set(from, to);
   }
 
@@ -216,7 +216,7 @@ export class ProfileTimes {
     this.changed();
   }
 
-  /** A stretch that is begun is about what fits what is looked at. */
+  /** A range that is begun is about what fits what is looked at. */
   private begin(): void {
     if (this.from === null) this.show({ kind: this.chosenKind ?? this.events.usualKind() });
   }
@@ -225,16 +225,16 @@ export class ProfileTimes {
     this.arrange();
     this.chart.request();
     this.ask();
-    this.events.changed(this.stretch);
+    this.events.changed(this.range);
     this.events.say(this.name ?? t('the whole run'));
   }
 
   private arrange(): void {
-    const chosen = this.from === null ? 'nothing' : this.to === null ? 'moment' : 'stretch';
-    this.show({ chosen, ...(chosen === 'stretch' ? {} : { summary: this.name ?? '' }) });
+    const chosen = this.from === null ? 'nothing' : this.to === null ? 'moment' : 'range';
+    this.show({ chosen, ...(chosen === 'range' ? {} : { summary: this.name ?? '' }) });
   }
 
-  /** Asks what the stretch comes to. */
+  /** Asks what the range comes to. */
   private ask(): void {
     this.asking.cancel();
     const { from, to } = this;
@@ -326,7 +326,7 @@ interface HeadProps extends HeadState {
   readonly keys: readonly { readonly title: string; readonly colour: string; readonly shown: boolean }[];
   readonly readout: string;
   readonly chooseLines: (button: HTMLElement) => void;
-  readonly setKind: (kind: StretchKind) => void;
+  readonly setKind: (kind: RangeKind) => void;
   readonly whole: () => void;
 }
 
@@ -351,15 +351,15 @@ function Head(props: HeadProps): VNode {
       {filtered && <span class="muted">{t('Unfiltered curves')}</span>}
       <span class="muted profile-times-readout">{shorten(readout, 2000)}</span>
       <span role="status">{shorten(summary, 2000)}</span>
-      {chosen === 'stretch' && (
-        <Choices label={t('Which of the range')} options={stretchKinds()} value={kind} change={setKind} />
+      {chosen === 'range' && (
+        <Choices label={t('Which of the range')} options={rangeKinds()} value={kind} change={setKind} />
       )}
       {chosen !== 'nothing' && <IconButton icon="close" label={t('Back to the whole run')} press={whole} />}
     </>
   );
 }
 
-/** What a stretch comes to: "allocated 3 MiB in 12, freed 1 MiB in 4, +2 MiB live". */
+/** What a range comes to: "allocated 3 MiB in 12, freed 1 MiB in 4, +2 MiB live". */
 function rangeFigures(
   answer: ProfileRangeAnswer,
   { has_flow: hasFlow, has_short_lived: whole }: TimedProfile,

@@ -28,7 +28,7 @@ import type { MenuEntry } from '../widgets/menu';
 import { ProfileContext, type ProfileOwner } from './context';
 import { makeParts, type PartsOwner, type ProfileParts } from './parts';
 import { factsOf, valueOf, valuePicker } from './state';
-import type { Stretch } from './stretch';
+import type { TimeRange } from './range';
 import type { ProfileTimes } from './times';
 
 export class ProfileView implements ProfileOwner, PartsOwner {
@@ -102,7 +102,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     if (!isOf('profile', state)) return;
     this.flame.restore(state.flame);
     this.boundFlame();
-    this.times?.goTo(state.stretch);
+    this.times?.goTo(state.range);
     const value = valueOf(this.info, state.value);
     if (value !== this.value) this.setValue(value);
     this.context.compare.goTo(state.compare);
@@ -138,11 +138,11 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     ];
   }
 
-  get stretch(): Stretch | null {
-    return this.times?.stretch ?? null;
+  get range(): TimeRange | null {
+    return this.times?.range ?? null;
   }
 
-  get stretchName(): string | null {
+  get rangeName(): string | null {
     return this.times?.name ?? null;
   }
 
@@ -200,7 +200,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   /** What is chosen of the run is another part of it. */
-  stretchChanged(): void {
+  rangeChanged(): void {
     this.updateFigures();
     this.updatePickers();
     this.changed('cursors');
@@ -224,7 +224,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.saveSoon();
   }
 
-  /** A value is one of the whole run: of a stretch only what was allocated, freed and kept is known. */
+  /** A value is one of the whole run: of a range only what was allocated, freed and kept is known. */
   private askFor(value: number): void {
     this.times?.whole();
     this.setValue(value);
@@ -240,11 +240,11 @@ export class ProfileView implements ProfileOwner, PartsOwner {
 
   private updateFigures(): void {
     const { unit, count: counted } = this.context.value;
-    // a stretch has bytes and counts, of any value
-    const ofStretch = this.stretch !== null;
+    // a range has bytes and counts, of any value
+    const ofRange = this.range !== null;
     const isCounted = this.info.values.some((value) => value.unit === 'count');
-    const counts = ofStretch ? (isCounted ? 'allocation' : null) : counted === null ? 'sample' : 'allocation';
-    setFigures({ unit: ofStretch && unit !== 'count' ? 'bytes' : unit, counts });
+    const counts = ofRange ? (isCounted ? 'allocation' : null) : counted === null ? 'sample' : 'allocation';
+    setFigures({ unit: ofRange && unit !== 'count' ? 'bytes' : unit, counts });
   }
 
   /** Says in the filter's box how much of the value fits. */
@@ -291,7 +291,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
 
   private updatePickers(): void {
     this.parts.pickers.value = [
-      valuePicker(this.info, this.value, this.stretchName, (value) => this.askFor(value)),
+      valuePicker(this.info, this.value, this.rangeName, (value) => this.askFor(value)),
     ];
   }
 
@@ -344,7 +344,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     const { filter, value, times, flame, context } = this;
     const { dock, frame } = this.parts;
     const view: ProfileState = {
-      ...{ model: 'profile', pane: dock.shown, filter, value, stretch: times?.kept ?? null },
+      ...{ model: 'profile', pane: dock.shown, filter, value, range: times?.kept ?? null },
       ...{ compare: context.compare.state, flame: flame.state },
     };
     this.api.save(view, frame.current, this.commands);

@@ -166,7 +166,7 @@ export class Subject {
     });
   }
 
-  /** Another filter on the same device: the same stretch of the run, as high as what is left. */
+  /** Another filter on the same device: the same range of the run, as high as what is left. */
   private narrowTo(filter: string, device: DeviceInfo): void {
     const { data, minimap, plot, selection } = this.parts;
     const { x0, x1 } = plot.target;

@@ -6,7 +6,7 @@ import { isCancelled } from '../base/latest';
 export const TREE_PAGE = 100;
 /** Opening a row opens its only child too, and so on: a chain says nothing until it branches. */
 const MOST_OPENED = 64;
-/** So many of the rows that are open are told of, the latest ones. */
+/** How many open rows are reported, the latest ones. */
 const MOST_KEPT = 50;
 
 /** A page of a node's children, of which there are `children` in all. */
@@ -58,7 +58,7 @@ export interface LazyRowsOptions<N> {
   readonly key?: (node: N) => string;
   /** Whether opening a row opens its only child too; where nodes have keys, only if this is true. */
   readonly chains?: boolean;
-  /** The keys of rows that were open in another session, and who is told of those that are open. */
+  /** The keys of rows that were open in another session, and who hears of those that are open. */
   readonly kept?: { readonly opened: readonly string[]; readonly keep: (opened: string[]) => void };
   /** What is said of an error in the place of the rows; they also say that they are being fetched. */
   readonly message?: (error: unknown) => string;
@@ -79,7 +79,7 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
   rows: LazyRow<N, A>[] = [];
   /** The latest answer. */
   latest: A | null = null;
-  /** Told of other rows: `moved` says where the row stands now that stood somewhere before, if it is still there. */
+  /** Called with other rows: `moved` says where the row stands now that stood somewhere before, if it is still there. */
   changed: (moved: (was: number) => number) => void = () => undefined;
   private readonly branches = new Map<NodeRow<N> | null, Branch<N, A>>();
   private readonly opened: Set<string>;

@@ -74,7 +74,7 @@ def area_legend(
 def runs(
     left: npt.NDArray[np.float64], top: npt.NDArray[np.float64], bottom: npt.NDArray[np.float64]
 ) -> list[str]:
-    """A closed path for each stretch where an area exists: along its top from the left, back along its bottom."""
+    """A closed path for each part where an area exists: along its top from the left, back along its bottom."""
     there = np.concatenate(([False], top < bottom, [False]))
     starts, stops = np.flatnonzero(there[1:] & ~there[:-1]), np.flatnonzero(~there[1:] & there[:-1])
     made = []

@@ -69,7 +69,7 @@ def redact(
     if not wanted.allows_damage:
         raise DamagedSnapshotError(
             phrase(
-                "The dump is truncated or damaged at byte {n}, so what follows can't be told from contents",
+                "The dump is truncated or damaged at byte {n}, so what follows can't be distinguished from contents",
                 n=offset,
             ),
             offset=offset,

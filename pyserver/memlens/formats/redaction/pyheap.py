@@ -1,4 +1,4 @@
-"""PyHeap's dumps: the objects' representations are left out, as if it had been told to write none.
+"""PyHeap's dumps: the objects' representations are left out, as PyHeap does where it is to write none.
 
 Addresses are drawn anew, and objects written in another order (see the kernel ``pyheap_redaction``). The marks are bits
 of the flags in the header. What stands before and after the objects is decoded and written again.

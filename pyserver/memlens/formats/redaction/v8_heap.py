@@ -1,7 +1,7 @@
 """V8's heap snapshots: each string that is not a name becomes "removed N" with its number.
 
 Names are those of properties, variables, functions, classes, scripts and the engine's own objects. A string that is
-also a name is written twice, so that it can't be told which objects have it as their content. Names of classes are
+also a name is written twice, so that nobody can see which objects have it as their content. Names of classes are
 contents, unless a function has them, too, and so are those of properties that aren't identifiers, or that no code has
 (see the kernel ``v8_rows``), unless something else has them: they are keys of objects that the program uses as
 dictionaries. In a snapshot that Memlens has redacted before, these are gone.

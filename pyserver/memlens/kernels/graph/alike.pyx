@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Which of many stretches of bytes are equal: texts of strings, lists of what arrays refer to."""
+"""Which of many spans of bytes are equal: texts of strings, lists of what arrays refer to."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -10,8 +10,8 @@ from memlens.kernels.base.large_pages cimport in_large_pages
 
 
 cdef struct Slot:
-    uint32_t code       # the low half of the stretch's hash
-    uint32_t item       # the first stretch with these bytes, plus 1; 0 for a free slot
+    uint32_t code       # the low half of the span's hash
+    uint32_t item       # the first span with these bytes, plus 1; 0 for a free slot
 
 
 def first_alike(
@@ -21,10 +21,10 @@ def first_alike(
     unsigned long long seed,
     uint32_t[::1] first,
 ):
-    """Fill ``first`` with the number of the first stretch that has the same bytes as each.
+    """Fill ``first`` with the number of the first span that has the same bytes as each.
 
-    Stretch ``i`` is ``data[begin[i]:end[i]]``; the caller has checked that it is within ``data``. ``seed`` should be
-    random, so that no file can have many stretches of one hash. Raises MemoryError.
+    Span ``i`` is ``data[begin[i]:end[i]]``; the caller has checked that it is within ``data``. ``seed`` should be
+    random, so that no file can have many spans of one hash. Raises MemoryError.
     """
     cdef size_t count = begin.shape[0], room = 1024, item, place, length
     cdef const uint8_t *bytes_ = &data[0] if data.shape[0] else NULL

@@ -206,7 +206,7 @@ cdef class Retained:
     ones there are. ``distance`` is the least number of references that retain from a root. ``dominated`` has what each
     object immediately dominates, of that perhaps not all: dominators may count what no root reaches as a holder, and
     may have it below the graph's own root. ``native`` is the memory outside of the heap that each object owns; it may
-    be empty. ``state`` has an item an object, all of them 0.
+    be empty. ``state`` has one item per object, all of them 0.
 
     What the chosen objects dominate is retained, which is found first. What else is has other holders than these, but
     only shortest paths that pass through what is retained: to what that refers to is one step farther. So

@@ -10,24 +10,24 @@ from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, fail
 
 cdef extern from *:
     """
-    enum { MEMLENS_STRETCH = 64, MEMLENS_FEW = 8 };
+    enum { MEMLENS_SPAN = 64, MEMLENS_FEW = 8 };
 
     /* in a form that compilers turn into comparisons of 16 bytes and more */
-    static int memlens_has_one_of(const uint8_t *stretch, const uint8_t *wanted, size_t count) {
+    static int memlens_has_one_of(const uint8_t *span, const uint8_t *wanted, size_t count) {
         for (size_t each = 0; each < count; each++) {
             const uint8_t one = wanted[each];
             uint8_t found = 0;
-            for (int at = 0; at < MEMLENS_STRETCH; at++)
-                found |= stretch[at] == one ? 0xff : 0;
+            for (int at = 0; at < MEMLENS_SPAN; at++)
+                found |= span[at] == one ? 0xff : 0;
             if (found)
                 return 1;
         }
         return 0;
     }
     """
-    const size_t STRETCH "MEMLENS_STRETCH"      # references that are passed over together where none is new
+    const size_t SPAN "MEMLENS_SPAN"      # references that are passed over together where none is new
     const size_t FEW "MEMLENS_FEW"              # of so many kinds that is faster than a look at each reference
-    bint has_one_of "memlens_has_one_of"(const uint8_t *stretch, const uint8_t *wanted, size_t count) noexcept nogil
+    bint has_one_of "memlens_has_one_of"(const uint8_t *span, const uint8_t *wanted, size_t count) noexcept nogil
 
 cdef enum:
     BLOCK = 4096    # references that are looked through for those that are new
@@ -57,7 +57,7 @@ cdef size_t listed(
     cdef size_t count = 0
     cdef uint64_t at, last
     while begin < end:
-        last = begin + STRETCH
+        last = begin + SPAN
         if last > end:
             last = end
         elif kinds.count <= FEW and not has_one_of(kind + begin, kinds.number, kinds.count):

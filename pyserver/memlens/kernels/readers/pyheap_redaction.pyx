@@ -56,7 +56,7 @@ cdef enum:
     CHUNK_BYTES = 1 << 14
     WINDOW_BYTES = 3 << 18
     ADDRESS_BITS = 4            # that are 0 in all new addresses
-    LEAST_OBJECTS = 3           # by which it can be told that they are used as dictionaries
+    LEAST_OBJECTS = 3           # by which it shows that they are used as dictionaries
     MOST_ATTRIBUTES = 4096      # of a type that are counted
     MOST_SHARED = 256           # the largest number that the runtime has one object for
 

@@ -39,7 +39,7 @@ cdef enum:
     MOST_SHARED = 256       # the largest number that the runtime has one object for
     CHUNK_BYTES = 1 << 14
     MOST_ATTRIBUTES = 256   # of a type whose instances aren't used as dictionaries
-    LEAST_OBJECTS = 3       # by which it can be told
+    LEAST_OBJECTS = 3       # by which it shows
 
 # By their numbers: keys of notes, kinds of roots, names of types, and others.
 cdef const char **WORDS_KNOWN = [

@@ -21,7 +21,7 @@ OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
 cdef enum:
     MAX_SECTIONS = 1000
-    STRETCH = 1 << 15       # bytes
+    PIECE = 1 << 15       # bytes
 
 cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
 cdef uint64_t LEAST_SIGNED = <uint64_t> 1 << 31     # without the sign
@@ -54,7 +54,7 @@ cdef int skip_numbers(const uint8_t *data, size_t *place, size_t end) noexcept n
     cdef const void *nested
     # both brackets are looked for while the bytes are in the processor's cache
     while at < end:
-        length = end - at if end - at < STRETCH else STRETCH
+        length = end - at if end - at < PIECE else PIECE
         last = memchr(data + at, 0x5D, length)
         if last != NULL:
             length = <const uint8_t *> last - data - at

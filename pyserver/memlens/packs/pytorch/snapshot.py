@@ -70,7 +70,7 @@ _MOST_JSON_BYTES = 1 << 29
 _LEAST_ZIPPED = 4096
 _OLD_SAVE = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """How files begin that ``torch.save`` wrote before it wrote zip files: with a pickle of its magic number."""
-_STRETCH_ROWS = 1 << 18
+_ROWS_AT_ONCE = 1 << 18
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 EMPTY = phrase(
     "The snapshot is empty: nothing was allocated while it was recorded. To see memory, call "
@@ -703,8 +703,8 @@ def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]
     bare_before = 0
     for device in devices:
         stacks = device.allocations["stack"]
-        for start in range(0, len(stacks), _STRETCH_ROWS):
-            uses += np.bincount(stacks[start : start + _STRETCH_ROWS], minlength=len(uses))
+        for start in range(0, len(stacks), _ROWS_AT_ONCE):
+            uses += np.bincount(stacks[start : start + _ROWS_AT_ONCE], minlength=len(uses))
         if len(device.events.action):
             before = stacks[device.allocations["start"] == 0]
             bare_before += int(np.count_nonzero(depths[before] == 0))

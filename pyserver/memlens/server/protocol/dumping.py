@@ -66,7 +66,7 @@ class DumpResult(Struct, frozen=True):
 
 
 class RecordParams(Struct, frozen=True):
-    """Record the allocations of a program into the file ``out``, for ``seconds`` or until they are told to stop.
+    """Record the allocations of a program into the file ``out``, for ``seconds`` or until they are stopped.
 
     ``sampling`` only estimates what each stack holds. Otherwise as ``memlens/dump``; the stage is how long it has run.
     """

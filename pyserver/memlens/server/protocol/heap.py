@@ -266,7 +266,7 @@ class HeapLeastCutParams(Struct, frozen=True, kw_only=True):
 
 
 class HeapMomentsParams(Struct, frozen=True):
-    """When a recording's objects were allocated; a filter says which of them are told apart."""
+    """When a recording's objects were allocated; a filter says which of them are distinguished."""
 
     snapshot: str
     filter: Filter

@@ -281,7 +281,7 @@ async def _abort(child: asyncio.subprocess.Process, work: Work) -> None:
 def abandon_all() -> None:
     """Kill every child and remove its unfinished output, without waiting: for a server that must end at once.
 
-    A child that has something to undo is only told to end, and removes its output itself.
+    A child that has something to undo is only asked to end, and removes its output itself.
     """
     for child, work in running.items():
         if work.undoes and sys.platform != "win32":

@@ -1,4 +1,4 @@
-"""Sentences in which names are told from Memlens's own words: in quotes, short, and without quotes of their own.
+"""Sentences that set names apart from Memlens's own words: in quotes, short, and without quotes of their own.
 
 A name may be an instruction to whoever reads it. What stands outside of “ and ” is always Memlens's, whatever the file.
 """

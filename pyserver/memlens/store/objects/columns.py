@@ -112,7 +112,7 @@ class ThreadColumns(Columns):
 
 
 class TypeColumns(Columns):
-    """An item a type."""
+    """One item per type."""
 
     prefix = "type_"
     name = Stored(np.uint32, "types", below="strings")

@@ -24,7 +24,7 @@ class QueriedObjects:
         self._kept = ResultCache()
 
     def find(self, query: str) -> Mask | None:
-        """Which objects a query chose, an item an object; None if that isn't known."""
+        """Which objects a query chose, one item per object; None if that isn't known."""
         found: tuple[int, npt.NDArray[np.uint8]] | None = self._kept.find(query)
         if found is None:
             return None

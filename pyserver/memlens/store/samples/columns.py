@@ -7,7 +7,7 @@ from memlens.store.columns import Columns, Stored, StoredMany, StoredTable
 
 
 class Samples(Columns):
-    """An item a sample."""
+    """One item per sample."""
 
     prefix = "sample_"
     stack = Stored(np.uint32, "samples", below="stacks")

@@ -22,7 +22,7 @@ _MOST_READ_AT_ONCE = 1 << 12
 
 
 class FrameColumns(Columns):
-    """An item a frame."""
+    """One item per frame."""
 
     prefix = "frame_"
     file = Stored(np.uint32, "frames", below="strings")

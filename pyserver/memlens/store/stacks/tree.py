@@ -17,7 +17,7 @@ class Tree(Columns):
 
 
 class Stacks(Columns):
-    """An item a stack."""
+    """One item per stack."""
 
     prefix = "stack_"
     node = Stored(np.uint32, "stacks", below="nodes")

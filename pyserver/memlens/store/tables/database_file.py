@@ -41,7 +41,7 @@ class Filler(Protocol):
     statistics: dict[str, str]
     """Of each index that was filled what ``sqlite_stat1`` has of it."""
 
-    def fill(self, name: str, stretches: Iterable[Rows]) -> None:
+    def fill(self, name: str, batches: Iterable[Rows]) -> None:
         """Put rows into a table or an index, in the order of its keys."""
 
 
@@ -107,9 +107,9 @@ class _Counts:
         self._distinct = [0] * len(keys)
         self._last: list[tuple[int, bool]] = []
 
-    def watched(self, stretches: Iterable[Rows]) -> Iterator[Rows]:
+    def watched(self, batches: Iterable[Rows]) -> Iterator[Rows]:
         """The same rows, counted."""
-        for rows in stretches:
+        for rows in batches:
             if rows.length:
                 self._add(rows)
             yield rows
@@ -166,12 +166,12 @@ class Trees:
             if kind is None:
                 self._finish()
 
-    def fill(self, name: str, stretches: Iterable[Rows]) -> None:
+    def fill(self, name: str, batches: Iterable[Rows]) -> None:
         """Put rows into a table or an index, in the order of its keys. Raises ValueError for what no page can hold."""
         layout = self._layouts[name]
         tree = kernel.Tree(self._next_page, has_rowids=layout.has_rowids)
         counts = _Counts(layout.columns[: layout.keys])
-        for rows in counts.watched(stretches):
+        for rows in counts.watched(batches):
             columns = [rows.columns.get(column) for column in layout.columns]
             self._append(tree.add(columns, rows.length, rows.first_rowid))
         rest, root = tree.finish()
@@ -217,11 +217,11 @@ class Inserts:
             self._database.execute("COMMIT")
         self._database.close()
 
-    def fill(self, name: str, stretches: Iterable[Rows]) -> None:
+    def fill(self, name: str, batches: Iterable[Rows]) -> None:
         """Insert rows into a table; an index already has them, and they are only counted."""
         layout = self._layouts[name]
         counts = _Counts(layout.columns[: layout.keys])
-        for rows in counts.watched(stretches):
+        for rows in counts.watched(batches):
             if layout.is_table:
                 insert(self._database, name, _tuples(rows, layout))
         if layout.keys:

@@ -22,7 +22,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.tables.database_file import Column as TreeColumn
 from memlens.store.tables.database_file import Filler, Rows, insert
-from memlens.store.tables.long import index_rows, number_column, sorted_rows, stretches, watched
+from memlens.store.tables.long import batches, index_rows, number_column, sorted_rows, watched
 from memlens.store.tables.schema import Part
 from memlens.store.tables.texts import fitting_rows, fitting_texts, longest, most_bytes
 from memlens.units import shortened
@@ -175,7 +175,7 @@ def fill_objects(snapshot: Snapshot, filler: Filler, report: Report) -> None:
 
 
 def _dominator_rows(order: npt.NDArray[np.uint32], above: Column) -> Iterator[Rows]:
-    for part in stretches(len(order)):
+    for part in batches(len(order)):
         rows = order[part]
         columns = {"dominator": number_column(above[rows], above[rows] < 0), "rowid": number_column(rows)}
         yield Rows(len(rows), columns)
@@ -192,7 +192,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     files, file_of = Texts([*_file_names(snapshot, numbers), None]), np.append(file_of, len(numbers))
     classes = snapshot.types.object
     of_type = None if classes is None else class_frames(objects, classes)
-    for part in stretches(len(objects.type)):
+    for part in batches(len(objects.type)):
         dominator, distance = objects.dominator[part], objects.distance[part]
         moment = allocated_us(objects, part)
         frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
@@ -281,7 +281,7 @@ def _reference_rows(snapshot: Snapshot, sources: npt.NDArray[np.uint32]) -> Iter
     namings = np.array([("none", "text", "index").index(kind.naming) for kind in own], np.int64)
     is_entry = np.array([kind.name == ENTRY for kind in own], np.bool_)
     has_entries = bool(is_entry.any())
-    for part in stretches(len(sources)):
+    for part in batches(len(sources)):
         kind = stored.kind[part].astype(np.int64)
         columns: dict[str, TreeColumn] = {
             "source": number_column(sources[part]),
@@ -322,7 +322,7 @@ def fill_strings(snapshot: Snapshot, filler: Filler) -> None:
     strings = snapshot.strings
 
     def rows() -> Iterator[Rows]:
-        for part in stretches(len(strings.end)):
+        for part in batches(len(strings.end)):
             known = strings.some(range(part.start, part.stop))
             texts = Texts([known[number] for number in range(part.start, part.stop)])
             columns: dict[str, TreeColumn] = {

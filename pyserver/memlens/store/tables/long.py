@@ -25,10 +25,10 @@ from memlens.store.tables.short import STACK_FIGURES, known_figures, pool_names,
 from memlens.store.totals import stack_totals
 from memlens.store.trace.device import Device
 
-STRETCH_ROWS = 1 << 15
+ROWS_AT_ONCE = 1 << 15
 
 
-def stretches(count: int, rows: int = STRETCH_ROWS) -> Iterator[slice]:
+def batches(count: int, rows: int = ROWS_AT_ONCE) -> Iterator[slice]:
     """Consecutive slices of some rows each that cover all of them."""
     return (slice(start, min(start + rows, count)) for start in range(0, count, rows))
 
@@ -73,7 +73,7 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
             assert_never(snapshot.info)
     known = known_figures(snapshot.info)
     figures = [(number, name) for number, name in enumerate(STACK_FIGURES) if name in known]
-    for part in stretches(len(labels)):
+    for part in batches(len(labels)):
         columns = {name: number_column(totals[part, number]) for number, name in figures}
         columns["frame"] = number_column(labels[part], labels[part] == kernel.NEVER)
         columns["innermost_frame"] = number_column(innermost[part], innermost[part] == kernel.NEVER)
@@ -83,7 +83,7 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
 
 
 def _level_rows(nodes: Column, parents: Column, frames: Column, levels: Levels) -> Iterator[Rows]:
-    for part in stretches(len(nodes), STRETCH_ROWS // 8):
+    for part in batches(len(nodes), ROWS_AT_ONCE // 8):
         count = int(levels.kept[part].sum())
         stacks, numbers, their_frames = (np.empty(count, np.int64) for _ in range(3))
         sqlite_trees.stack_levels(
@@ -98,7 +98,7 @@ def _level_rows(nodes: Column, parents: Column, frames: Column, levels: Levels) 
 
 
 def _frame_rows(frame_ends: Column, stacks: Column, levels: Column) -> Iterator[Rows]:
-    for part in stretches(len(stacks)):
+    for part in batches(len(stacks)):
         frames = np.searchsorted(frame_ends, np.arange(part.start, part.stop), "right")
         columns = {
             "frame": number_column(frames),
@@ -114,7 +114,7 @@ def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None
     values = [snapshot.samples.value[number] for number in range(len(info.values))]
 
     def samples() -> Iterator[Rows]:
-        for part in stretches(len(stacks)):
+        for part in batches(len(stacks)):
             known = None if sizes is None else number_column(sizes[part], sizes[part] == 0)
             yield Rows(
                 part.stop - part.start,
@@ -123,7 +123,7 @@ def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None
             )
 
     def amounts() -> Iterator[Rows]:
-        for part in stretches(len(stacks), max(STRETCH_ROWS // max(len(values), 1), 1)):
+        for part in batches(len(stacks), max(ROWS_AT_ONCE // max(len(values), 1), 1)):
             table = np.column_stack([column[part].astype(np.int64) for column in values])
             sample, value = np.nonzero(table)
             amount = table[sample, value]
@@ -154,10 +154,10 @@ def fill_allocations(snapshot: Snapshot, filler: Filler, report: Report) -> None
     _fill_allocation_indexes(snapshot, filler, report)
 
 
-def watched(stretches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
+def watched(batches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
     """The ranges of rows, whose progress is reported as a share of the work."""
     done = 0
-    for rows in stretches:
+    for rows in batches:
         yield rows
         done += rows.length
         report("filling", share * min(done / max(whole, 1), 1.0))
@@ -169,7 +169,7 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
     first = 0
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
-        for part in stretches(info.events):
+        for part in batches(info.events):
             count = part.stop - part.start
             sizes, owners = device.event_size[part], device.event_owner[part]
             columns = {
@@ -198,7 +198,7 @@ def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
         freed = freed_stacks(snapshot, device)
-        for part in stretches(info.allocations):
+        for part in batches(info.allocations):
             count = part.stop - part.start
             starts, ends, rounded, flags = (
                 column[part] for column in (device.start, device.end, device.rounded, device.flags)
@@ -241,9 +241,9 @@ def _action_rows(snapshot: Snapshot) -> Iterator[Rows]:
         first = 0
         for info in devices_of(snapshot.info):
             column = snapshot.device(info.device).event_action
-            for part in stretches(info.events, 32 * STRETCH_ROWS):
+            for part in batches(info.events, 32 * ROWS_AT_ONCE):
                 mine = np.flatnonzero(np.isin(column[part], numbers))
-                for some in stretches(len(mine)):
+                for some in batches(len(mine)):
                     events = mine[some] + (first + part.start)
                     columns = {
                         "action": _named(actions, np.full(len(events), numbers[0])), "rowid": number_column(events)
@@ -296,7 +296,7 @@ def sorted_rows(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[n
 
 def index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> Iterator[Rows]:
     """The rows of an index over some columns, in its order."""
-    for part in stretches(len(order)):
+    for part in batches(len(order)):
         rows = order[part]
         found = {name: number_column(column[rows]) for name, column in columns.items()}
         found["rowid"] = number_column(rows)

@@ -159,7 +159,7 @@ def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
 def compared_with(
     snapshot: Snapshot, rules: Collection[str], other_bytes: int
 ) -> list[list[SnapshotFinding]]:
-    """What some rules find in a heap dump that is compared with another, of which roots reach ``other_bytes``.
+    """What some rules find in a heap dump that is compared with another, with a reachable heap of ``other_bytes``.
 
     That is also what is too little for a finding of this dump alone. Rules about what retains most divide the heap into
     objects and groups by what is large: their findings of a tenth of that follow in a list of their own.

@@ -8,7 +8,7 @@ from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.dump_bytes import DumpReader, NotReadError, stretches_of
+from memlens.views.graph.dump_bytes import DumpReader, NotReadError, spans_of
 from memlens.views.graph.fields import Value, field_reader, number_array
 from memlens.views.graph.rows import check_object
 
@@ -84,9 +84,9 @@ def _elements(snapshot: Snapshot, number: int) -> bytes:
     row = number_array(snapshot, number)
     if row is None:
         raise BadRequestError(phrase("The object is no array of numbers with elements, and no string"))
-    stretch = (int(row["offset"]), int(row["length"]) * int(row["element_bytes"]))
+    span = (int(row["offset"]), int(row["length"]) * int(row["element_bytes"]))
     try:
-        (found,) = stretches_of(snapshot, [stretch])
+        (found,) = spans_of(snapshot, [span])
     except NotReadError as error:
         raise BadRequestError(error.said) from None
     return found

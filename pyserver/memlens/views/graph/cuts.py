@@ -56,7 +56,7 @@ def cut(snapshot: Snapshot, source: int, target: int, leaving_out: Collection[Le
 def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_LOOKED_AT) -> Freed | None:
     """Bytes that nothing would reach without the references from ``source`` to ``target``.
 
-    They are what the target retains among what roots reach, where every path to it ends with such a reference, and
+    They are what the target retains within the reachable heap, where every path to it ends with such a reference, and
     nothing otherwise: where the target can be reached in another way, so can all that it refers to. None where more
     than ``most`` objects or references would have to be looked at.
     """

@@ -28,9 +28,9 @@ class NotReadError(Exception):
 
 
 class DumpReader:
-    """Reads stretches of the unpacked dump, which is opened for the first of them.
+    """Reads spans of the unpacked dump, which is opened for the first of them.
 
-    Of a compressed one nothing is kept: it is unpacked on to each stretch, and from its beginning again for one that
+    Of a compressed one nothing is kept: it is unpacked on to each span, and from its beginning again for one that
     lies before the last. So they are best asked for in the order of the file.
     """
 
@@ -53,7 +53,7 @@ class DumpReader:
         self._stack.close()
 
     def read(self, offset: int, size: int) -> bytes:
-        """A stretch of the unpacked dump; less where it ends.
+        """A span of the unpacked dump; less where it ends.
 
         Raises :class:`CancelledError` and :class:`NotReadError`.
         """
@@ -97,7 +97,7 @@ class DumpReader:
                 found += self._chunk[first : first + size - len(found)]
                 continue
             self._at += len(self._chunk)
-            # none is kept meanwhile: an error ends these chunks, and the next stretch begins again
+            # none is kept meanwhile: an error ends these chunks, and the next span begins again
             chunks, self._chunks, self._chunk = self._chunks, None, memoryview(b"")
             chunk = next(chunks, None)
             self._chunks = chunks
@@ -107,8 +107,8 @@ class DumpReader:
         return bytes(found)
 
 
-def stretches_of(snapshot: Snapshot, ranges: Sequence[Range]) -> Iterator[bytes]:
-    """Stretches of the unpacked dump, which ascend; see :meth:`DumpReader.read`."""
+def spans_of(snapshot: Snapshot, ranges: Sequence[Range]) -> Iterator[bytes]:
+    """Spans of the unpacked dump, which ascend; see :meth:`DumpReader.read`."""
     with DumpReader(snapshot) as reader:
         for offset, size in ranges:
             yield reader.read(offset, size)

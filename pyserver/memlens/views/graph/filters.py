@@ -96,7 +96,7 @@ class Chosen:
         return self.types[snapshot.objects.type[numbers]]
 
     def mask(self, snapshot: Snapshot) -> Mask:
-        """An item an object."""
+        """One item per object."""
         return of_each(snapshot.objects.type, self.types) if self.objects is None else self.objects
 
 

@@ -32,7 +32,7 @@ from memlens.views.graph.rows import (
 )  # fmt: skip
 from memlens.views.lines.stack import stack_frames
 
-_STRETCH = 1 << 20
+_AT_ONCE = 1 << 20
 """References that are looked at together."""
 _MOST_ELEMENTS = 16
 
@@ -216,7 +216,7 @@ def first_references(snapshot: Snapshot, sources: Numbers, targets: Numbers) -> 
     while begin < len(distinct):
         # so many objects that their references are few, or one
         before = int(widths[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(widths, before + _STRETCH)))
+        end = max(begin + 1, int(np.searchsorted(widths, before + _AT_ONCE)))
         counts = (ends - starts)[begin:end]
         rows = spans(starts[begin:end], counts)
         own = np.repeat(np.arange(begin, end), counts)

@@ -34,7 +34,7 @@ _AT_ONCE = 1 << 15
 """Objects that a search passes through before it is asked whether it is still wanted."""
 
 _AT_FIRST = 4
-"""Such stretches after which an answer that others wait for has no further paths: some 30 ms."""
+"""Such parts after which an answer that others wait for has no further paths: some 30 ms."""
 
 _MOST_STEPS = 1_000
 """Steps of a path that are answered: the first half and the last."""
@@ -121,16 +121,16 @@ def paths(
     reached = {int(way[0]) for way in ways}
     # where all begin at one root, as V8's do, looking for another one would pass through the whole heap
     roots = len(entries(snapshot))
-    stretches = 0
+    parts = 0
     while len(found) < most and len(reached) < roots:
         items = search.next_path(_AT_ONCE)
         if items is None:
             if search.is_complete:
                 break
-            stretches += 1
-            if not snapshot.work.report(stretches * _AT_ONCE / len(begins)):
+            parts += 1
+            if not snapshot.work.report(parts * _AT_ONCE / len(begins)):
                 raise stopped()
-            if soon and stretches >= _AT_FIRST and found:
+            if soon and parts >= _AT_FIRST and found:
                 break
             continue
         path = np.asarray(items)
@@ -184,7 +184,7 @@ class _Ways:
         self._number = number
         self._ways: list[list[int]] = []
         self._left = _AT_FIRST
-        """Stretches that may still be looked through."""
+        """Parts that may still be looked through."""
 
     def found(self, most: int) -> list[npt.NDArray[np.uint32]]:
         """As many as that at most. Raises :class:`CancelledError` when the snapshot's work is stopped."""

@@ -18,7 +18,7 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.graph.dump_bytes import NotReadError, stretches_of
+from memlens.views.graph.dump_bytes import NotReadError, spans_of
 from memlens.views.graph.image_files import PIXEL_BYTES, file_size, png, rgba, smaller
 from memlens.views.graph.images import row_of
 from memlens.views.graph.rows import check_object, type_names
@@ -75,7 +75,7 @@ def image(snapshot: Snapshot, number: int) -> ImageAnswer:
     width, height = int(row["width"]), int(row["height"])
     try:
         place = _place(snapshot, row)
-        (data,) = stretches_of(snapshot, [(place.offset, place.bytes)])
+        (data,) = spans_of(snapshot, [(place.offset, place.bytes)])
         media, file, every = _file(place, data)
     except NotReadError as error:
         return ImageAnswer(width, height, "", "", 1, error.said)
@@ -101,7 +101,7 @@ def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Th
     ranges = [(offset, max(chosen[number].bytes for number in at[offset])) for offset in sorted(at)]
     answered = 0
     try:
-        for (offset, _), data in zip(ranges, stretches_of(snapshot, ranges), strict=False):
+        for (offset, _), data in zip(ranges, spans_of(snapshot, ranges), strict=False):
             for number in at[offset]:
                 found[number] = _thumbnail(number, chosen[number], data, side)
                 answered += len(found[number].data)

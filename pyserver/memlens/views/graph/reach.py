@@ -81,7 +81,7 @@ def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
 
 
 def softly_reachable(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-    """Which objects roots reach by soft references alone; an item an object."""
+    """A mask of the softly reachable objects, one item per object."""
     strongly = distances_through(snapshot, ())
     found: npt.NDArray[np.bool_] = (snapshot.objects.distance != NEVER) & (strongly == NEVER)
     return found
@@ -117,7 +117,7 @@ HELD_DISTANCES = Artefact("held-distances.bin", version=1, make=_write, by_kinds
 
 
 def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
-    """An item an object: 1 for those at which reachability begins."""
+    """One item per object: 1 for those at which reachability begins."""
 
     def make() -> npt.NDArray[np.uint8]:
         rows, names = snapshot.objects.roots, snapshot.graph_names

@@ -54,7 +54,7 @@ class RealmRow(Struct, frozen=True):
     filter: str
     """A filter over the dump for the same objects, also those that no root reaches."""
     objects: int
-    """Those that roots reach."""
+    """Those that are reachable."""
     shallow_bytes: int
 
 
@@ -64,7 +64,7 @@ class Owners(NamedTuple):
     realms: list[int]
     """Their native contexts."""
     owner: U32
-    """An item an object: an index of ``realms``, SEVERAL or NONE."""
+    """One item per object: an index of ``realms``, SEVERAL or NONE."""
 
 
 def has_realms(snapshot: Snapshot) -> bool:
@@ -78,7 +78,7 @@ def owners(snapshot: Snapshot) -> Owners:
 
 
 def realms(snapshot: Snapshot) -> list[RealmRow]:
-    """All realms, the largest first, then what is shared and what is of none: together all that roots reach.
+    """All realms, the largest first, then what is shared and what is of none: together the reachable heap.
 
     Empty where there is one realm at most.
     """
@@ -164,7 +164,7 @@ def _targets(snapshot: Snapshot, objects: U32, name: str) -> U32:
 
 
 def _groups(found: Owners) -> npt.NDArray[np.int64]:
-    """An item an object: its realm, one more than the last for several, and one more for none."""
+    """One item per object: its realm, one more than the last for several, and one more for none."""
     groups = found.owner.astype(np.int64)
     groups[found.owner == SEVERAL] = len(found.realms)
     groups[found.owner == NONE] = len(found.realms) + 1

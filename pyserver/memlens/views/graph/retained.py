@@ -102,7 +102,7 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
 
 
 def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """Which objects nothing would hold without some, these included; an item an object. As :func:`retained_by`."""
+    """Which objects nothing would hold without some, these included; one item per object. As :func:`retained_by`."""
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     walk = _walked(snapshot, numbers, found.view(np.uint8))
     finished(walk.sum_up())

@@ -16,7 +16,7 @@ _KIND = "context"
 
 
 class Unread(NamedTuple):
-    """An item a variable, by the references from contexts to what variables have."""
+    """One item per variable, by the references from contexts to what variables have."""
 
     rows: npt.NDArray[Any]
     """Of UNREAD_DTYPE."""

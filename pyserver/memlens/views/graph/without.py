@@ -181,7 +181,7 @@ def parsed(snapshot: Snapshot, text: str) -> LeavesOut:
 
 
 def _entries_left(snapshot: Snapshot, left: Without) -> npt.NDArray[np.uint8]:
-    """An item an object: 1 for those at which reachability still begins.
+    """One item per object: 1 for those at which reachability still begins.
 
     Below a graph's own root they are what groups of roots refer to, which are objects themselves.
     """

@@ -41,9 +41,9 @@ def stable_name(name: str) -> str:
 def common_names(sides: Sequence[Collection[str]]) -> Mapping[str, str]:
     """What names of several dumps of a program are called in all of them, where that isn't the name itself.
 
-    Names of one stable name are told apart where each dump has all those of any dump that has fewer: then they mean the
-    same everywhere, as in dumps of one process. Else all of them have the stable name, and so have all that several
-    dumps have where addresses say that these are of several processes: numbers may be the same by chance.
+    Names of one stable name are distinguished where each dump has all those of any dump that has fewer: then they
+    mean the same everywhere, as in dumps of one process. Else all of them have the stable name, and so have all that
+    several dumps have where addresses say that these are of several processes: numbers may be the same by chance.
     """
     groups: defaultdict[str, list[set[str]]] = defaultdict(lambda: [set() for _ in sides])
     for number, side in enumerate(sides):

@@ -12,7 +12,7 @@ from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.selection.profile_filters import matching
-from memlens.views.selection.profile_sets import Flow, counts_stretches, flow_of
+from memlens.views.selection.profile_sets import Flow, counts_ranges, flow_of
 from memlens.views.selection.sets import AllocationSet, SetKind
 
 
@@ -105,7 +105,7 @@ def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> n
 
 def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> ProfileRangeAnswer:
     """The sums of a range. Raises :class:`BadRequestError` for edges that the profile doesn't have."""
-    counted = counts_stretches(profile_of(snapshot.info))
+    counted = counts_ranges(profile_of(snapshot.info))
     fits = matching(snapshot, filter_text) if filter_text else slice(None)
 
     def flow(kind: SetKind, from_edge: int, to_edge: int | None) -> Flow:

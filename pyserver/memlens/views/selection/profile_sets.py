@@ -160,7 +160,7 @@ def sample_values(snapshot: Snapshot, of: AllocationSet) -> OneSide:
     if not _is_whole(of):
         unit = "count" if value.unit == "count" else "bytes"
         types = (ValueName(value.name, unit), ValueName("allocations", "count"))
-        return OneSide(types, counts_stretches(info))
+        return OneSide(types, counts_ranges(info))
     count = "samples" if value.count is None else info.values[value.count].name
     return OneSide((ValueName(value.name, value.unit), ValueName(count, "count")))
 
@@ -170,7 +170,7 @@ def _is_whole(of: AllocationSet) -> bool:
     return of.from_moment is None and of.to_moment is None
 
 
-def counts_stretches(info: ProfileInfo) -> bool:
+def counts_ranges(info: ProfileInfo) -> bool:
     """Whether it is known how many allocations a part of the run made; some formats count none."""
     return any(value.unit == "count" for value in info.values)
 

@@ -88,7 +88,7 @@ def pattern_of(value: str) -> Pattern | Expression:
 
 
 def either_fits(patterns: Sequence[Pattern | Expression], full: Sequence[str], short: Sequence[str]) -> Mask:
-    """Which of some names match one of some patterns, in full or in short, an item a name.
+    """Which of some names match one of some patterns, in full or in short, one item per name.
 
     Short names may be those of several: what a pattern says exactly is a full name if there is such a one.
     """

@@ -20,7 +20,7 @@ _OWN_NUMBERS = frozenset(
 """Columns whose numbers are those of one snapshot: they lead somewhere there, and a difference means nothing."""
 
 _IDENTIFYING = frozenset(("line", "device", "depth"))
-"""Columns of numbers by which rows are told apart, as by text."""
+"""Columns of numbers that distinguish rows, as text does."""
 
 _NUMBERS = ("integer", "real")
 

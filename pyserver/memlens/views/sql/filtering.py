@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def objects_of(snapshot: Snapshot, term: Term) -> Mask:
-    """Which objects the rows of one of a term's queries name; an item an object.
+    """Which objects the rows of one of a term's queries name; one item per object.
 
     Raises :class:`BadRequestError`, and :class:`UnaskedError` for a query that isn't asked here.
     """

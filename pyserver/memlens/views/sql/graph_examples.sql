@@ -147,7 +147,7 @@ FROM types AS t JOIN refs AS r ON r.source = t.class AND r.kind = 'class loader'
 GROUP BY l.object
 ORDER BY l.retained_bytes DESC;
 
--- #java What roots reach by soft references alone
+-- #java What is softly reachable
 SELECT o.type, count(DISTINCT o.object) AS objects, retained(o.object) AS bytes
 FROM refs AS r JOIN objects AS o ON o.object = r.target
 WHERE r.strength = 'soft' AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))

@@ -157,7 +157,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "realms": HeapFunction(
         (),
         ("realm", "address", "objects", "shallow_bytes"),
-        "What belongs to each frame of a page, or another realm of V8, of all that roots reach; what several share and "
+        "What belongs to each frame of a page, or another realm of V8, of the reachable heap; what several share and "
         "what is of none come last.",
     ),
 }

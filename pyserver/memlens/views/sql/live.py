@@ -28,7 +28,7 @@ TABLE_FUNCTIONS: dict[str, tuple[str, ...]] = {
 
 LIVE_COLUMNS = ("allocation", "size_bytes", "file", "line", "function", "stack", "start_moment")
 
-_ROWS_A_STRETCH = 4_096
+_ROWS_AT_ONCE = 4_096
 _NOWHERE = (None, None, None)
 
 Pick = Callable[[Any, Any, Any], tuple[Device, int]]
@@ -75,8 +75,8 @@ def _rows(snapshot: Snapshot, pick: Pick, *arguments: Any) -> Iterator[Row]:
     """The live set, made a few thousand rows at a time."""
     device, moment = pick(*arguments)
     live = live_rows(device, moment)
-    for first in range(0, len(live), _ROWS_A_STRETCH):
-        rows = live[first : first + _ROWS_A_STRETCH]
+    for first in range(0, len(live), _ROWS_AT_ONCE):
+        rows = live[first : first + _ROWS_AT_ONCE]
         stacks = device.stack[rows]
         labels = snapshot.stacks.label[stacks].tolist()
         frames = snapshot.frames.rows(label for label in labels if label != NEVER)

@@ -174,7 +174,7 @@ class SqlSession:
         return answer
 
     def objects(self, query: str, stop: threading.Event | None = None) -> Mask:
-        """Which objects of a heap dump a query's rows name; an item an object. Raises as :meth:`ask` does.
+        """Which objects of a heap dump a query's rows name; one item per object. Raises as :meth:`ask` does.
 
         They are in its column ``object``, or in its only one; rows with NULL name none.
         """

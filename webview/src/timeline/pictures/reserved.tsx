@@ -35,7 +35,7 @@ import { drawReserved } from './reserved-draw';
 import { Card, Facts, Legend, type FactsProps } from './reserved-facts';
 
 const AIR = 1.08;
-const STRETCH = 1.5;
+const HEIGHT_STEP = 1.5;
 const HOVER_REST_MS = 60;
 const MOST_COLUMNS = 8192;
 
@@ -140,10 +140,10 @@ class ReservedPicture implements Picture, Movable {
     const moment = this.momentAt(middle.x);
     switch (action) {
       case 'zoomInHeight':
-        this.setHeight(zoomAt(camera, bounds, middle, 1, 1 / STRETCH));
+        this.setHeight(zoomAt(camera, bounds, middle, 1, 1 / HEIGHT_STEP));
         return true;
       case 'zoomOutHeight':
-        this.setHeight(zoomAt(camera, bounds, middle, 1, STRETCH));
+        this.setHeight(zoomAt(camera, bounds, middle, 1, HEIGHT_STEP));
         return true;
       case 'up':
         this.setHeight(panBy(camera, bounds, 0, 0.15));

@@ -20,9 +20,9 @@ export interface AreaLabel {
 
 /** CSS pixels that a label needs. */
 const LEAST = { width: 56, height: 14 };
-/** Columns that are looked at, and in how many stretches of them room is looked for. */
+/** Columns that are looked at, and in how many parts of them room is looked for. */
 const SAMPLES = 400;
-const STRETCHES = 8;
+const PARTS = 8;
 
 /**
  * Room for each area that has any in what is in view. Its bytes follow its name where they are the same all along: those
@@ -91,14 +91,14 @@ interface Box {
   readonly high: number;
 }
 
-/** The widest room of some height: looked for around the highest column of each of some stretches. */
+/** The widest room of some height: looked for around the highest column of each of some parts. */
 function roomiest(low: Float64Array, high: Float64Array, height: number): Box | null {
   let found: Box | null = null;
-  const stretch = Math.max(1, Math.ceil(low.length / STRETCHES));
-  for (let from = 0; from < low.length; from += stretch) {
-    if (found && from + stretch <= found.to) continue;
+  const part = Math.max(1, Math.ceil(low.length / PARTS));
+  for (let from = 0; from < low.length; from += part) {
+    if (found && from + part <= found.to) continue;
     let best = from;
-    for (let i = from; i < Math.min(from + stretch, low.length); i++)
+    for (let i = from; i < Math.min(from + part, low.length); i++)
       if (high[i]! - low[i]! > high[best]! - low[best]!) best = i;
     if (high[best]! - low[best]! < height) continue;
     const box = widened(low, high, best, height);

@@ -2,7 +2,7 @@
 """Scans a PyTorch memory snapshot's pickle straight into columns.
 
 It runs on the machine of ``pickle_machine``: a list of frames becomes an interned stack, and a dict becomes a row of
-a table (events, frames, blocks, segments or annotations, told apart by their keys) as soon as its items are set.
+a table (events, frames, blocks, segments or annotations, distinguished by their keys) as soon as its items are set.
 
 A value that isn't valid for its field (None, text for a number, -1 that became 2^64-1) never ends the scan: it becomes
 unknown, and is counted by record and field.

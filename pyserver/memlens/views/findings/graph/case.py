@@ -67,7 +67,7 @@ class Component:
     """A part of a heap dump that rules are about alone: what some objects retain."""
 
     has: npt.NDArray[np.bool_]
-    """An item an object."""
+    """One item per object."""
     bytes: int
 
 
@@ -79,7 +79,7 @@ class GraphCase:
     info: GraphInfo
     component: Component | None = None
     compared_with: int | None = None
-    """For findings of another dump that are looked for in this one: what roots reach of the smaller one, in bytes, or
+    """For findings of another dump that are looked for in this one: the reachable heap of the smaller one, in bytes, or
     less. What is too little to be said of this dump alone is then found as well."""
 
     @property
@@ -90,7 +90,7 @@ class GraphCase:
 
     @property
     def whole(self) -> int:
-        """Bytes of all that roots reach."""
+        """Bytes of the reachable heap."""
         return self.info.reachable_bytes
 
     @property
@@ -130,12 +130,12 @@ class GraphCase:
         return np.flatnonzero(np.isin(self.snapshot.types.kind, chosen)).tolist()
 
     def instances(self, types: Sequence[int]) -> Numbers:
-        """The instances of some types that roots reach."""
+        """The instances of some types that are reachable."""
         parts = [instances_of(self.snapshot, number) for number in types]
         return self.reached(np.concatenate(parts) if parts else np.zeros(0, np.uint32))
 
     def counts(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """Which of some objects roots reach; of a component also which are in it."""
+        """Which of some objects are reachable; of a component also which are in it."""
         found: npt.NDArray[np.bool_] = self.snapshot.objects.distance[numbers] != NEVER
         if self.component is not None:
             found &= self.component.has[numbers]
@@ -147,7 +147,7 @@ class GraphCase:
         return found
 
     def number_arrays(self) -> Numbers:
-        """The rows of ARRAY_DTYPE of arrays that roots reach, without those that hold the characters of strings."""
+        """The rows of ARRAY_DTYPE of reachable arrays, without those that hold the characters of strings."""
         rows = self.snapshot.objects.arrays
         found: Numbers = rows[self.counts(rows["object"]) & (rows["is_text"] == 0)]
         return found
@@ -317,12 +317,12 @@ def measured(amount: Figure, objects: ObjectsLink | None = None) -> TextPart:
 
 
 def retained_sql(condition: str) -> str:
-    """A query for what the objects retain together for which a condition holds, and that roots reach."""
+    """A query for what the objects retain together for which a condition holds, and that are reachable."""
     return f"SELECT retained(object) FROM objects WHERE {condition} AND distance IS NOT NULL"
 
 
 def chosen(condition: str) -> ObjectsLink:
-    """The objects for which a condition holds, and that roots reach, those first that retain most."""
+    """The objects for which a condition holds, and that are reachable, those first that retain most."""
     return ObjectsLink(
         "query", 0,
         f"SELECT * FROM objects WHERE {condition} AND distance IS NOT NULL ORDER BY retained_bytes DESC",

@@ -242,7 +242,7 @@ def _of_numbers(case: GraphCase) -> tuple[I64, U64]:
 
 
 def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArray[np.uint32]:
-    """The number of the first stretch of bytes that is equal to each. Raises :class:`InconsistentError`."""
+    """The number of the first span of bytes that is equal to each. Raises :class:`InconsistentError`."""
     begin, end = np.ascontiguousarray(begin, np.uint64), np.ascontiguousarray(end, np.uint64)
     if not bool(((begin <= end) & (end <= len(data))).all()):
         raise InconsistentError("A string ends before it begins, or after the last one")

@@ -26,7 +26,7 @@ from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers
 
 BIG_SHARE = 0.1
-"""Of what roots reach: what an object or a group retains at least to be named."""
+"""Of the reachable heap: what an object or a group retains at least to be named."""
 
 _ALONE_SHARE = 0.9
 """One object of a group that retains as much of what the group does is named in its place."""

@@ -157,7 +157,7 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
 
 
 def soft_references(case: GraphCase) -> Iterator[Ranked]:
-    """What roots reach by soft references alone is 1% of the reachable heap, and 32 KiB: caches, as a rule.
+    """What is softly reachable is 1% of the reachable heap, and 32 KiB: caches, as a rule.
 
     Of dumps of Java and Android.
     """

@@ -24,8 +24,8 @@ _USED_SHARE = 0.25
 
 
 def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
-    """Collections with elements use less than a quarter of the slots of their arrays, and the others are 1% of what
-    roots reach, and 32 KiB.
+    """Collections with elements use less than a quarter of the slots of their arrays, and the others are 1% of the
+    reachable heap, and 32 KiB.
 
     Of dumps of Java, whose arrays don't refer to what is null, for arrays of four slots or more.
     """

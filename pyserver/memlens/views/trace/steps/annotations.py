@@ -114,7 +114,7 @@ def annotations(
     check_columns(columns)
     device = device_of(snapshot, number)
     axis_range(device, axis)
-    found = stretches(snapshot, device)
+    found = annotated_ranges(snapshot, device)
     noisy = noise_of(device, found)
     kept = found if noise else found.chosen(~noisy)
     depths = _depths(kept)
@@ -122,8 +122,8 @@ def annotations(
     rows = [
         (kept.chosen(depths == depth), depth) for depth in range(int(depths.max()) + 1 if len(depths) else 0)
     ]
-    rows += [(stretches, 0) for stretches in event_lanes(snapshot, device)]
-    lanes = [_lane(device, axis, stretches, depth, x0, x1, pixel) for stretches, depth in rows]
+    rows += [(annotated_ranges, 0) for annotated_ranges in event_lanes(snapshot, device)]
+    lanes = [_lane(device, axis, annotated_ranges, depth, x0, x1, pixel) for annotated_ranges, depth in rows]
     names = [found.texts[name] for name in dict.fromkeys(found.name[noisy].tolist())]
     return AnnotationsAnswer(
         lanes,
@@ -134,12 +134,12 @@ def annotations(
     )
 
 
-def stretches(snapshot: Snapshot, device: Device) -> Intervals:
+def annotated_ranges(snapshot: Snapshot, device: Device) -> Intervals:
     """The device's annotations. They have only times, so there are none if events have no times."""
-    return snapshot.keep(f"{device.info.device}.stretches", lambda: _stretches(snapshot, device))
+    return snapshot.keep(f"{device.info.device}.ranges", lambda: _ranges(snapshot, device))
 
 
-def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
+def _ranges(snapshot: Snapshot, device: Device) -> Intervals:
     nothing = np.empty(0, np.int64)
     origin, time = device.info.time_origin_us, device.time
     extent = device.info.time_axis

@@ -33,7 +33,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.views.selection.columns import device_of, time_of_moment
-from memlens.views.trace.steps.annotations import NO_END, NO_START, Intervals, noise_of, stretches
+from memlens.views.trace.steps.annotations import NO_END, NO_START, Intervals, annotated_ranges, noise_of
 from memlens.views.trace.steps.layers import Calls, are_built, are_layers
 
 StepSource = Literal["annotations", "period", "none"]
@@ -118,7 +118,7 @@ def find_steps(snapshot: Snapshot, device: Device) -> Steps:
 
 
 def _find(snapshot: Snapshot, device: Device) -> Steps:
-    annotated = _annotated(device, stretches(snapshot, device))
+    annotated = _annotated(device, annotated_ranges(snapshot, device))
     return annotated if annotated is not None else _from_period(snapshot, device)
 
 

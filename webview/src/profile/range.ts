@@ -6,13 +6,13 @@ import { bytes, count, time } from '../base/format';
 import { t } from '../base/l10n';
 import type { ChoiceOption } from '../widgets/choice';
 
-/** A stretch between two edges, and what of it is meant. */
-export type Stretch = NonNullable<ProfileState['stretch']>;
+/** A range between two edges, and what of it is meant. */
+export type TimeRange = NonNullable<ProfileState['range']>;
 
-export type StretchKind = AllocationSet['kind'];
+export type RangeKind = AllocationSet['kind'];
 
-/** What of a stretch can be meant. */
-export function stretchKinds(): readonly ChoiceOption<StretchKind>[] {
+/** What of a range can be meant. */
+export function rangeKinds(): readonly ChoiceOption<RangeKind>[] {
   return [
     { value: 'allocated', text: t('Allocated'), title: t('What was allocated in the range') },
     { value: 'freed', text: t('Freed'), title: t('What was freed in the range') },
@@ -25,7 +25,7 @@ export function stretchKinds(): readonly ChoiceOption<StretchKind>[] {
 }
 
 /** "allocated from 1.2 s to 3 s"; `at` says when an edge is. */
-export function stretchName({ kind, from, to }: Stretch, at: (edge: number) => string): string {
+export function rangeName({ kind, from, to }: TimeRange, at: (edge: number) => string): string {
   if (to === null) return t('live at {0}', at(from));
   switch (kind) {
     case 'live':
