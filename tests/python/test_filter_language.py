@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.python.command_line import memlens
@@ -89,7 +90,8 @@ def test_every_command_answers_every_term(
     for model, path in files:
         for entry in OBJECTS if model == "graph" else ALLOCATIONS:
             for term in (entry.examples or (entry.begins,))[:1] if model in entry.models else ():
-                for added in (object_filters.ABOVE, profile_filters.ABOVE):
+                tables: tuple[dict[Any, Any], ...] = (object_filters.ABOVE, profile_filters.ABOVE)
+                for added in tables:
                     for name in tuple(added):
                         monkeypatch.delitem(added, name)
                 done = memlens(command, path, *more.get(command, []), f"{option}={term}", status=None)

@@ -2,8 +2,8 @@
 
 A name is code's if it is an identifier that compiled code has among its constants, that a function or a variable has
 as well, or that a prototype or one of the engine's own objects has. All others were given by data: ``sessions[user]``.
-In a file without constants of code, as older versions and other engines write them, it is told by the objects of a
-class: with more than 256 properties, or three or more with more than twice as many in all as any of them has, only
+In a file without constants of code, as older versions and other engines write them, the objects of a class
+decide: with more than 256 properties, or three or more with more than twice as many in all as any of them has, only
 what half of them have is a name. The redaction's kernel ``v8_rows`` has the same rules.
 """
 
@@ -67,7 +67,7 @@ Mask = npt.NDArray[np.bool_]
 def mark_keys(snapshot: Snapshot, *, is_redacted: bool) -> None:
     """Make entries of the properties whose names are keys; adds a kind of references for them.
 
-    In a redacted file these names are gone, and the constants by which they are told.
+    In a redacted file these names are gone, and so are the constants that show them.
     """
     references = snapshot.references
     rows = np.flatnonzero(references.kind == snapshot.edge_type(_PROPERTY))

@@ -1,7 +1,7 @@
 """V8's heap snapshots, read plainly: the header, the rows of objects and references, and the strings.
 
 Which names of properties are keys of dictionaries, :mod:`memlens.proof.v8_keys` judges. Only of an original: in a copy
-the constants of code are gone, by which these are told.
+the constants of code, which show them, are gone.
 """
 
 import re

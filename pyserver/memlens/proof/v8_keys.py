@@ -1,7 +1,7 @@
 """Which names of V8's properties are keys, though they look like names: of objects that are used as dictionaries.
 
 Names of code are those that compiled code has among its constants, those of prototypes, and those of the engine's own
-objects. In a file without such constants it is told by the objects of a class: with more than 256 properties, or three
+objects. In a file without such constants the objects of a class decide: with more than 256 properties, or three
 or more with more than twice as many in all as any of them has, only what half of them have is a name.
 """
 

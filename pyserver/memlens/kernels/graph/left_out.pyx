@@ -90,7 +90,7 @@ cdef class LeftOut:
     ):
         """Leave out the references of the name ``wanted`` of some objects; how many there are.
 
-        ``name`` has one item per reference, and ``by_text`` one for each kind: whether its names are such numbers. None if
+        ``name`` has one item per reference, and ``by_text`` one per kind: whether its names are such numbers. None if
         ``work`` was stopped. Raises MemoryError.
         """
         cdef Py_ssize_t each

@@ -81,7 +81,7 @@ cdef enum:
 
 cdef enum:
     MOST_ATTRIBUTES = 256   # of a class whose objects aren't used as dictionaries
-    LEAST_OBJECTS = 3       # by which it can be told
+    LEAST_OBJECTS = 3       # by which it shows
 
 cdef enum:
     MOST_FIELDS = 64
