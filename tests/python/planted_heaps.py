@@ -125,6 +125,7 @@ V8 = (
     "attribute of an element", "key of a WeakMap", "value of a WeakMap", "string that nothing has", "index",
     "unknown type of objects", "unknown type of references", "name of a type", "name of a type of references",
     "key of an object", "unknown field", "key of the header", "key of the meta", "section", "text in the trace",
+    "address of a script",
 )  # fmt: skip
 
 
@@ -175,6 +176,12 @@ def v8(chosen: Chosen) -> bytes:
         f"{secret.text('key of an object')}@b.org" if secret.has("key of an object") else "k",
         root,
     )
+    code = secret.text("address of a script", "removed 96")
+    if secret.has("address of a script"):
+        code = f"export%20const%20token=%22{code}%22"
+    heap.edge(holder, "internal", "script", heap.node("code", f"data:text/javascript,{code}", 8))
+    page = f"Window / data:text/html;base64,{code}" if secret.has("address of a script") else "Window"
+    heap.edge(holder, "internal", "page", heap.node("native", page, 8))
     heap.string(secret.text("string that nothing has", "removed 97"))
     sections: dict[str, Any] = heap.sections()
     meta = sections["snapshot"]["meta"]

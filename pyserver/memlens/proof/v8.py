@@ -54,6 +54,7 @@ _REASONS: tuple[Reason, ...] = (
 _FIRST_REASON = 5
 _ELEMENT = re.compile(r"(?:Detached )?<(?!symbol )[\w-]+ ")
 _ENTRY = re.compile(r"part of key \((.*) @\d+\) -> value \((.*) @\d+\) pair", re.DOTALL)
+_DATA = re.compile(r"(?<![\w$])data:[\w$+./-]*(?=[,;])[^,]*,(.*)", re.DOTALL)
 _REMOVED = re.compile(r"(?:Detached )?(?:<[\w-]+ )?removed(?: \d+>?)?|unknown \d+")
 _PATH = re.compile(r"(?:file|https?|node|webpack)[:]|(?:^|[\s(])(?:/|[A-Za-z]:[\\/])[\w.@-]")
 _ENGINES = {"", "heap number", "smi number", "int", "bool", "bigint"}
@@ -113,8 +114,8 @@ class V8Reader:
         yield from self._entries()
         for number, (text, at, uses) in enumerate(self._strings()):
             is_name = uses >> _FIRST_REASON
-            if is_name and _ELEMENT.match(text) and not _REMOVED.fullmatch(text):
-                yield Item("text", "attributes of an element", text, at)
+            if is_name and (part := _content_within(text)):
+                yield Item("text", part, text, at)
             if self._is_key(number, text, uses) and not _REMOVED.fullmatch(text):
                 yield Item("text", "key of an object", text, at)
             if (
@@ -312,3 +313,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _content_within(text: str) -> str:
+    """What of a name is a content: an element's attributes, a script that is all in its address; empty for nothing."""
+    if _ELEMENT.match(text) and not _REMOVED.fullmatch(text):
+        return "attributes of an element"
+    found = _DATA.search(text)
+    return "address that is all of a script" if found and not _REMOVED.fullmatch(found[1]) else ""

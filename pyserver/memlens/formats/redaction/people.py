@@ -8,7 +8,11 @@ _HOME = re.compile(
 )
 _SHARED = frozenset(("shared", "public", "user"))
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
-_URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{1,15}://)([^\s/?#\"']*)([^\s?#\"']*)(\?[^\s#\"']*)?")
+_URL = re.compile(
+    r"\b([A-Za-z][A-Za-z0-9+.-]{1,15}://)([^\s/?#\"']*)([^\s?#\"']*)(\?[^\s#\"']*)?(#[^\s\"']*)?"
+)
+_DATA = re.compile(r"(?<![\w$])(data:[\w$+./-]*)(?=[,;])[^,]*,.+", re.DOTALL)
+"""An address that is all of a script or a page."""
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
 _LOCAL_HOST = re.compile(
     r"(?<![\w./@-])(?:[a-z0-9-]{1,63}\.){1,5}(?:internal|intranet|local|lan|corp|home)\b(?![.\w-])"
@@ -26,9 +30,10 @@ class People:
 
     def replaced(self, text: str) -> str:
         """The text without them."""
-        if not any(each in text for each in ("/", "\\", "@", ".")):
+        if not any(each in text for each in ("/", "\\", "@", ".", "data:")):
             return text
-        new = _HOME.sub(self._home, text)
+        new = _DATA.sub(r"\1,removed", text)
+        new = _HOME.sub(self._home, new)
         new = _URL.sub(self._url, new) if "://" in new else new
         new = _EMAIL.sub(lambda found: f"{self._word('address', found[0])}@example.invalid", new)
         new = _ADDRESS.sub(lambda found: self._host(found[0]), new)
@@ -40,7 +45,13 @@ class People:
         return found[1] + (found[2] if found[2].lower() in _SHARED else self._word("user", found[2]))
 
     def _url(self, found: re.Match[str]) -> str:
-        return found[1] + self._host(found[2]) + found[3] + ("?removed" if found[4] else "")
+        return (
+            found[1]
+            + self._host(found[2])
+            + found[3]
+            + ("?removed" if found[4] else "")
+            + ("#removed" if found[5] else "")
+        )
 
     def _host(self, host: str) -> str:
         return host if _THIS_MACHINE.fullmatch(host) else self._word("host", host)

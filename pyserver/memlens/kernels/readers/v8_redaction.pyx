@@ -302,12 +302,16 @@ cdef class Strings(ArrayReader):
             self.next_split += 1
 
     cdef size_t write_name(self, const uint8_t *text, size_t length, uint8_t use, uint8_t *out) noexcept nogil:
-        """Write a name, of which only an element's attributes and the ends of a WeakMap's entry may be contents."""
+        """Write a name. Contents in one are an element's attributes, what a WeakMap's entry leads to, and an address
+        that is all of a script or a page.
+        """
         cdef size_t done = 0
         if use & U_NODE:
             done = self.write_element(text, length, out)
         if done == 0:
             done = write_entry(text, length, out)
+        if done == 0:
+            done = self.write_data(text, length, out)
         if done == 0:
             out[0] = 0x22
             memcpy(out + 1, text, length)
@@ -329,6 +333,32 @@ cdef class Strings(ArrayReader):
         memcpy(out + 1, text, at)
         return 1 + at + <size_t> snprintf(
             <char *> out + 1 + at, 64, b" removed %llu>\"", <unsigned long long> self.next
+        )
+
+    cdef size_t write_data(self, const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
+        """Write ``data:text/javascript,…``, also after other words, as ``data:text/javascript,removed N``; nothing if
+        the text isn't such an address.
+        """
+        cdef size_t at, end
+        cdef const void *found = text
+        while True:
+            at = <const uint8_t *> found - text
+            found = memchr(text + at, 0x64, length - at) if at < length else NULL
+            if found == NULL:
+                return 0
+            at = <const uint8_t *> found - text
+            if begins(text + at, length - at, b"data:", 5) and not (at and is_word(text[at - 1])):
+                break
+            found = text + at + 1
+        end = at + 5
+        while end < length and (is_word(text[end]) or text[end] in (0x2B, 0x2D, 0x2E, 0x2F)):
+            end += 1
+        if end >= length or text[end] not in (0x2C, 0x3B) or memchr(text + end, 0x2C, length - end) == NULL:
+            return 0
+        out[0] = 0x22
+        memcpy(out + 1, text, end)
+        return 1 + end + <size_t> snprintf(
+            <char *> out + 1 + end, 64, b",removed %llu\"", <unsigned long long> self.next
         )
 
 
