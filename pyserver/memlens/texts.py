@@ -61,6 +61,16 @@ def in_a_row(values: Sequence[Value], between: str) -> Text:
     return _filled(between.join(f"{{{name}}}" for name in parts), parts)
 
 
+def function_name(name: str) -> Text:
+    """The name of a function in a row of texts: never a figure, even if it looks like one."""
+    return _filled("{function}", {"function": as_text(name)})
+
+
+def in_parentheses(value: Value) -> Text:
+    """A text in parentheses, which aren't part of it: they are Memlens's own, even around a name."""
+    return _filled("({inner})", {"inner": as_text(value)})
+
+
 def one_of(names: Sequence[Value]) -> Text:
     """Names as alternatives in a sentence; there is at least one."""
     *others, last = names

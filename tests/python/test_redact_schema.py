@@ -216,6 +216,29 @@ def test_keys_that_look_like_names_of_v8_are_contents(has_constants: bool, tmp_p
     assert set(NAMES) <= set(json.loads(redacted(copy)[0])["strings"])
 
 
+def test_attributes_that_data_set_in_python_are_contents(tmp_path: Path) -> None:
+    thing, types, rooms = pyheap_files.Thing, pyheap_files.TYPES, range(0, len(KEYS), 2)
+    held = [0x4000, 0x4100, 0x4200]
+    things = [thing(0x80, types["object"], 1064), *(thing(each, types["list"], 56) for each in held)]
+    things += [
+        thing(
+            0x6000 + 16 * number,
+            0x80,
+            48,
+            referents=held,
+            attributes=tuple(zip((*KEYS[number : number + 2], "literal"), held, strict=True)),
+        )
+        for number in rooms
+    ]
+    path, copy = tmp_path / "keys.pyheap", tmp_path / "copy.pyheap"
+    path.write_bytes(pyheap_files.pyheap(things, types=pyheap_files.SESSION))
+    copy.write_bytes(redacted(path)[0])
+    before = load(path)
+    assert set(reference_names(before, {ENTRY})) == set(KEYS)
+    assert "literal" in reference_names(before, {"attribute"})
+    assert [key for key in (*KEYS, "literal") if key.encode() in copy.read_bytes()] == ["literal"]
+
+
 def test_names_of_types_that_v8_has_not_are_contents(tmp_path: Path) -> None:
     heap = v8()
     meta = heap["snapshot"]["meta"]

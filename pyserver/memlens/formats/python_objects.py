@@ -43,7 +43,11 @@ KINDS = (
 )
 """In the order of the kernel's kinds, after which stand values of dictionaries that are no object's attributes."""
 
-_OWN_DICT = "__dict__"
+_OWN_DICT, _BASE = "__dict__", "__base__"
+_OF_CODE = ("type", "module", "Type", "Meta")
+"""With what names of types end whose objects are classes or modules."""
+_MOST_ATTRIBUTES, _LEAST_OBJECTS = 256, 3
+"""Of a type whose instances aren't used as dictionaries; by how many of them that can be told."""
 
 UNKNOWN = "unknown"
 """The kind of roots to which nothing in the dump refers, because C code holds them."""
@@ -142,7 +146,8 @@ def link(
     if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
         raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
     texts = Texts(columns["utf8"], columns["text_end"])
-    columns["kind"] = _with_entries(columns, texts, numbers[: len(of_types)])
+    of_code = np.array([_has_names_of_code(names.get(each)) for each in of_types.tolist()], np.bool_)
+    columns["kind"] = _with_entries(columns, texts, numbers[: len(of_types)], type_of, of_code)
     more = Numbers[str]()
     type_names = [more[_type_name(names.get(address), address)] for address in of_types.tolist()]
     details = [more[shortened(root.detail, _MOST_NAME)] if root.detail else None for root in roots]
@@ -185,10 +190,14 @@ def link(
     )
 
 
-def _with_entries(columns: dict[str, Column], texts: Texts, classes: U32) -> Column:
+def _with_entries(
+    columns: dict[str, Column], texts: Texts, classes: U32, type_of: Column, of_code: Column
+) -> Column:
     """The kinds of references, in which values of dictionaries are entries unless they are some object's attributes.
 
-    An attribute whose name isn't an identifier, or isn't there, was set by data, and is an entry as well.
+    An attribute whose name isn't an identifier, or isn't there, was set by data, and is an entry as well. So are those
+    of instances that are used as dictionaries, unless half of their type have them. ``of_code`` says of which types the
+    objects are classes or modules.
     """
     kind, name = columns["kind"].copy(), columns["reference_name"]
     named = np.flatnonzero((kind == kernel.ATTRIBUTE) | (kind == kernel.VALUE))
@@ -196,18 +205,71 @@ def _with_entries(columns: dict[str, Column], texts: Texts, classes: U32) -> Col
     words = [texts[number] for number in known.tolist()]
     is_own = np.array([word == _OWN_DICT for word in words], np.bool_)
     is_code_s = np.array([word.isidentifier() for word in words], np.bool_)
+    is_special = np.array([len(word) > 4 and word[:2] == "__" == word[-2:] for word in words], np.bool_)
     own_dicts = np.zeros(len(columns["address"]), np.bool_)
-    own_dicts[columns["target"][named[is_own[np.searchsorted(known, name[named])]]]] = True
+    to_own = named[is_own[np.searchsorted(known, name[named])]]
+    own_dicts[columns["target"][to_own]] = True
+    # the type of each object that may be used as a dictionary, and of the dictionary of its attributes another
+    form = np.where(of_code[type_of], -1, type_of.astype(np.int64))
+    bases = named[np.array([word == _BASE for word in words], np.bool_)[np.searchsorted(known, name[named])]]
+    form[_sources(columns, bases)] = -1
     del named
     # PyHeap has no name for the dictionary of a class
     for number in classes[classes != NONE].tolist():
+        form[number] = -1
         own_dicts[columns["target"][columns["start"][number] : columns["start"][number + 1]]] = True
+    owners = form[_sources(columns, to_own)]
+    form[columns["target"][to_own]] = np.where(owners < 0, -1, owners + len(of_code))
     values = np.flatnonzero(kind == kernel.VALUE)
-    sources = np.searchsorted(columns["start"], values.astype(columns["start"].dtype), "right") - 1
-    kind[values[~own_dicts[sources]]] = _ENTRIES
+    kind[values[~own_dicts[_sources(columns, values)]]] = _ENTRIES
     odd = np.flatnonzero((kind == kernel.ATTRIBUTE) | (kind == kernel.VALUE))
-    kind[odd[~is_code_s[np.searchsorted(known, name[odd])]]] = _ENTRIES
+    words_of = np.searchsorted(known, name[odd])
+    kind[odd[~is_code_s[words_of]]] = _ENTRIES
+    chosen = is_code_s[words_of] & ~is_special[words_of]
+    # PyHeap writes a name once for each object
+    numbers = Numbers[str]()
+    equal = np.array([numbers[word] for word in words], np.int64)
+    odd, words_of = odd[chosen], equal[words_of[chosen]]
+    kind[odd[_are_keys(_sources(columns, odd), words_of, form)]] = _ENTRIES
     return kind
+
+
+def _has_names_of_code(known: tuple[str, str] | None) -> bool:
+    """Whether a type's objects are classes or modules, whose attributes code names; an unknown type's may be."""
+    return not known or not known[0] or known[0].endswith(_OF_CODE)
+
+
+def _sources(columns: dict[str, Column], references: Column) -> Column:
+    """The object that each of some references is of."""
+    start = columns["start"]
+    return np.searchsorted(start, references.astype(start.dtype), "right") - 1
+
+
+def _are_keys(sources: Column, words: Column, form: Column) -> Column:
+    """Whether attributes, in the order of their objects, were set by data: see the kernel ``python_survey``.
+
+    ``form`` is the type of each object, below 0 for those that aren't judged.
+    """
+    found = np.zeros(len(sources), np.bool_)
+    judged = np.flatnonzero(form[sources] >= 0)
+    if not len(judged):
+        return found
+    sources, words = sources[judged], words[judged]
+    forms, of = np.unique(form[sources], return_inverse=True)
+    pairs, of_pair, counts = np.unique(
+        of.astype(np.int64) * (int(words.max()) + 1) + words, return_inverse=True, return_counts=True
+    )
+    first = np.flatnonzero(np.append(True, sources[1:] != sources[:-1]))
+    objects, most = np.bincount(of[first], minlength=len(forms)), np.zeros(len(forms), np.int64)
+    np.maximum.at(most, of[first], np.diff(np.append(first, len(sources))))
+    of_form = pairs // (int(words.max()) + 1)
+    in_all = np.bincount(of_form, minlength=len(forms))
+    is_regular = (in_all <= _MOST_ATTRIBUTES) & ((objects < _LEAST_OBJECTS) | (in_all <= 2 * most))
+    is_code_s = is_regular[of_form] | (
+        (objects[of_form] >= _LEAST_OBJECTS) & (2 * counts >= objects[of_form])
+    )
+    found[judged] = ~is_code_s[of_pair]
+    return found
 
 
 def _circles(start: Column, target: Column, roots: Column) -> U32:

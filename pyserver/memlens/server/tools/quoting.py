@@ -19,6 +19,8 @@ _UNSEEN = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
 )  # fmt: skip
+_NAMED = frozenset(("function",))
+"""Values that are names, even if they look like figures."""
 _LISTS = frozenset(("known", "words", "names", "folders"))
 """Values that are several names in a row."""
 _AMOUNT = re.compile(
@@ -47,6 +49,8 @@ def spoken(text: Text) -> str:
 
 
 def _value(name: str, value: Text) -> str:
+    if name in _NAMED and not value.template and value.text:
+        return quoted_name(value.text)
     if value.template or name not in _LISTS:
         return spoken(value)
     listed = value.text.split(", ")

@@ -9,7 +9,7 @@ from memlens.model.attribution import Attribution, FrameKind
 from memlens.model.frames import is_by_address
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.texts import Text, in_a_row, phrase
+from memlens.texts import Text, function_name, in_a_row, in_parentheses, phrase
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
 from memlens.views.findings.writing import amount, called, linked, percent, short_function, text_in_sql
@@ -84,11 +84,11 @@ class TopGroup:
 
     def with_function(self) -> Text:
         """Its name, of a line with the function and whether it is the user's only probably in parentheses."""
-        function = [Text(self.function)] if self.function and self.line is not None else []
+        function = [function_name(self.function)] if self.function and self.line is not None else []
         remarks = [*function, *([PROBABLY_YOURS] if self.is_doubtful else [])]
         if not remarks:
             return self.named()
-        return in_a_row([self.named(), in_a_row(["(", in_a_row(remarks, ", "), ")"], "")], " ")
+        return in_a_row([self.named(), in_parentheses(in_a_row(remarks, ", "))], " ")
 
     def measured(self) -> TextPart:
         """What it has, which shows it."""
