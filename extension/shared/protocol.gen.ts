@@ -3208,7 +3208,7 @@ export interface SqlTableColumn {
 /**
  * An allocation with its frames, innermost first.
  *
- * `frames` called each other. What PyTorch recorded beside them is separate: `fx_traces`, in the order of the
+ * `frames` called each other. What was recorded beside them is separate: `fx_traces`, in the order of the
  * generated code among the frames, and `forward_frames`, the stack of the forward call that a backward operator
  * belongs to. Their lines count like those of frames.
  *
@@ -3392,7 +3392,7 @@ export interface Thumbnail {
   missing: Text | null;
 }
 
-/** A trace of events on devices, as PyTorch records it. */
+/** A trace of events on devices. */
 export interface TimelineInfo {
   model: 'timeline';
   kind: string;

@@ -258,7 +258,7 @@ LOOKING = {
     "ingest.py": "an archive",
     "model/languages.py": "files of Memlens",
     "model/libraries.py": "files of Memlens",
-    "model/torch_machinery.py": "files of Memlens",
+    "packs/pytorch/machinery.py": "files of Memlens",
     "packs/dotnet/dumping.py": "the dump that it writes",
     "packs/others.py": "installed packages",
     "packs/pytorch/export.py": "a temporary folder",

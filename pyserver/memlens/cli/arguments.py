@@ -175,7 +175,7 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
                         help="the memory that may be used (Linux only; default no limit)")  # fmt: skip
     ingest.add_argument("--dump", type=_positive, metavar="NUMBER",
                         help="which dump to read from a file with several (default: the last heap dump, or the "
-                        "first of several snapshots of PyTorch)")  # fmt: skip
+                        "first of several snapshots)")  # fmt: skip
     ingest.add_argument("--no-findings", action="store_true",
                         help="compute a large heap dump's findings only when they are first asked for")  # fmt: skip
     ingest.add_argument("--memray-python", metavar="PATH", default="",

@@ -31,7 +31,7 @@ def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDA
 
     In profiles and heap dumps :data:`PASSED_OVER` are allocation functions, those that start programs and threads, and
     the marker of a possible pool of Python's allocator; :data:`NAMELESS`, :data:`RUNTIME` and :data:`NOWHERE` are those
-    that say little. In traces the frames of PyTorch's recorder are passed over.
+    that say little. In traces the recorder's frames are passed over.
     """
     match model:
         case "timeline":

@@ -116,7 +116,7 @@ class CommonInfo(Struct, frozen=True):
 
 
 class TimelineInfo(CommonInfo, frozen=True, tag_field="model", tag="timeline"):
-    """A trace of events on devices, as PyTorch records it."""
+    """A trace of events on devices."""
 
     model: ClassVar[Literal["timeline"]] = "timeline"
     devices: list[DeviceInfo]

@@ -10,7 +10,7 @@ The sources, the most reliable first:
   user's module is named by its file and the first line of its ``forward`` that is in any stack, as ``model.py:42``.
   Modules in the same file are distinguished by the line at which their parent calls them.
 * An FX node's ``nn_module_stack`` has all modules from the compiled one down, by class and attribute
-  (:mod:`memlens.model.fx_modules`). Nothing else is used for that frame, so that forward and backward of a module are
+  (as its reader has decoded it). Nothing else is used for that frame, so that forward and backward of a module are
   the same module.
 * A ``forward`` in the original trace of another FX node is a module, too.
 """

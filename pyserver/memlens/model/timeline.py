@@ -195,7 +195,7 @@ def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> tuple[bool, int]:
     Returns whether they do, and how many allocations have an inferred stack because of that.
 
     What was allocated before recording and freed in the trace has the stack of its free. That is a different place,
-    unless the recorder repeats an allocation's stack with its free: PyTorch does if it records no stacks of frees
+    unless the recorder repeats an allocation's stack with its free: some do if it records no stacks of frees
     (``context ? context : block->context_when_allocated`` in CUDACachingAllocator.cpp), as with ``context="alloc"``.
     That is a setting of the process, so it is derived from all devices: there are frees with an allocation in the
     trace, and all of these repeat its stack.

@@ -18,6 +18,9 @@ from msgspec import Struct
 from memlens.texts import Text
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from memlens.export.samples import Samples
     from memlens.formats import Reader
     from memlens.formats.containers import Source
@@ -29,9 +32,12 @@ if TYPE_CHECKING:
     from memlens.sources.declarations import TypeName
     from memlens.store.files.output import Output as FileOutput
     from memlens.store.snapshot import Snapshot
+    from memlens.store.trace.device import Device
     from memlens.views.findings.graph.case import GraphCase
     from memlens.views.findings.profile.case import ProfileCase
     from memlens.views.findings.writing import Ranked
+
+    Lineless = Callable[[Snapshot, Device, str], tuple["npt.NDArray[np.bool_]", Text]]
 
 T = TypeVar("T")
 NOTHING = Text("")
@@ -242,6 +248,37 @@ class RuntimeKind(Struct, frozen=True, kw_only=True):
     """What to do instead where Memlens takes none."""
 
 
+class Machinery(Struct, frozen=True, kw_only=True):
+    """A kind of what a framework allocates for itself, by functions on the stack."""
+
+    name: str
+    """In the filter's ``machinery:``."""
+    title: Text
+    """In a sentence: ``workspaces of cuDNN``."""
+    advice: Text | None
+    """What the framework documents that can be done about them."""
+    functions: tuple[str, ...]
+    """Patterns of the filter's ``function:``, any of which may match."""
+    fits: tuple[str, ...]
+    """Functions that they must match."""
+    near: tuple[str, ...]
+    """Functions that they must not match."""
+
+    @property
+    def term(self) -> str:
+        """The filter term that finds them."""
+        return f"machinery:={self.name}"
+
+
+class OwnMemory(Struct, frozen=True, kw_only=True):
+    """All that a framework allocates for itself."""
+
+    title: Text
+    """Of the finding about it: ``PyTorch's own``."""
+    kinds: tuple[Machinery, ...]
+    """A stack with functions of several kinds is of the first."""
+
+
 class Rule(Struct, frozen=True, kw_only=True):
     """A rule about files of the pack's formats, with the names that its findings have as their ``rule``."""
 
@@ -266,5 +303,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Whether ``allocation_functions.toml`` in its folder says which functions allocate, see ``model/languages.py``."""
     formats: tuple[Format, ...] = ()
     foreign: Part[tuple[Foreign, ...]] | None = None
+    own_memory: Part[OwnMemory] | None = None
+    lineless: "Part[Lineless] | None" = None
+    """Finds rows of a device that have no line of the program, and names those of an operator."""
     runtimes: tuple[RuntimeKind, ...] = ()
     rules: tuple[Rule, ...] = ()

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from memlens.packs.api import Foreign, Format, Objects, Pack, Rule, RuntimeKind, TraceWriter, Writer
+from memlens.packs.api import (
+    Foreign,
+    Format,
+    Machinery,
+    Objects,
+    Pack,
+    Rule,
+    RuntimeKind,
+    TraceWriter,
+    Writer,
+)
 from memlens.texts import Text
 
 if TYPE_CHECKING:
+    from memlens.packs.api import Lineless
     from memlens.packs.others import Other
 
 T = TypeVar("T")
@@ -35,6 +46,22 @@ def suffixes(*, compiled: bool = False) -> list[str]:
         if each is not None and (each.is_compiled or not compiled)
         for ending in each.suffixes
     ]
+
+
+def machinery() -> Iterator[tuple[Text, Machinery]]:
+    """What frameworks allocate for themselves, after the title of findings about it."""
+    for pack in packs():
+        if pack.own_memory is not None:
+            own = pack.own_memory.load()
+            for each in own.kinds:
+                yield own.title, each
+
+
+def lineless() -> Iterator["Lineless"]:
+    """What finds rows of a trace that have no line of the program, and names them."""
+    for pack in packs():
+        if pack.lineless is not None:
+            yield pack.lineless.load()
 
 
 def language_libraries() -> list[str]:

@@ -241,7 +241,7 @@ class Snapshot(Uncounted):
 
     @property
     def module_columns(self) -> ModuleColumns:
-        """A trace's ``torch.nn`` modules. Raises :class:`LackingError` for another model."""
+        """A trace's modules. Raises :class:`LackingError` for another model."""
         timeline_of(self.info, "modules")
         return self._holder(ModuleColumns)
 
@@ -381,7 +381,7 @@ class Snapshot(Uncounted):
         return ids
 
     def modules(self) -> list[tuple[int, str, str]]:
-        """The ``torch.nn`` modules: parent, name, path. ``trace.stack_module`` has each stack's number here.
+        """The modules: parent, name, path. ``trace.stack_module`` has each stack's number here.
 
         0 is "in no module", with an empty name. Other models have none.
         """

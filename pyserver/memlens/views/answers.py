@@ -88,7 +88,7 @@ class FxTrace(Struct, frozen=True):
 class StackAnswer(Struct, frozen=True):
     """An allocation with its frames, innermost first.
 
-    ``frames`` called each other. What PyTorch recorded beside them is separate: ``fx_traces``, in the order of the
+    ``frames`` called each other. What was recorded beside them is separate: ``fx_traces``, in the order of the
     generated code among the frames, and ``forward_frames``, the stack of the forward call that a backward operator
     belongs to. Their lines count like those of frames.
 

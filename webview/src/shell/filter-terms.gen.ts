@@ -16,7 +16,7 @@ export const TRACE_TERMS: readonly Offer[] = [
   { text: 'freed-by:', help: t('the line that freed it: freed-by:train.py:105, freed-by:none') },
   { text: 'module:', help: t('the torch.nn module it was made in: module:Linear, module:none') },
   { text: 'operator:', help: t('the operator that C++ frames name: operator:aten::mm, operator:none') },
-  { text: 'machinery:', help: t('PyTorch\'s own: workspaces, buffers, gradients, an optimizer\'s temporaries: machinery:workspace, machinery:none') },
+  { text: 'machinery:', help: t('the framework\'s own: workspaces, buffers, gradients, an optimizer\'s temporaries: machinery:workspace, machinery:none') },
   { text: 'size>', help: t('requested bytes: size>1MiB, size<=512') },
   { text: 'size<', help: t('requested bytes: size<64KiB') },
   { text: 'life>', help: t('how long it was held: life>10ms, life>100ev; ev are events') },

@@ -41,7 +41,7 @@ cdef enum:
     EMPTY_DICT = 0
     # row numbers are packed with a tag into 32 bits in the memo
     MAX_ROWS = 0x0FFFFFFF
-    # Python's pickler batches a thousand items, PyTorch's own puts a whole trace on the stack; but an item of a real
+    # Python's pickler batches a thousand items, others put a whole trace on the stack; but an item of a real
     # snapshot takes more than eight bytes of the file
     MAX_STACK = 4_000_000
     BYTES_PER_ITEM = 8

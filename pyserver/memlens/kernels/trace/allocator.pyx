@@ -4,7 +4,7 @@
 A *span* is a range of addresses that was reserved at one moment and released at one moment. A segment from cudaMalloc
 is one span; an expandable segment is many, because it grows and shrinks.
 
-Spans are reconstructed from the end of the trace backwards, as in PyTorch's own viewer (``simulate_memory`` in
+Spans are reconstructed from the end of the trace backwards, as ``simulate_memory`` does (in
 MemoryViz.js): the final segments are known for certain, earlier ones are not. So:
 
 * Before a ``segment_free`` or ``segment_unmap`` the range was reserved.

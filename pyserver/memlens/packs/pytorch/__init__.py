@@ -9,6 +9,8 @@ PACK = Pack(
     name="pytorch",
     title="PyTorch",
     libraries=("pytorch",),
+    own_memory=Part(f"{_HERE}.machinery:OWN"),
+    lineless=Part(f"{_HERE}.backward:left_by_backward"),
     formats=(
         Format(
             name="torch",

@@ -16,8 +16,8 @@ from memlens.model.frames import (
     source_frame,
     traceback_frames,
 )
-from memlens.model.fx_modules import module_names
 from memlens.model.timeline import Column
+from memlens.packs.pytorch.fx_modules import module_names
 
 _MOST_ADDED = 50_000_000
 """The most inserted frames, because a hostile file could fill memory; beyond it only recorded frames are shown."""

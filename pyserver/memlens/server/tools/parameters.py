@@ -24,7 +24,7 @@ Path = Annotated[
 ]
 Device = Annotated[
     int,
-    Meta(ge=0, description="The device of a PyTorch trace; the one with the highest peak if left out."),
+    Meta(ge=0, description="The device of a trace; the one with the highest peak if left out."),
 ]
 Filter = Annotated[
     str,

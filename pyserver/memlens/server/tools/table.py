@@ -62,14 +62,14 @@ TOOLS: dict[str, Tool] = {
     ),
     "memlens_stack": Tool(
         "An allocation and its stack",
-        "The call stack of one allocation of a PyTorch trace, innermost frame first, with its size and lifetime, where "
+        "The call stack of one allocation of a trace, innermost frame first, with its size and lifetime, where "
         "it was freed and what else has the same stack; the frames of a stack of any snapshot by its number; or a "
         "thread of a heap dump, with what the variables of each frame retain.",
         arguments.StackArguments,
     ),
     "memlens_steps": Tool(
         "Steps of a run, and what grows",
-        "PyTorch traces only: the steps of a training run with the peak of each and what it keeps, and the source "
+        "Traces only: the steps of a training run with the peak of each and what it keeps, and the source "
         "lines whose live bytes grow from step to step, which is how a leak looks.",
         arguments.StepsArguments,
     ),
@@ -108,7 +108,7 @@ TOOLS: dict[str, Tool] = {
 }
 
 INSTRUCTIONS = (
-    "Memlens answers questions about memory snapshots: PyTorch traces, profiles and heap dumps. Begin with "
+    "Memlens answers questions about memory snapshots: traces, profiles and heap dumps. Begin with "
     "memlens_summary of the file; a finding's `see` is the next question. A moment is written with its unit, as "
     "`11712 events` or `545.6 ms`; moments in answers are numbers of events of a trace, or of bins of a profile. Sizes "
     "are exact bytes, each with a readable form beside it; what a row lacks is unknown or doesn't apply. A list that "

@@ -65,7 +65,7 @@ CREATE TABLE allocations (
     -- state: freed, live, or pending_free
     category TEXT,                  -- parameter, optimizer_state, gradient, activation, temporary, input, autograd_detail
     -- or unknown, as the profiler names them; 'x (inferred)' when not in the file; NULL for none
-    inferred_module TEXT,           -- the torch.nn module that it belongs to, where that is inferred; NULL for none
+    inferred_module TEXT,           -- the module that it belongs to, where that is inferred; NULL for none
     stack INTEGER NOT NULL,         -- the stack that made it; 0 when the file has none
     freed_stack INTEGER,            -- where it was freed, which counts for no line; NULL when the file does not record it
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream

@@ -12,7 +12,7 @@ FX_NODE_DTYPE = np.dtype(
 
 
 class ModuleColumns(Columns):
-    """An item for each ``torch.nn`` module; 0 is "in no module", with an empty name."""
+    """An item for each module; 0 is "in no module", with an empty name."""
 
     prefix = "module_"
     parent = Stored(np.uint32, "modules", below="modules")
@@ -25,7 +25,7 @@ class TraceColumns(Columns):
     """A trace's figures of each stack, and the tables of its file."""
 
     stack_module = Stored(np.uint32, "stacks")
-    """The number of the ``torch.nn`` module that a stack ran in, 0 for none."""
+    """The number of the module that a stack ran in, 0 for none."""
     stack_totals = Stored(np.int64, "stacks", width=6)
     """Bytes and count in all, bytes and count live at the peak, bytes live at the end, largest."""
     stack_largest = Stored(np.uint32, "stacks")

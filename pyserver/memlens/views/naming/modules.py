@@ -1,4 +1,4 @@
-"""The ``torch.nn`` module in which an allocation was made, if frames show it (see :mod:`memlens.model.modules`)."""
+"""The module in which an allocation was made, if frames show it (see :mod:`memlens.model.modules`)."""
 
 import re
 

@@ -24,7 +24,7 @@ def pool_name(snapshot: Snapshot, pool: int) -> str:
 def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
     """Each allocation's pool, as an index of the manifest's ``pools``, 0 if the file doesn't record it.
 
-    Events name it since PyTorch 2.12. Otherwise the final segments do, for allocations that are in one of them and not
+    Events of newer recorders name it. Otherwise the final segments do, for allocations that are in one of them and not
     older: an earlier segment at the same addresses may have had another pool.
     """
     number = device.info.device

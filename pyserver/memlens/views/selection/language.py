@@ -47,7 +47,7 @@ ALLOCATIONS = (
     Entry("operator:", "the operator that C++ frames name", ("operator:aten::mm", "operator:none")),
     Entry("label:", "a label of the sample", ("label:worker", "label:thread:worker"), "", ("profile",)),
     Entry(
-        "machinery:", "PyTorch's own: workspaces, buffers, gradients, an optimizer's temporaries",
+        "machinery:", "the framework's own: workspaces, buffers, gradients, an optimizer's temporaries",
         ("machinery:workspace", "machinery:none"),
     ),
     Entry("size>", "requested bytes", ("size>1MiB", "size<=512"), "", _BOTH),

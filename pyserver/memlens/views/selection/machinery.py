@@ -1,19 +1,14 @@
-"""Which stacks are PyTorch's own machinery (:mod:`memlens.model.torch_machinery`), and what backward leaves."""
+"""Which stacks are of what a framework allocates for itself."""
 
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.frames import NATIVE
-from memlens.model.timeline import NEVER
-from memlens.model.torch_machinery import machinery
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
-from memlens.store.trace.device import Device
 from memlens.views.selection.texts import Pattern
 from memlens.views.selection.through import stacks_through
 
 Mask = npt.NDArray[np.bool_]
-
-_ENGINE = "torch::autograd::Engine::evaluate_function"
 
 
 def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:
@@ -25,7 +20,7 @@ def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:
     def find() -> dict[str, Mask]:
         found: dict[str, Mask] = {}
         left = np.ones(len(snapshot.stacks.node), bool)
-        for kind in machinery():
+        for _, kind in registry.machinery():
             frames = np.zeros(len(snapshot.frames), bool)
             for each in kind.functions:
                 frames |= snapshot.frames.in_function(Pattern(each).matches)
@@ -36,31 +31,3 @@ def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:
         return found
 
     return snapshot.keep("machinery", find)
-
-
-def left_by_backward(snapshot: Snapshot, device: Device) -> Mask:
-    """Mask of the rows that the backward pass allocated, outside of Python, and that outlive it.
-
-    These are gradients: the engine frees all others that it makes before ``backward()`` returns, and
-    ``AccumulateGrad`` keeps the first gradient of a parameter as it is, so that the operator's own allocation stays.
-    A pass has ended when Python next allocates outside of the engine.
-    """
-
-    def find() -> Mask:
-        whole = device.whole
-        engine = stacks_through(snapshot, snapshot.frames.in_function(lambda name: name.startswith(_ENGINE)))
-        label = snapshot.stacks.label
-        has_python = np.zeros(len(label), bool)
-        known = label != NEVER
-        has_python[known] = snapshot.frames.kind[label[known]] != NATIVE
-        made: Mask = (engine & ~has_python)[whole.stack]
-        if not made.any():
-            return made
-        outside = np.sort(whole.start[(has_python & ~engine)[whole.stack]])
-        # what was there before recording started before all of them
-        next_outside = np.append(outside, NEVER)[np.searchsorted(outside, whole.start, "right")]
-        made &= (next_outside != NEVER) & (whole.end > next_outside)
-        return made
-
-    found = snapshot.keep(f"{device.info.device}.left by backward", find)
-    return found if device.rows is None else found[device.rows]

@@ -2,19 +2,18 @@
 
 from dataclasses import replace
 
-from memlens.texts import phrase
+from memlens.packs import registry
 from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.trace.machinery import KNOWN
 from memlens.views.selection.columns import device_of, live_rows
 from memlens.views.selection.filters import MOST_CHARACTERS
-from memlens.views.selection.machinery import left_by_backward, machinery_stacks
+from memlens.views.selection.machinery import machinery_stacks
 
 LEAST_OF_GROUP = 0.9
 
 
 def known_by_line(case: TraceCase) -> TopGroups:
-    """What held the peak, by line; what has none is called by what PyTorch allocates so, if that is known."""
+    """What held the peak, by line; what has none is called by what a framework allocates so, if that is known."""
 
     def make() -> TopGroups:
         found = case.peak_by_line()
@@ -26,17 +25,20 @@ def known_by_line(case: TraceCase) -> TopGroups:
 def _named(case: TraceCase, group: TopGroup) -> TopGroup:
     if group.is_bare or group.line is not None or not group.evidence.of.filter:
         return group
-    # a name too long for a filter is none of PyTorch's own
+    # a name too long for a filter is none of a framework's
     if len(group.evidence.of.filter) > MOST_CHARACTERS:
         return group
     device = device_of(case.snapshot, case.number, group.evidence.of.filter)
     rows = live_rows(device, case.info.peak_moment)
     size, stack = device.size[rows], device.stack[rows]
     least = LEAST_OF_GROUP * group.amount
+    titles = {kind.name: kind.title for _, kind in registry.machinery()}
     for name, stacks in machinery_stacks(case.snapshot).items():
         if int(size[stacks[stack]].sum()) >= least:
-            return replace(group, title=KNOWN[name].title)
-    if int(size[left_by_backward(case.snapshot, device)[rows]].sum()) >= least:
-        name = group.title.text.removesuffix(" (C++ only)")
-        return replace(group, title=phrase("gradients ({operator})", operator=name))
+            return replace(group, title=titles[name])
+    operator = group.title.text.removesuffix(" (C++ only)")
+    for find in registry.lineless():
+        found, title = find(case.snapshot, device, operator)
+        if int(size[found[rows]].sum()) >= least:
+            return replace(group, title=title)
     return group

@@ -24,7 +24,7 @@ def short_lived(case: TraceCase) -> Iterator[Ranked]:
     if case.info.events < LEAST_TRACE:
         return
     life = min(MOST_EVENTS, max(LEAST_EVENTS, int(LIFE_SHARE * case.info.events)))
-    # in-place operations lower nothing that PyTorch allocates for itself
+    # in-place operations lower nothing that a framework allocates for itself
     narrow = f"life<={life}ev is:freed machinery:none"
     found = top_groups(case.snapshot, case.peak, "line", MOST_LINES, "live", narrow)
     for group in found.groups:

@@ -69,7 +69,7 @@ def reserved_at(snapshot: Snapshot, device: int, moment: int) -> int:
 def joined(spans: Column, walls: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
     """Where new segments begin among the spans of one moment, ordered by address.
 
-    PyTorch reports an expandable segment's mapped pieces as one segment for each contiguous range. ``walls`` are the
+    Files have an expandable segment's mapped pieces as one segment for each contiguous range. ``walls`` are the
     addresses at which two of the final segments touch.
     """
     if not len(spans):

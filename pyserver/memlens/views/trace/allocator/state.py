@@ -1,4 +1,4 @@
-"""The allocator's state at a moment, as in "Allocator State History" of PyTorch's viewer.
+"""The allocator's state at a moment.
 
 It is computed from what is live at the moment, which is found without a replay by the tables of largest ends (see
 ``kernels/trace/stacked.pyx``), which serve as a checkpoint at every moment. There are so few segments, compared to

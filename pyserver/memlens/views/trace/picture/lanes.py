@@ -109,7 +109,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
     known["span"] = np.arange(len(spans))
     default = [row for row, pool in enumerate(snapshot.manifest.pools) if tuple(pool) == (0, 0)][:1]
     if np.isin(known["pool"], [0, *default]).all():
-        # if no private pool is known, segments without a pool (PyTorch before 2.12) belong to the default one
+        # if no private pool is known, segments without a pool (of older recorders) belong to the default one
         known["pool"] = default[0] if default else 0
     parts = [known]
     end = len(known)

@@ -1,7 +1,7 @@
 """The stacked picture of live memory over time, as packed geometry for one viewport.
 
 Every allocation is a band from its start to its end; at any moment the bands of the live allocations are stacked, with
-the oldest at the bottom (the order of PyTorch's own viewer). A column of the answer shows the state at a recorded
+the oldest at the bottom (the order of recorders' own viewers). A column of the answer shows the state at a recorded
 moment: the one with the most live bytes among the moments in the column, so that no peak is lost at any zoom. Bands
 thinner than a row are merged with their thin neighbours into one band with their number; ``total`` and ``live`` of a
 column are exact, and ``passed`` counts what was allocated and freed within the column without being live at its moment.
