@@ -21,11 +21,13 @@ What breaks a target is kept in ``.cache/fuzz/crashes`` with the command that re
 """
 
 import argparse
+import functools
 import importlib
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -178,8 +180,25 @@ def _kernels() -> Path | None:
     return copy
 
 
+@functools.cache
 def _compiler() -> str | None:
-    return shutil.which(os.environ.get("CC", "clang")) or shutil.which("gcc")
+    """The compiler that ``CC`` names, clang by default, or gcc where that has no sanitizers, as packages of it may."""
+    compiler = shutil.which(os.environ.get("CC", "clang"))
+    if compiler is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "empty.c")
+            source.write_text("", "ascii")
+            command = [
+                compiler,
+                f"-fsanitize={SANITIZERS}",
+                "-shared",
+                str(source),
+                "-o",
+                f"{folder}/empty.so",
+            ]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+                return compiler
+    return shutil.which("gcc")
 
 
 def _is_clang(compiler: str) -> bool:

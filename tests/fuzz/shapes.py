@@ -90,6 +90,27 @@ def pprof_lines_of_a_name(size: int) -> bytes:
     return _TYPES + b"".join(samples) + b"".join(places) + _FUNCTION + strings
 
 
+def _pprof_of_files(files: list[bytes]) -> bytes:
+    """A sample in a function called main of each file."""
+    numbers = range(1, len(files) + 1)
+    functions = b"".join(block(5, number(1, each) + number(2, 3) + number(4, 5 + each)) for each in numbers)
+    places = b"".join(
+        block(4, number(1, each) + block(4, number(1, each) + number(2, 3))) for each in numbers
+    )
+    samples = b"".join(block(2, block(1, varint(each)) + block(2, b"\x05")) for each in numbers)
+    return _TYPES + samples + places + functions + _STRINGS + b"".join(block(6, file) for file in files)
+
+
+def pprof_deep_paths(size: int) -> bytes:
+    """``size`` files that are 7,000 folders deep."""
+    return _pprof_of_files([b"/%d%b/x.go" % (each, b"/a" * 7_000) for each in range(size)])
+
+
+def pprof_many_projects(size: int) -> bytes:
+    """``size`` files, each in a project of its own."""
+    return _pprof_of_files([b"/home/u/p%d/src/x.c" % each for each in range(size)])
+
+
 def pprof_slow_pattern(size: int) -> bytes:
     """``size`` functions whose long names match none of the many alternatives of frames to drop."""
     pattern = b"|".join(b".*.*[^f0-9]%d" % (each % 10) for each in range(2_000))
@@ -402,6 +423,8 @@ SHAPES: dict[str, Shape] = {
     "pprof-labels": Shape("pb", pprof_labels, 1_000_000),
     "pprof-one-stack": Shape("pb", pprof_one_stack, 1_000_000),
     "pprof-lines-of-a-name": Shape("pb", pprof_lines_of_a_name, 20_000),
+    "pprof-deep-paths": Shape("pb", pprof_deep_paths, 300),
+    "pprof-many-projects": Shape("pb", pprof_many_projects, 50_000),
     "pprof-slow-pattern": Shape("pb", pprof_slow_pattern, 1_000),
     "pprof-long-name": Shape("pb", pprof_long_name, 10_000_000),
     "v8-deep-trace": Shape("heapsnapshot", v8_deep_trace, 50_000),

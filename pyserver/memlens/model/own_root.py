@@ -13,6 +13,7 @@ but through libraries, and where no stack begins, as a plugin that Qt loads, is 
 
 import functools
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 
 import numpy as np
@@ -71,6 +72,8 @@ _DOMAINS = frozenset((
 ))  # fmt: skip
 _MAIN = re.compile(r"(?:^|[.:])(?:w?main|Main|wWinMain|WinMain|<module>)$")
 _NOT_OWN = -1
+_MOST_FOLDERS, _MOST_END = 32, 512
+"""The most folders and characters of an end of a path: one with thousands of folders has as many ends."""
 _CELLS = re.compile(r"/ipykernel_\d+/|^<")
 
 
@@ -166,11 +169,16 @@ class OwnFrames:
     @functools.cached_property
     def _others(self) -> list[int]:
         """The projects that are neither the program's own nor within one of these."""
-        own = [f"{project.rstrip('/')}/" for project in self.root]
+        # none of these is within another, so that the last one up to a name is the only one that it may be within
+        own: list[str] = []
+        for each in sorted(f"{project.rstrip('/')}/" for project in self.root):
+            if not own or not each.startswith(own[-1]):
+                own.append(each)
+        ends = [f"{name}/" for name in self._names]
         return [
             number
             for number, name in enumerate(self._names)
-            if own and name and not any(f"{name}/".startswith(each) for each in own)
+            if own and name and not ends[number].startswith(own[max(bisect_right(own, ends[number]) - 1, 0)])
         ]
 
     def compiled_libraries(self) -> npt.NDArray[np.bool_]:
@@ -179,18 +187,18 @@ class OwnFrames:
         Of the places where a stack enters a library's code one in a hundred may be at its beginning, or called by the
         program's own code directly.
         """
-        found = np.zeros(len(self._files), np.bool_)
-        for number in self._others:
-            of_project = self._project == number
-            files = {self._files[at].lower() for at in np.flatnonzero(of_project).tolist()}
-            if not all(file.endswith(_COMPILED) for file in files):
-                continue
-            at, caller, _ = self._places
-            is_entered = (at == number) & (at[caller] != number)
-            is_direct = (caller == 0) | (caller == self._tree.parents)
-            if np.count_nonzero(is_entered & is_direct) <= MOST_DIRECT * np.count_nonzero(is_entered):
-                found |= of_project
-        return found
+        others, count = np.array(self._others, np.int64), len(self._names)
+        if not len(others):
+            return np.zeros(len(self._files), np.bool_)
+        is_compiled = np.array([file.lower().endswith(_COMPILED) for file in self._files], np.bool_)
+        has_others = np.bincount(self._project[~is_compiled & (self._project >= 0)], minlength=count) > 0
+        at, caller, _ = self._places
+        is_entered = (at > 0) & (at[caller] != at)
+        is_direct = (caller == 0) | (caller == self._tree.parents)
+        entered = np.bincount(at[is_entered], minlength=count)
+        direct = np.bincount(at[is_entered & is_direct], minlength=count)
+        is_library = ~has_others & (direct <= MOST_DIRECT * entered)
+        return np.isin(self._project, others[is_library[others]])
 
     @functools.cached_property
     def _places(self) -> tuple[npt.NDArray[np.int64], U32, U32]:
@@ -217,9 +225,10 @@ def _by_folder(known: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder, project in {(_folder_of(file), project) for file, project in known if project}:
         names = folder.strip("/").split("/")
-        for at in range(len(names)):
+        for at in range(max(0, len(names) - _MOST_FOLDERS), len(names)):
             end = "/".join(names[at:])
-            found[end] = project if found.get(end, project) == project else ""
+            if len(end) <= _MOST_END:
+                found[end] = project if found.get(end, project) == project else ""
     return found
 
 
