@@ -25,6 +25,7 @@ from memlens.views.findings.answers import (
 )
 from memlens.views.findings.callers import Callers, callers_of
 from memlens.views.findings.graph.case import (
+    JAVASCRIPT_GLOBAL,
     GraphCase,
     figure,
     measured,
@@ -34,6 +35,7 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.graph.holders import large_object
 from memlens.views.findings.graph.joined import HOLDING
+from memlens.views.findings.graph.outside import outside_of_heap
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.groups import PROBABLY_YOURS, TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
@@ -191,11 +193,12 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     most = _largest_types(case) if holding is None else holding.first.sentence
     lost = _unreachable(case, apart) if apart > info.reachable_bytes else None
     also = None if other is None else other.first.sentence
+    outside = outside_of_heap(case)
     if failed is not None:
-        return "heap", [failed.first.sentence, first, also if holding is None and also else most]
+        return "heap", [failed.first.sentence, first, outside, also if holding is None and also else most]
     if other is not None and holding is not None and other.weight >= MUCH_MORE * holding.weight:
-        return "heap", [first, lost, also, most]
-    return "heap", [first, lost, most, also]
+        return "heap", [first, outside, lost, also, most]
+    return "heap", [first, outside, lost, most, also]
 
 
 def _unreachable(case: GraphCase, apart: int) -> Text | None:
@@ -278,7 +281,7 @@ def _own_types(case: GraphCase) -> Text | None:
     own: dict[str, list[int]] = {}
     for number in np.argsort(-types.retained.astype(np.int64), kind="stable").tolist():
         is_own = not packages.is_platform[number] and names[number] not in GENERIC
-        if is_own and " / " not in names[number]:
+        if is_own and " / " not in names[number] and JAVASCRIPT_GLOBAL.fullmatch(names[number]) is None:
             own.setdefault(names[number], []).append(number)
     sums = {name: int(types.retained[numbers].sum()) for name, numbers in own.items()}
     parts = []

@@ -13,6 +13,8 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
 
+CONCATENATED = "concatenated string"
+"""The kind of V8's strings that two others make up."""
 _STRINGS = frozenset(("java.lang.String", "str", "String"))
 
 _OWN, _OTHER = 1, 2

@@ -39,8 +39,8 @@ NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key"), "perfe
 
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
-JAVASCRIPT_GLOBAL = re.compile(r"(global|Window)( /.*)?", re.DOTALL)
-"""The names of JavaScript's global objects and of their types, to which V8 adds a page's address."""
+JAVASCRIPT_GLOBAL = re.compile(r"(global|Window)( \(global\*?\))?( /.*)?", re.DOTALL)
+"""The names of JavaScript's global objects and of their types, to which V8 adds what they are and a page's address."""
 _MODULE = re.compile(r"\s\(.*\)$")
 _ENGINE_TYPE = re.compile(r"\((?:imemo )?([a-z][a-z ]*)\)")
 """What V8 and others call types of objects without a class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""

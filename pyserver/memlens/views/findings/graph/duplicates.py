@@ -26,10 +26,9 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
 from memlens.views.graph.images import groups_of, images_of
-from memlens.views.graph.kinds import string_types
+from memlens.views.graph.kinds import CONCATENATED, string_types
 from memlens.views.graph.rows import Numbers
 
-_CONCATENATED = "concatenated string"
 _MOST_WHOLE = 1_024
 """Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
 _BEGINNINGS = {"v8": 1_024, "hprof": 3_072, "python": 100, "pyheap": 1_000}
@@ -59,7 +58,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     without its parts, which are strings themselves.
     """
     names = case.type_names()
-    joined = case.types_of_kind(_CONCATENATED)
+    joined = case.types_of_kind(CONCATENATED)
     strings = string_types(case.snapshot)
     kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(strings.__contains__)})
     members = case.instances(kinds).astype(np.int64)

@@ -5,12 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.frames import USER
-from memlens.store.objects.walks import dominated_by
+from memlens.model.timeline import NEVER
+from memlens.store.objects.walks import dominated_by, dominator_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import GraphCase, short_type
-from memlens.views.findings.graph.owners import OWN_SHARE, is_entry, is_made_up
+from memlens.views.findings.graph.owners import OWN_SHARE, is_entry, is_made_up, owner_of
 from memlens.views.findings.writing import base_line, linked, text_in_sql
 from memlens.views.graph.groupings import DOMINATORS, group_of, grouped_tree, located
 from memlens.views.graph.rows import Numbers
@@ -19,6 +20,8 @@ MOST_FOUND = 5
 _WITHIN_SHARE = 0.7
 _MOST_PARTS, _PART_SHARE = 3, 0.1
 _MOST_OF_CHAIN = 200_000
+_MOST_DEEP = 100
+"""A balanced tree of so many levels has more entries than there are objects."""
 _DEEPEST = 32
 """So many entries are in one bucket, at most."""
 
@@ -127,18 +130,54 @@ def chain_of(case: GraphCase, first: int) -> Numbers:
     return np.array(found, np.int64)
 
 
+def tree_around(case: GraphCase, entry: int) -> tuple[int, int] | None:
+    """The collection that an entry within other entries is in, and the topmost of these: a ``TreeMap``, its root."""
+    objects = case.snapshot.objects
+    kind = objects.type[entry]
+    if not is_entry(case.type_names()[int(kind)]):
+        return None
+    top, below = entry, dominated_by(objects, np.array([entry]))
+    for _ in range(_MOST_DEEP):
+        above = dominator_of(objects, top)
+        if above == NEVER or objects.type[above] != kind:
+            break
+        top = above
+    if top == entry and not bool((objects.type[below] == kind).any()):
+        return None
+    around = owner_of(case, top)
+    return (around, top) if around != top and objects.type[around] != kind else None
+
+
+def tree_of(case: GraphCase, top: int) -> Numbers:
+    """The entries below one, and itself first."""
+    objects = case.snapshot.objects
+    found = [np.array([top], np.int64)]
+    for _ in range(_MOST_DEEP):
+        below = dominated_by(objects, found[-1])
+        below = below[objects.type[below] == objects.type[top]]
+        if not len(below):
+            break
+        found.append(below)
+    return np.concatenate(found)
+
+
+def chain_groups(case: GraphCase, chain: Numbers) -> list[Group]:
+    """The groups that have most of a chain's or a tree's bytes, each within the one before."""
+    objects = case.snapshot.objects
+    below = dominated_by(objects, chain)
+    groups = by_type(case, below[objects.type[below] != objects.type[chain[0]]])[:1]
+    if not groups or 2 * groups[0].retained < int(objects.retained[chain[0]]):
+        return []
+    return [groups[0], *within(case, groups[0])]
+
+
 def chain_words(case: GraphCase, chain: Numbers) -> Text:
     """A chain and what is in it: ``5,000 LinkedList$Node (with 5,000 Order in Order.java:4)``."""
-    objects = case.snapshot.objects
-    kind = int(objects.type[chain[0]])
-    below = dominated_by(objects, chain)
-    groups = by_type(case, below[objects.type[below] != kind])[:1]
     count = phrase("over {n}", n=len(chain)) if len(chain) == _MOST_OF_CHAIN else f"{len(chain):,}"
+    kind = int(case.snapshot.objects.type[chain[0]])
     named = phrase("{n} {type}", n=count, type=case.type_name(kind))
-    if not groups or 2 * groups[0].retained < int(objects.retained[chain[0]]):
-        return named
-    inner = [_inner(case, each) for each in (groups[0], *within(case, groups[0]))]
-    return phrase("{objects} (with {inner})", objects=named, inner=in_a_row(inner, ", "))
+    inner = [_inner(case, each) for each in chain_groups(case, chain)]
+    return phrase("{objects} (with {inner})", objects=named, inner=in_a_row(inner, ", ")) if inner else named
 
 
 def _inner(case: GraphCase, group: Group) -> Text | TextPart:

@@ -1,6 +1,7 @@
 """What retains most: objects at which memory accumulates, and groups of one type with their last common holder."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,17 +10,24 @@ from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
 from memlens.store.objects.walks import dominated_by
-from memlens.views.findings.graph.case import GraphCase
-from memlens.views.findings.graph.grouped import MOST_FOUND, Group, by_type, is_mostly
+from memlens.views.findings.graph.case import GraphCase, is_internal
+from memlens.views.findings.graph.grouped import MOST_FOUND, Group, by_type, is_mostly, tree_around, within
 from memlens.views.findings.graph.holding import (
     LEAST_COLLECTED,
     begins_a_chain,
     is_global,
+    is_held_by_the_program,
     is_of_the_engine,
     of_group,
     of_object,
 )  # fmt: skip
-from memlens.views.findings.graph.owners import OWN_SHARE, POINT_SHARE, is_made_up, program_object, type_of
+from memlens.views.findings.graph.owners import (
+    OWN_SHARE,
+    POINT_SHARE,
+    is_made_up,
+    program_object,
+    type_of,
+)  # fmt: skip
 from memlens.views.findings.graph.tables_of_runtime import MOST_OF_RUNTIME, is_reached_by_the_runtime
 from memlens.views.findings.writing import Ranked
 from memlens.views.graph.packages import packages_of
@@ -46,6 +54,16 @@ _PLAIN = ("Object", "Array", "Function", "Map", "Set", "Promise")
 _MOST_POINTS, _MOST_LOOKED_AT = 2_000, 20
 
 
+class _Found(NamedTuple):
+    """What accumulates: the object that is named or a group, and what immediately dominates the groups."""
+
+    retained: int
+    named: int | None
+    holder: int | None
+    groups: list[Group]
+    group: Group | None
+
+
 def accumulates(case: GraphCase) -> Iterator[Ranked]:
     """Objects and groups of objects that retain a tenth of the reachable heap; five at most.
 
@@ -58,26 +76,18 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     """
     least = max(1, int(BIG_SHARE * case.shared))
     objects = case.snapshot.objects
-    # what is retained, the object that is named or a group's, what immediately dominates the groups, and these
-    found: list[tuple[int, int | None, int | None, list[Group], Group | None]] = []
+    found: list[_Found] = []
+    trees: set[int] = set()
     for holder in [None, *_points(case, least)]:
-        small = _small_children(case, holder, least)
-        groups = by_type(case, small)
-        own = int(objects.retained[small].sum())
-        named = None if holder is None else program_object(case, holder)
-        if holder is not None and named is not None and _is_named(case, holder, own, groups, least):
-            found.append((int(objects.retained[named]), named, holder, groups, None))
-            continue
-        for each in groups:
-            if each.retained < least or len(each.members) < 2 or not _is_a_group(case, each):
-                continue
-            one = _nearly_all(case, each)
-            if one is None:
-                found.append((each.retained, None, holder, groups, each))
-            else:
-                own_groups = by_type(case, _small_children(case, one, least))
-                found.append((int(objects.retained[one]), one, one, own_groups, None))
-    for _, named, holder, groups, group in sorted(found, key=lambda each: -each[0])[: case.most(MOST_FOUND)]:
+        tree = None if holder is None else tree_around(case, holder)
+        if tree is None:
+            found += _found(case, holder, least)
+        elif tree[0] not in trees:
+            trees.add(tree[0])
+            found.append(_Found(int(objects.retained[tree[0]]), *tree, [], None))
+    for _, named, holder, groups, group in sorted(found, key=lambda each: -each.retained)[
+        : case.most(MOST_FOUND)
+    ]:
         if group is not None:
             if not _is_of_no_one(case, holder, group):
                 yield of_group(case, holder, group)
@@ -89,16 +99,43 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
                 yield of_object(case, named, holder, groups)
 
 
+def _found(case: GraphCase, holder: int | None, least: int) -> Iterator[_Found]:
+    """What accumulates directly below an object, or below none."""
+    objects = case.snapshot.objects
+    small = _small_children(case, holder, least)
+    groups = by_type(case, small)
+    own = int(objects.retained[small].sum())
+    named = None if holder is None else program_object(case, holder)
+    if holder is not None and named is not None and _is_named(case, holder, own, groups, least):
+        yield _Found(int(objects.retained[named]), named, holder, groups, None)
+        return
+    for each in groups:
+        if each.retained < least or len(each.members) < 2 or not _is_a_group(case, each):
+            continue
+        one = _nearly_all(case, each)
+        if one is None:
+            yield _Found(each.retained, None, holder, groups, each)
+        else:
+            own_groups = by_type(case, _small_children(case, one, least))
+            yield _Found(int(objects.retained[one]), one, one, own_groups, None)
+
+
 def _is_of_no_one(case: GraphCase, holder: int | None, group: Group) -> bool:
     """Whether objects of the platform are few bytes and held by nothing in common, or by JavaScript's global object.
 
     Java's threads, constants and modules, or what Node.js made for itself before the program began.
     """
-    if group.retained >= MOST_OF_RUNTIME or not packages_of(case.snapshot).is_platform[group.type]:
+    is_platform = packages_of(case.snapshot).is_platform
+    # the stack of a virtual thread holds what the program's methods work on
+    if group.retained >= MOST_OF_RUNTIME or not is_platform[[group.type, *_types_within(case, group)]].all():
         return _is_plain_below_global(case, holder, group)
     if not case.is_managed:
         return _is_plain_below_global(case, holder, group)
     return holder is None or bool(is_made_up(case, np.array([holder]))[0])
+
+
+def _types_within(case: GraphCase, group: Group) -> list[int]:
+    return [each.type for each in within(case, group)] if case.is_managed else []
 
 
 def _is_plain_below_global(case: GraphCase, holder: int | None, group: Group) -> bool:
@@ -121,9 +158,9 @@ def large_object(case: GraphCase) -> int | None:
 
 
 def _is_of_the_program(case: GraphCase, number: int) -> bool:
-    line = case.line(number)
-    if is_global(case, number) or (line is not None and line.file.startswith("node:")):
-        return False
+    if case.info.kind == "v8":
+        is_own = not is_global(case, number) and not is_internal(type_of(case, number))
+        return is_own and is_held_by_the_program(case, number)
     if type_of(case, number) in registry.objects_of(case.info.kind).not_of_the_program:
         return False
     return not (case.is_managed and is_reached_by_the_runtime(case, number))

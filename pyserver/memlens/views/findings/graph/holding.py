@@ -16,6 +16,7 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.graph.grouped import (
     Group,
+    chain_groups,
     chain_of,
     chain_words,
     contents_of,
@@ -24,14 +25,22 @@ from memlens.views.findings.graph.grouped import (
     link_of,
     own_line,
     parts_of,
+    tree_of,
     user_line,
     where_of,
     within,
 )  # fmt: skip
 from memlens.views.findings.graph.held import and_held, held_by, keeper_of
-from memlens.views.findings.graph.owners import POINT_SHARE, is_made_up, is_of_the_platform, type_of
+from memlens.views.findings.graph.owners import (
+    POINT_SHARE,
+    is_entry,
+    is_made_up,
+    is_of_the_platform,
+    type_of,
+)  # fmt: skip
 from memlens.views.findings.graph.several import TIMERS, held_by_several
 from memlens.views.findings.writing import Ranked, linked, made, percent
+from memlens.views.graph.kinds import CONCATENATED
 from memlens.views.graph.paths import paths
 from memlens.views.graph.rows import Numbers
 from memlens.views.graph.thread_table import table
@@ -51,14 +60,21 @@ def of_object(case: GraphCase, holder: int, above: int, groups: list[Group]) -> 
     link = ObjectsLink("object", holder)
     contents: Text | str = ""
     line = user_line(case, holder)
-    chain = chain_of(case, above) if begins_a_chain(case, above) else None
-    if chain is not None:
-        contents = phrase(", a chain of {objects}", objects=chain_words(case, chain))
-    elif is_mostly(groups, total):
+    chain: Numbers | None = None
+    tree = (
+        tree_of(case, above) if above != holder and is_entry(type_of(case, above)) else np.zeros(0, np.int64)
+    )
+    if begins_a_chain(case, above):
+        chain = chain_of(case, above)
+        contents = _of_chain(case, chain)
+    if len(tree) > (1 if chain is None else len(chain)):
+        chain = tree
+        contents = phrase(", a tree of {objects}", objects=chain_words(case, tree))
+    elif chain is None and is_mostly(groups, total):
         contents = phrase(", most of it in {objects}", objects=contents_of(case, above, groups[0]))
         groups_within = (groups[0], *within(case, groups[0]))
         line = line or next(filter(None, (own_line(case, each) for each in groups_within)), None)
-    elif parts := parts_of(case, groups, total):
+    elif chain is None and (parts := parts_of(case, groups, total)):
         contents = phrase(", of it {parts}", parts=parts)
     line = line or case.allocated_at(np.array([holder]))
     thread = _thread(case, holder)
@@ -87,18 +103,35 @@ def _thread(case: GraphCase, holder: int) -> TextPart | None:
     return linked(phrase("Thread {name}", name=name), objects=ObjectsLink("thread", int(found[0])))
 
 
+def _is_joined_text(case: GraphCase, chain: Numbers) -> bool:
+    return int(case.snapshot.objects.type[chain[0]]) in case.types_of_kind(CONCATENATED)
+
+
+def _of_chain(case: GraphCase, chain: Numbers) -> Text:
+    if _is_joined_text(case, chain):
+        return phrase(", a text that was joined from {n} parts", n=len(chain) + 1)
+    return phrase(", a chain of {objects}", objects=chain_words(case, chain))
+
+
 def _advice(
     case: GraphCase, holder: int, above: int, chain: Numbers | None, groups: list[Group]
 ) -> Text | str:
     """What would help where the program collects objects of one type in one place: a hundred of them or more."""
     if chain is not None:
-        return _LIMIT if len(chain) >= LEAST_COLLECTED else ""
+        kinds = [
+            int(case.snapshot.objects.type[chain[0]]),
+            *(each.type for each in chain_groups(case, chain)),
+        ]
+        is_own = not is_of_the_platform(case, holder, kinds)
+        is_list = is_own and len(chain) >= LEAST_COLLECTED and not _is_joined_text(case, chain)
+        return _LIMIT if is_list else ""
     if not is_mostly(groups, int(case.snapshot.objects.retained[holder])):
         return ""
     if is_of_the_engine(case, holder, groups[0]):
         return phrase(" It is Node.js's own.")
-    if len(groups[0].members) < LEAST_COLLECTED or is_of_the_platform(
-        case, holder, [each.type for each in (groups[0], *within(case, groups[0]))]
+    inner = [groups[0], *within(case, groups[0])]
+    if max(len(each.members) for each in inner) < LEAST_COLLECTED or is_of_the_platform(
+        case, holder, [each.type for each in inner]
     ):
         return ""
     if (several := held_by_several(case, groups[0].members, above)) is not None:
@@ -119,10 +152,10 @@ def is_of_the_engine(case: GraphCase, holder: int, group: Group) -> bool:
         return False
     if any(definition(case, each) is not None for each in within(case, group)):
         return False
-    return not _is_held_by_the_program(case, holder)
+    return not is_held_by_the_program(case, holder)
 
 
-def _is_held_by_the_program(case: GraphCase, holder: int) -> bool:
+def is_held_by_the_program(case: GraphCase, holder: int) -> bool:
     """Whether a short path to an object of Node.js's passes the program's functions, classes or global variables."""
     for path in paths(case.snapshot, holder, 1, soon=True).paths:
         rows = [path.root, *(step.object for step in path.steps)]
@@ -198,7 +231,7 @@ def _is_of_timers(case: GraphCase, group: Group) -> bool:
 
 def _common(case: GraphCase, holder: int | None, held: int | None, how: Text | None, group: Group) -> Text:
     """What has a group in common, as the end of a sentence: collections, an object, or the variables of a function."""
-    several = held_by_several(case, group.members, holder)
+    several = held_by_several(case, group.members, holder, 1)
     if several is not None:
         return phrase(". {holders}", holders=several)
     if held is not None:

@@ -49,9 +49,7 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     if of_dump and int(objects.shallow[holder]) < OWN_SHARE * least:
         return None
     of_engine = of_dump or (case.info.kind == "v8" and is_internal(name))
-    # what a collection consists of: an array, or a class within its own, as LinkedList$Node
-    is_part = name.split(" (", 1)[0].endswith("[]") or is_entry(name)
-    if not of_engine and not is_part:
+    if not of_engine and not _is_part(case, holder):
         return holder
     above = dominator_of(objects, holder)
     while above != NEVER and int(objects.retained[above]) * POINT_SHARE <= least:
@@ -76,10 +74,18 @@ def owner_of(case: GraphCase, number: int) -> int:
     for _ in range(_MOST_PARTS):
         of_engine = case.info.kind == "v8" and is_internal(type_of(case, at))
         above = dominator_of(objects, at)
-        if above == NEVER or (not of_engine and not collections.match(type_of(case, above))):
+        if above == NEVER or not (of_engine or _is_part(case, at)):
             return at
+        if collections.match(type_of(case, above)):
+            return above
         at = above
     return number
+
+
+def _is_part(case: GraphCase, number: int) -> bool:
+    """Whether an object is of a type that collections consist of: an array, or a class within theirs."""
+    name = type_of(case, number)
+    return name.split(" (", 1)[0].endswith("[]") or is_entry(name)
 
 
 def is_of_the_platform(case: GraphCase, holder: int, types: list[int]) -> bool:

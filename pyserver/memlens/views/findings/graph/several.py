@@ -67,19 +67,24 @@ def _is_below(case: GraphCase, number: int, others: list[int]) -> bool:
     return False
 
 
-def held_by_several(case: GraphCase, members: Numbers, common: int | None) -> Text | None:
-    """A sentence that names the collections of which each has all of a group; None where there are none."""
+def held_by_several(case: GraphCase, members: Numbers, common: int | None, least: int = 2) -> Text | None:
+    """A sentence that names the collections of which each has all of a group; None where there are fewer."""
     owners = dict.fromkeys(owner_of(case, number) for number in holders_of_all(case, members, common))
-    named = [_named(case, number) for number in owners]
-    if not named:
+    if common in owners or len(owners) < least:
         return None
-    *others, last = named
+    *others, last = (_named(case, number) for number in owners)
     if not others:
         return phrase("All of them are held by {holder}, and by other objects as well.", holder=last)
     return phrase(
         "All of them are held by {others} and by {last}: removing them from one alone frees nothing.",
         others=in_a_row(others, ", "), last=last,
     )  # fmt: skip
+
+
+def holder_of_all(case: GraphCase, members: Numbers) -> TextPart | None:
+    """The collection that has all of some objects; None where there is none."""
+    found = holders_of_all(case, members, None)
+    return _named(case, owner_of(case, found[0])) if found else None
 
 
 def _named(case: GraphCase, number: int) -> TextPart:

@@ -1,0 +1,38 @@
+"""Memory that objects own outside of the heap, such as direct buffers and the pixels of images."""
+
+import numpy as np
+
+from memlens.texts import Text, phrase
+from memlens.units import format_bytes
+from memlens.views.findings.answers import ObjectsLink
+from memlens.views.findings.graph.case import GraphCase, chosen, of_types
+from memlens.views.findings.graph.several import holder_of_all
+from memlens.views.findings.writing import linked, percent
+from memlens.views.graph.native import own_native
+
+_LEAST_SHARE = 0.5
+"""Of what roots reach in the heap: from so much on that memory belongs in the first line."""
+
+
+def outside_of_heap(case: GraphCase) -> Text | None:
+    """How much objects own, and of which type most of the owners are; None where that is little."""
+    if case.info.native_bytes < max(1, int(_LEAST_SHARE * case.whole)):
+        return None
+    owned = case.reached(np.flatnonzero(own_native(case.snapshot)))
+    if not len(owned):
+        return None
+    amounts = own_native(case.snapshot)[owned].astype(np.int64)
+    kinds = case.snapshot.objects.type[owned]
+    sums = np.bincount(kinds, amounts)
+    kind = int(np.argmax(sums))
+    members = owned[kinds == kind]
+    whole, most = int(amounts.sum()), int(amounts[kinds == kind].sum())
+    held = holder_of_all(case, members) if len(members) > 1 else None
+    return phrase(
+        "{size} more is outside of the heap, {share} of it owned by {objects}{held}.",
+        size=format_bytes(whole), share=percent(most, whole),
+        objects=linked(
+            f"{len(members):,} {case.type_name(kind)}", objects=chosen(of_types([case.type_names()[kind]]))
+        ) if len(members) > 1 else linked(case.type_name(kind), objects=ObjectsLink("object", int(members[0]))),
+        held=phrase(", held by {holder}", holder=held) if held is not None else "",
+    )  # fmt: skip
