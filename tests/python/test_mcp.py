@@ -184,6 +184,14 @@ def test_a_batch_is_answered_together(client: McpClient) -> None:
     assert (one["id"], one["result"], other["id"], other["error"]["code"]) == ("a", {}, "b", -32601)
 
 
+def test_half_of_a_character_is_answered_as_any_other(client: McpClient) -> None:
+    # JSON.stringify writes it where a model was cut off
+    text = b'"params": {"text": "\\ud83d \\ud83d\\ude00"}'
+    client.send(b'{"jsonrpc": "2.0", "id": 77, "method": "ping", ' + text + b"}")
+    answer = client.read()
+    assert (answer["id"], answer["result"]) == (77, {})
+
+
 def test_a_message_that_is_too_long_is_refused(client: McpClient) -> None:
     client.send(b'{"jsonrpc": "2.0", "method": "' + b"x" * (40 << 20) + b'"}')
     assert client.read()["error"]["code"] == -32700

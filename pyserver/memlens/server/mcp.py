@@ -9,6 +9,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 
 import asyncio
 import contextlib
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -57,6 +58,22 @@ _OF_PROTOCOL = "io.modelcontextprotocol/"
 _A_DAY_MS = 86_400_000
 
 
+def _decoded(line: bytes) -> Any:
+    """A message, with a question mark for half of a pair of surrogates, which UTF-8 can't have but JSON may.
+
+    A model that is cut off within a character writes one, and its client waits for an answer. Raises
+    msgspec.DecodeError, UnicodeDecodeError and RecursionError.
+    """
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        try:
+            text = json.dumps(json.loads(line), ensure_ascii=False)
+        except ValueError:
+            raise error from None
+        return msgspec.json.decode(text.encode("utf-8", "replace"))
+
+
 class McpError(Exception):
     """The error of a response."""
 
@@ -91,7 +108,7 @@ class McpServer:
     def receive(self, line: bytes) -> None:
         """Take a message: answer a request in a task of its own, and a notification at once."""
         try:
-            message = msgspec.json.decode(line)
+            message = _decoded(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             self.refuse(f"The message is not JSON: {error}")
             return
