@@ -31,8 +31,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "model/module_sizes.py",
         "model/modules.py",
         "sources/paths.py",
-        "views/findings/trace/before.py",
-        "views/findings/trace/reserved.py",
         "views/selection/language.py",
         "views/trace/oom/sentences.py",
     ],

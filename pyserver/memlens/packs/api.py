@@ -304,7 +304,7 @@ class Pack(Struct, frozen=True, kw_only=True):
     formats: tuple[Format, ...] = ()
     foreign: Part[tuple[Foreign, ...]] | None = None
     own_memory: Part[OwnMemory] | None = None
-    lineless: "Part[Lineless] | None" = None
+    lineless: Part["Lineless"] | None = None
     """Finds rows of a device that have no line of the program, and names those of an operator."""
     runtimes: tuple[RuntimeKind, ...] = ()
     rules: tuple[Rule, ...] = ()

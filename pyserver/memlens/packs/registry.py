@@ -209,16 +209,17 @@ def runtimes() -> Iterator[RuntimeKind]:
         yield from pack.runtimes
 
 
-def rules() -> Iterator[Rule]:
-    """The rules of all packs."""
+def rules_about_objects() -> Iterator[Rule]:
+    """The rules of all packs that have heap dumps."""
     for pack in all_packs():
-        yield from pack.rules
+        if any(each.objects is not None for each in pack.formats):
+            yield from pack.rules
 
 
 def rules_for(kind: str) -> Iterator[Rule]:
     """The rules of Memlens's own pack that has a format."""
     for pack in packs():
-        if any(each.name == kind for each in pack.formats):
+        if any((each.kind or each.name) == kind for each in pack.formats):
             yield from pack.rules
 
 

@@ -1,6 +1,6 @@
 """The world of PyTorch: snapshots of its allocators, and what other tools make of them."""
 
-from memlens.packs.api import Format, Pack, Part, TraceWriter
+from memlens.packs.api import Format, Pack, Part, Rule, TraceWriter
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.pytorch"
@@ -15,6 +15,7 @@ PACK = Pack(
         Format(
             name="torch",
             title="PyTorch memory snapshot",
+            kind="pytorch-snapshot",
             several=phrase("PyTorch memory snapshots"),
             reader=Part(f"{_HERE}.snapshot"),
             json=Part(f"{_HERE}.snapshot:JSON"),
@@ -42,5 +43,11 @@ PACK = Pack(
                 "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made from."
             ),
         ),
+    ),
+    rules=(
+        Rule(findings=("before_recording",), find=Part(f"{_HERE}.before:before_recording")),
+        Rule(findings=("no_history",), find=Part(f"{_HERE}.before:no_history")),
+        Rule(findings=("fragmentation",), find=Part(f"{_HERE}.reserved:fragmentation")),
+        Rule(findings=("idle_segments",), find=Part(f"{_HERE}.reserved:idle_segments")),
     ),
 )

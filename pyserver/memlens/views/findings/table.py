@@ -25,7 +25,7 @@ from memlens.views.findings.graph.joined import HOLDING, joined
 from memlens.views.findings.graph.tables_of_runtime import is_of_the_runtime
 from memlens.views.findings.profile import churn, lasting, sites
 from memlens.views.findings.profile.case import ProfileCase
-from memlens.views.findings.trace import before, growth, kept, machinery, oom, peak, reserved, temporaries
+from memlens.views.findings.trace import growth, kept, machinery, oom, peak, temporaries
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.writing import Ranked
 
@@ -36,13 +36,9 @@ TRACE_RULES: tuple[Callable[[TraceCase], Iterator[Ranked]], ...] = (
     peak.dominant_lines,
     peak.dominant_module,
     peak.dominant_categories,
-    before.before_recording,
-    before.no_history,
     temporaries.short_lived,
     kept.gradients_kept,
     kept.never_freed,
-    reserved.fragmentation,
-    reserved.idle_segments,
 )
 PROFILE_RULES: tuple[Callable[[ProfileCase], Iterator[Ranked]], ...] = (
     lasting.leaks,
@@ -109,9 +105,14 @@ def _guarded(other: Other, rule: api.Rule) -> PackRule:
     return find
 
 
+def trace_rules(kind: str) -> list[Callable[[TraceCase], Iterator[Ranked]]]:
+    """The rules for a trace, those of its format's pack included."""
+    return [*TRACE_RULES, *_of_pack(kind)]
+
+
 def names_of_graph_rules() -> set[str]:
     """The names that findings of heap dumps of any format have as their ``rule``."""
-    of_packs = (rule.findings for rule in registry.rules())
+    of_packs = (rule.findings for rule in registry.rules_about_objects())
     return {name for names in (*GRAPH_RULES.values(), *of_packs) for name in names}
 
 
@@ -121,10 +122,10 @@ def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
     Each keeps what it found. Raises :class:`BadRequestError` for a device that the snapshot hasn't.
     """
     match snapshot.info:
-        case TimelineInfo(default_device=default):
+        case TimelineInfo(default_device=default, kind=kind):
             number = default if device is None else device
             TraceCase.of(snapshot, number)
-            return [_of_trace(rule, number) for rule in (*TRACE_RULES, *_of_pack(snapshot.info.kind))]
+            return [_of_trace(rule, number) for rule in trace_rules(kind)]
         case ProfileInfo(kind=kind):
             return [_of_profile(rule) for rule in (*PROFILE_RULES, *_of_pack(kind))]
         case GraphInfo() as info:

@@ -58,8 +58,8 @@ def in_pieces(group: TopGroup) -> Text | str:
 def dominant_module(case: TraceCase) -> Iterator[Ranked]:
     """The class of modules that hold the most, with at least a quarter of the peak and something beside them.
 
-    Only where the file names the class: a framework's own modules by their file, others where the profiler, the compiler
-    or the function's name has it. A ``forward`` in a file of the user's doesn't say of which class it is.
+    Only where the file names the class: a framework's own modules by their file, others where the profiler, the
+    compiler or the function's name has it. A ``forward`` in a file of the user's doesn't say of which class it is.
     """
     rows = groups(case.snapshot, Branch(case.peak, ["module"]), "bytes", 0, MOST_MODULES, descending=True)
     classes: dict[str, list[Group]] = {}
