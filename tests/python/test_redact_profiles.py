@@ -103,16 +103,24 @@ def test_what_has_no_such_names_is_the_same_for_readers(name: str, tmp_path: Pat
 def test_arguments_of_commands_go(tmp_path: Path) -> None:
     path, copy = tmp_path / "massif.out.1", tmp_path / "copy"
     lines = (PROFILES / "massif.out.ledger").read_text().splitlines()
-    lines = [f"cmd: {HOME}/ledger --token=hunter22" if each.startswith("cmd:") else each for each in lines]
+    planted = {
+        "cmd": f"{HOME}/ledger --token=hunter22",
+        "desc": f"--depth=12 --note=hunter22 {MAIL} --stacks=yes",
+    }
+    lines = [
+        f"{key}: {planted.get(key, rest)}" if rest else key
+        for key, _, rest in (each.partition(": ") for each in lines)
+    ]
     path.write_text("\n".join(lines) + "\n")
     memlens("redact", path, copy)
     assert "cmd: /home/user1/shop/ledger (arguments removed)\n" in copy.read_text()
+    assert "desc: --depth=12 --stacks=yes\n" in copy.read_text()
     assert "hunter22" not in copy.read_text()
 
 
 def test_pprofs_comments_and_time_go(tmp_path: Path) -> None:
     path = tmp_path / "heap.pb"
-    texts = ["", "space", "bytes", "main.run", f"{HOME}/main.go", f"run by {MAIL}", "10.11.12.13", "tenant"]
+    texts = ["", "space", "bytes", "main.run", f"{HOME}/main.go", "run by nobody", "10.11.12.13", "tenant"]
 
     def message(field: int, data: bytes) -> bytes:
         return bytes([field << 3 | 2, len(data)]) + data
@@ -129,7 +137,7 @@ def test_pprofs_comments_and_time_go(tmp_path: Path) -> None:
         copy = tmp_path / "copy.pb"
         memlens("redact", path, copy, "--force", *options)
         written = copy.read_bytes()
-        assert [each for each in (*PLANTED, "ada note") if each.encode() in written] == []
+        assert [each for each in (*PLANTED, "ada note", "run by nobody") if each.encode() in written] == []
         assert (b"\x48\x80\x80\x80\x80\x10" in written) == has_time
         (row,) = json.loads(memlens("lines", copy, "--json").stdout)["lines"]
         assert (row["file"], row["function"]) == ("/home/user1/shop/main.go", "main.run")
@@ -159,6 +167,8 @@ def test_formats_that_are_not_written_anew_say_what_they_have(name: str, tmp_pat
         ("std::data::f, int", "std::data::f, int"),
         ("mail to a.b@c.org", "mail to address1@example.invalid"),
         ("http://localhost:3000/x", "http://localhost:3000/x"), ("github.com/acme/x.Func", "github.com/acme/x.Func"),
+        ("key sk-abcdefghij0123", "key token1"), ("DB_PASSWORD=hunter22;", "DB_PASSWORD=token1;"),
+        ("syn::token::Paren, secret", "syn::token::Paren, secret"),
         ("db1.prod.internal refused", "host1 refused"), ("10.0.0.7:80", "host1:80"),
         ("torch.nn.functional", "torch.nn.functional"),
         ("node:internal/fs", "node:internal/fs"), ("std::vector<int>::push_back", "std::vector<int>::push_back"),

@@ -9,9 +9,11 @@ from typing import Literal
 Mark = Literal["email", "card", "home", "host", "token", "random"]
 MARKS: tuple[Mark, ...] = Mark.__args__  # pyrefly: ignore[missing-attribute]
 
-_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
+# but not the words that a copy has in their place
+_EMAIL = re.compile(
+    r"(?<![\w.+-])(?!address\d+@example\.invalid\b)[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
+)
 _DIGITS = re.compile(r"(?<![\w.])\d(?:[ -]?\d){11,18}(?![\w.])")
-# but not the names that a copy has in their place
 _HOME = re.compile(
     r"(?:/home/|/Users/|/root/|\b[A-Za-z]:[\\/]+Users[\\/]+)(?!user\d*(?:[/\\\s]|$))[^/\\\s]", re.IGNORECASE
 )
@@ -27,7 +29,8 @@ _HOST = re.compile(
 _TOKEN = re.compile(
     r"(?<!\w)(?:sk-[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[abprs]-[\w-]{8,}|AKIA[0-9A-Z]{12,}"
     r"|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}|ya29\.[\w-]{16,}|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{16,})"
-    r"|-----BEGIN [A-Z ]+-----|[Bb]earer\s+[\w.~+/-]{12,}|(?:password|passwd|secret|token|api[_-]?key)\s*[=:]\s*\S{4,}"
+    r"|-----BEGIN [A-Z ]+-----|[Bb]earer\s+[\w.~+/-]{12,}"
+    r"|(?:password|passwd|secret|token|api[_-]?key)\s*(?:=|:(?!:))\s*(?!token\d+\b)\S{4,}"
     r"|://[^\s/:@]+:[^\s/@]+@"
 )
 _RUN = re.compile(r"[A-Za-z0-9+_-]{20,}")

@@ -1,4 +1,6 @@
-"""What texts of a profile say about people and machines: home folders, hosts, e-mail addresses, what URLs ask for."""
+"""What texts of a profile say about people and machines: home folders, hosts, e-mail addresses, what URLs ask for, and
+keys and passwords that look like ones.
+"""
 
 import re
 
@@ -17,6 +19,12 @@ _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
 _LOCAL_HOST = re.compile(
     r"(?<![\w./@-])(?:[a-z0-9-]{1,63}\.){1,5}(?:internal|intranet|local|lan|corp|home)\b(?![.\w-])"
 )
+_TOKEN = re.compile(
+    r"(?<!\w)(?:sk-[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[abprs]-[\w-]{8,}|AKIA[0-9A-Z]{12,}"
+    r"|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]+)?|ya29\.[\w-]{16,}|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{16,})"
+    r"|(?<=[Bb]earer )[\w.~+/-]{12,}"
+    r"|(?<![\w:])((?i:\w*_)?(?i:password|passwd|secret|token|api[_-]?key)\s*(?:=|:(?!:))\s*)[^\s,;&\"']{4,}"
+)
 _THIS_MACHINE = re.compile(r"(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1\])?(?::\d+)?")
 
 
@@ -30,9 +38,11 @@ class People:
 
     def replaced(self, text: str) -> str:
         """The text without them."""
+        new = _TOKEN.sub(lambda found: (found[1] or "") + self._word("token", found[0]), text)
         if not any(each in text for each in ("/", "\\", "@", ".", "data:")):
-            return text
-        new = _DATA.sub(r"\1,removed", text)
+            self.texts += new != text
+            return new
+        new = _DATA.sub(r"\1,removed", new)
         new = _HOME.sub(self._home, new)
         new = _URL.sub(self._url, new) if "://" in new else new
         new = _EMAIL.sub(lambda found: f"{self._word('address', found[0])}@example.invalid", new)
