@@ -4,9 +4,11 @@ import base64
 import gzip
 import io
 import json
+import os
 import random
 import re
 import struct
+import sys
 import unicodedata
 import zlib
 from pathlib import Path
@@ -110,6 +112,13 @@ def test_the_command_says_what_is_left_and_what_stays(ending: str, tmp_path: Pat
     assert secrets.text("str") in {each["what"] for each in answer["verified"]["found"]}
     assert {each["line"] for each in answer["forbidden"]} == {secrets.text("str"), str(secrets.number("int"))}
     memlens("redact", original, tmp_path / "other", "--forbid", forbidden, status=2)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes")
+def test_a_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    said = memlens("redact", "--verify", tmp_path / "pipe", FIXTURES / "sessions.hprof.zst", status=1)
+    assert "not a regular file" in said.stderr
 
 
 FORMS = {

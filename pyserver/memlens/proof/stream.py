@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from memlens.errors import MemlensError
 from memlens.formats.packing import MOST_EXPANSION, Packed, TruncatedError, unpacker_of
+from memlens.regular_files import opened
 from memlens.texts import phrase
 
 _CHUNK_BYTES = 1 << 20
@@ -42,7 +43,7 @@ class Stream:
     @contextmanager
     def of(cls, path: Path) -> Iterator["Stream"]:
         """The contents of a file, unpacked."""
-        with path.open("rb") as file:
+        with opened(path) as file:
             yield cls(chunks_of(path, file))
 
     @property
