@@ -215,7 +215,7 @@ export interface BookmarksParams {
  */
 export interface Branch {
   of: AllocationSet;
-  by: ('category' | 'file' | 'freed' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread')[];
+  by: ('caller' | 'category' | 'file' | 'freed' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread')[];
   path: number[];
   narrow: string;
   attribution: 'any' | 'mine';
@@ -748,7 +748,7 @@ export interface EqualImages {
 export interface Evidence {
   pane: 'flame' | 'liveSet' | 'oom' | 'sizes' | 'state' | 'steps';
   of: AllocationSet;
-  by: 'category' | 'file' | 'freed' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread' | null;
+  by: 'caller' | 'category' | 'file' | 'freed' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread' | null;
   event: number | null;
   allocation: number | null;
 }

@@ -16,7 +16,7 @@ from tests.python.replays.torch import Alloc
 from tests.python.test_filters import made
 
 from memlens.errors import BadRequestError
-from memlens.model.frames import KIND_NAMES, operator_of, source_frame
+from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, SourceFrame, operator_of, source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.selection.columns import device_of, operator_of_stack
@@ -63,7 +63,22 @@ def name_of(alloc: Alloc, kind: str) -> str | None:
             return operator_of([each.function for each in frames]) or label.function
         base = label.file.replace("\\", "/").split("/")[-1]
         return {"line": f"{base}:{label.line}", "function": label.function, "file": base}[kind]
+    if kind == "caller":
+        return caller_of(frames)
     return None
+
+
+def caller_of(frames: list[SourceFrame]) -> str:
+    """The nearest line of Python above the charged one, of the user's own if that is."""
+    if not frames:
+        return "No stack"
+    label = min(frames, key=lambda each: each.kind)
+    most = USER if label.kind == USER else LIBRARY
+    above = frames[frames.index(label) + 1 :] if label.kind != NATIVE else []
+    for each in above:
+        if each.kind <= most and (each.file, each.line) != (label.file, label.line):
+            return f"{each.file.replace(chr(92), '/').split('/')[-1]}:{each.line}"
+    return "No caller"
 
 
 def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.Random) -> None:

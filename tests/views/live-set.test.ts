@@ -43,7 +43,7 @@ const sql = async (query: string): Promise<Record<string, number>[]> =>
   await server.memlens(SAMPLES, 'sql', FILE, query);
 
 describe('the tree table', () => {
-  test('groups what is live at the peak by line, down to single allocations', async () => {
+  test('groups what is live at the peak by line and who called it, down to single allocations', async () => {
     assert.match(page.text('.scope-text'), /At the peak/);
     const groups = Number(/ in (\d+) lines, by my code$/.exec(summary())?.[1]);
     assert.equal(grid().getAttribute('aria-rowcount'), String(groups + 1));
@@ -58,9 +58,17 @@ describe('the tree table', () => {
     const many = group().querySelectorAll('[role=gridcell]')[3]?.textContent;
     await page.click(group().querySelector<HTMLElement>('.twistie')!);
     assert.equal(group().getAttribute('aria-expanded'), 'true');
+    const callers = rows('.group[aria-level="2"]');
+    const of = (row: HTMLElement): string => row.querySelectorAll('[role=gridcell]')[3]!.textContent;
+    assert.equal(
+      callers.reduce((sum, each) => sum + Number(of(each)), 0),
+      Number(many),
+    );
+    assert.match(callers[0]!.textContent, /:\d+/);
+    await page.click(callers[0]!.querySelector<HTMLElement>('.twistie')!);
     const leaf = rows('.leaf')[0]!;
-    assert.equal(leaf.getAttribute('aria-setsize'), many);
-    assert.equal(leaf.getAttribute('aria-level'), '2');
+    assert.equal(leaf.getAttribute('aria-setsize'), of(callers[0]!));
+    assert.equal(leaf.getAttribute('aria-level'), '3');
     await page.click(group().querySelector<HTMLElement>('.twistie')!);
     assert.equal(rows('.leaf').length, 0);
   });
@@ -113,11 +121,17 @@ describe('the tree table', () => {
     assert.equal(active().getAttribute('aria-expanded'), 'true');
     await page.press(grid(), 'ArrowRight');
     assert.equal(active().getAttribute('aria-level'), '2');
+    await page.press(grid(), 'ArrowRight');
+    await page.press(grid(), 'ArrowRight');
+    assert.equal(active().getAttribute('aria-level'), '3');
     const [, allocation] = active().dataset['id']!.split(':');
     await page.press(grid(), ' ');
     const number = page.one('.panel dt', 'Number').nextElementSibling?.textContent;
     assert.equal(number?.replaceAll(',', ''), allocation);
-    await page.press(grid(), 'ArrowLeft');
+    for (const level of ['2', '2', '1']) {
+      await page.press(grid(), 'ArrowLeft');
+      assert.equal(active().getAttribute('aria-level'), level);
+    }
     assert.equal(active().getAttribute('aria-rowindex'), '2');
     await page.press(grid(), 'ArrowLeft');
     assert.equal(active().getAttribute('aria-expanded'), 'false');

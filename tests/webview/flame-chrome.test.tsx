@@ -93,6 +93,26 @@ test('the flame graph’s row has what its form needs, and takes back what was d
   assert.ok(labels(root).includes('Charged to') && !labels(root).includes('Direction'));
 });
 
+test('a line leads to its callers unless something else is chosen', async () => {
+  const grouped: (readonly GroupKind[])[] = [];
+  const controls = new Controls(['line', 'caller', 'module', 'size'], ['line', 'caller'], attribution(), {
+    grouped: (by) => grouped.push(by),
+    narrowed: () => undefined,
+  });
+  const root = mounted(<controls.View hidden={false} />);
+  for (const [level, kind] of [
+    [0, 'module'],
+    [0, 'line'],
+    [1, 'size'],
+    [1, ''],
+  ] as const) {
+    await drawn();
+    choose(root.querySelectorAll('select')[level], kind);
+  }
+  controls.set('line');
+  assert.deepEqual(grouped, [['module'], ['line', 'caller'], ['line', 'size'], ['line'], ['line', 'caller']]);
+});
+
 test('a level of groups is offered once the one before it is chosen', async () => {
   const grouped: (readonly GroupKind[])[] = [];
   const controls = new Controls(['line', 'module', 'size'], ['line'], attribution(), {

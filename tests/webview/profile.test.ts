@@ -105,9 +105,9 @@ describe('columns of hot spots', () => {
 
 describe('groups of samples', () => {
   test('are those that the file has', () => {
-    assert.deepEqual(kindsFor(profile), ['line', 'function', 'file', 'stack', 'package']);
+    assert.deepEqual(kindsFor(profile), ['line', 'caller', 'function', 'file', 'stack', 'package']);
     const labelled = kindsFor({ ...profile, has_sizes: true, labels: ['bytes', 'thread_name'] });
-    assert.deepEqual(labelled.slice(5), ['thread', 'label', 'size']);
+    assert.deepEqual(labelled.slice(6), ['thread', 'label', 'size']);
     assert.ok(!kindsFor({ ...profile, labels: ['bytes'] }).includes('label'));
   });
 
@@ -115,6 +115,7 @@ describe('groups of samples', () => {
     const ofTrace = kindsFor(trace);
     assert.deepEqual(ofTrace, [
       'line',
+      'caller',
       'function',
       'file',
       'module',

@@ -13,6 +13,7 @@ import { SettingRow, Settings } from '../shell/settings';
 import { Dropdown } from '../widgets/choice';
 import { debounce } from '../widgets/dom';
 import { chargesPlaces, kindText } from './kinds';
+import { LINES } from './settings';
 import type { GroupKind } from './tree';
 
 const LEVELS = 3;
@@ -65,7 +66,7 @@ export class Controls {
 
   /** Groups by something else, as if it had been chosen. */
   set(kind: GroupKind): void {
-    this.levels.value = [kind];
+    this.levels.value = withCallers(kind);
     this.events.grouped(this.by);
   }
 
@@ -91,9 +92,16 @@ export class Controls {
   private choose(level: number, kind: Level): void {
     const all = [...this.levels.value];
     all[level] = kind;
-    this.levels.value = kind === '' ? all.slice(0, level) : all;
+    if (level === 0 && all.slice(1).every((each) => each === 'caller')) this.levels.value = withCallers(kind);
+    else this.levels.value = kind === '' ? all.slice(0, level) : all;
     this.events.grouped(this.by);
   }
+}
+
+/** The levels of a grouping by one kind: a line leads to those that called it. */
+function withCallers(kind: Level): readonly Level[] {
+  if (kind === '') return [];
+  return kind === 'line' ? LINES : [kind];
 }
 
 interface RowProps {

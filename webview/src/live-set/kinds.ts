@@ -6,7 +6,7 @@ import { never } from '../shell/model';
 import type { GroupKind } from './tree';
 
 const KINDS: readonly GroupKind[] = [
-  ...(['line', 'function', 'file', 'module', 'stack', 'freed', 'category'] as const),
+  ...(['line', 'caller', 'function', 'file', 'module', 'stack', 'freed', 'category'] as const),
   ...(['stream', 'pool', 'package', 'thread', 'label', 'size'] as const),
 ];
 const OF_SAMPLES: readonly GroupKind[] = ['package', 'thread', 'label'];
@@ -15,6 +15,7 @@ const OF_TRACES: readonly GroupKind[] = ['module', 'freed', 'category', 'stream'
 export function kindText(kind: GroupKind): string {
   const texts: Record<GroupKind, string> = {
     line: t('Line'),
+    caller: t('Caller'),
     function: t('Function'),
     file: t('File'),
     module: t('Module'),
@@ -53,7 +54,7 @@ function groupsBy(info: SnapshotInfo, kind: GroupKind): boolean {
 }
 
 /** Groups that are places in code, to one of which a stack is charged. */
-const PLACES: readonly GroupKind[] = ['line', 'function', 'file', 'stack'];
+const PLACES: readonly GroupKind[] = ['line', 'caller', 'function', 'file', 'stack'];
 
 /** Whether rows are places in code, to which stacks are charged by one of the two rules. */
 export function chargesPlaces(by: readonly (GroupKind | '')[]): boolean {
@@ -64,6 +65,7 @@ export function chargesPlaces(by: readonly (GroupKind | '')[]): boolean {
 export function groupsOf(groups: number, kind: GroupKind | undefined): string {
   switch (kind) {
     case 'line':
+    case 'caller':
     case 'freed':
       return plural(groups, '{0} line', '{0} lines');
     case 'function':

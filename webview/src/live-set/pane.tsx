@@ -18,7 +18,7 @@ import { groupColumns, memberColumns, type Column } from './columns';
 import { Controls } from './controls';
 import { groupsOf, kindsFor } from './kinds';
 import { rowMenu } from './menu';
-import { restoreSettings } from './settings';
+import { LINES, restoreSettings } from './settings';
 import {
   idOf,
   LiveTree,
@@ -48,7 +48,7 @@ class LiveSet {
     const kinds = kindsFor(context.info);
     const { hasAllocations } = MODELS[context.info.model];
     this.by = kept.by.filter((kind) => kinds.includes(kind));
-    if (!hasAllocations && this.by.length === 0) this.by = ['line'];
+    if (!hasAllocations && this.by.length === 0) this.by = [...LINES];
     this.groupOrder = kept.groupOrder;
     this.memberOrder = kept.memberOrder;
     this.descending = kept.descending;

@@ -2,12 +2,14 @@
 
 import { oneOf } from '../base/one-of';
 import type { SavedLiveSet } from '../base/saved';
-import type { GroupOrder, MemberOrder } from './tree';
+import type { GroupKind, GroupOrder, MemberOrder } from './tree';
 
 const GROUP_ORDERS: readonly GroupOrder[] = ['bytes', 'count', 'largest', 'name'];
 const MEMBER_ORDERS: readonly MemberOrder[] = ['size', 'start', 'life', 'address'];
 
-const FIRST: SavedLiveSet = { by: ['line'], groupOrder: 'bytes', memberOrder: 'size', descending: true };
+/** A line, then who called it. */
+export const LINES: readonly GroupKind[] = ['line', 'caller'];
+const FIRST: SavedLiveSet = { by: [...LINES], groupOrder: 'bytes', memberOrder: 'size', descending: true };
 
 /** What was kept, as far as it is known here: another version may have kept it. */
 export function restoreSettings(saved: Partial<SavedLiveSet> | undefined): SavedLiveSet {

@@ -4,7 +4,6 @@ From the line the stacks are followed outwards, each to its next line of the sam
 more than four fifths of what the line has. Where one caller after another has everything, the line is the answer.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +18,14 @@ from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.selection.filters import MOST_CHARACTERS
 from memlens.views.selection.items import BARE, stacks_of
-from memlens.views.selection.stacks import AMOUNT, U32, PrefixTree
+from memlens.views.selection.stacks import AMOUNT
+from memlens.views.selection.walking import among, line_keys, up
 
 WRAPPER_SHARE = 0.8
 """What has more of everything, or of what a line has, doesn't divide it."""
 _KNOWN_SHARE = 0.8
 """So much of what a line has must have a caller that is known."""
 _MOST_LEVELS = 50
-_MOST_DEPTH = 5_000
 
 I64 = npt.NDArray[np.int64]
 
@@ -80,17 +79,17 @@ def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: 
         return None
     least_known = rank if rank in (USER, NATIVE) else NATIVE
     can_call = (by_kind <= least_known) & (frames.source == RECORDED)
-    keys = _line_keys(snapshot)
+    keys = line_keys(snapshot)
     # places that the two nodes of missing stacks have are beyond all frames
     own = np.append(keys, -1)[np.minimum(tree.frames, len(keys))]
     able = np.append(can_call, False)[np.minimum(tree.frames, len(keys))]
     wrapper = keys[labels]
-    nodes = _up(tree, tree.ends[stacks], lambda at, rows: own[at] == wrapper[rows])
+    nodes = up(tree, tree.ends[stacks], lambda at, rows: own[at] == wrapper[rows])
     seen = [np.unique(wrapper)]
     for _ in range(_MOST_LEVELS):
         allowed = able & ~np.isin(own, np.concatenate(seen))
         above = np.where(nodes == 0, 0, tree.parents[nodes]).astype(np.uint32)
-        nodes = _up(tree, above, _among(allowed))
+        nodes = up(tree, above, among(allowed))
         named = nodes != 0
         if amounts[named].sum() < _KNOWN_SHARE * top.amount:
             return None
@@ -103,32 +102,3 @@ def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: 
             return Callers([Caller(frame, amount) for frame, amount in pairs], len(lines))
         seen.append(lines[sums == sums.max()])
     return None
-
-
-def _line_keys(snapshot: Snapshot) -> I64:
-    """A number for the line of each frame, a negative one for the function of a frame without a line."""
-    frames = snapshot.frames
-    lines = frames.file.astype(np.int64) << 32 | frames.line
-    return np.where((frames.file != 0) & (frames.line > 0), lines, -2 - frames.function.astype(np.int64))
-
-
-Fits = Callable[[U32, npt.NDArray[np.intp]], npt.NDArray[np.bool_]]
-"""Which nodes fit, each reached from the stack of a row."""
-
-
-def _among(allowed: npt.NDArray[np.bool_]) -> Fits:
-    return lambda nodes, _: allowed[nodes]
-
-
-def _up(tree: PrefixTree, nodes: U32, fits: Fits) -> U32:
-    """The nearest node that fits at or above each of some nodes; the root, 0, where none does."""
-    found = nodes.copy()
-    rows = np.flatnonzero(found != 0)
-    for _ in range(_MOST_DEPTH):
-        rows = rows[~fits(found[rows], rows)]
-        if not len(rows):
-            return found
-        found[rows] = tree.parents[found[rows]]
-        rows = rows[found[rows] != 0]
-    found[rows] = 0
-    return found

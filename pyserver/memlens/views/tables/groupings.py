@@ -20,7 +20,7 @@ from memlens.store.stacks.frames import FrameColumns, FrameRow
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
-from memlens.views.naming.attribution import FILTER_FIELD
+from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
 from memlens.views.naming.modules import inferred_names, modules_of_stacks
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
@@ -30,12 +30,14 @@ from memlens.views.selection.frees import stacks_that_freed
 from memlens.views.selection.items import sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import Meaning, ValuedStacks, taken
+from memlens.views.tables.calling import calling_frames
 from memlens.views.tables.size_classes import CLASSES, classes_of, edges_of, filter_of
 
 GroupKind = Literal[
     "line",
     "function",
     "file",
+    "caller",
     "module",
     "stack",
     "freed",
@@ -378,6 +380,34 @@ def _stacks(snapshot: Snapshot, attribution: Attribution) -> Grouping:
     return Grouping(np.arange(len(lines.codes), dtype=np.uint32), len(lines.codes), name)
 
 
+NO_CALLER = phrase("No caller")
+
+
+def _callers(snapshot: Snapshot, attribution: Attribution) -> Grouping:
+    """Group by the line that called the charged one."""
+    bare, native_key = _bare(snapshot), _NATIVE[snapshot.info.model][0]
+    native_name = _NATIVE[snapshot.info.model][1]
+    of_frame, named_by = _alike(snapshot.frames, ("file", "line"), native_key)
+    named_by = _enclosing(snapshot, of_frame, named_by)
+    callers, none = calling_frames(snapshot, attribution), FIRST + len(named_by)
+    codes = np.full(len(callers), none, np.uint32)
+    codes[callers != NEVER] = of_frame[callers[callers != NEVER]] + FIRST
+    codes[charged_frames(snapshot, attribution) == NEVER] = NO_STACK
+
+    @functools.cache
+    def name(group: int) -> GroupName:
+        if group < FIRST:
+            return bare[group]
+        if group == none:
+            return GroupName(NO_CALLER, phrase("the stack begins there"))
+        (row,) = snapshot.frames.rows([int(named_by[group - FIRST])]).values()
+        found = native_name(row, "by") if row[3] == NATIVE else _line(row, "by")
+        # no term finds what a line called
+        return msgspec.structs.replace(found, filter="")
+
+    return Grouping(np.concatenate((codes, (NO_STACK, BEFORE_TRACE))).astype(np.uint32), none + 1, name)
+
+
 def _modules(snapshot: Snapshot, _: Attribution) -> Grouping:
     modules, names = snapshot.keep("modules", lambda: modules_of_stacks(snapshot))
     outside = len(names) + FIRST
@@ -412,6 +442,7 @@ _BY_STACK: dict[GroupKind, Callable[[Snapshot, Attribution], Grouping]] = {
     "function": _by_place(("file", "function"), _function),
     "file": _by_place(("file",), _file),
     "stack": _stacks,
+    "caller": _callers,
     "module": _modules,
     "package": _packages,
 }
