@@ -7,6 +7,8 @@ what is wrong, how many first lines and findings are right, and how often each r
 
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -31,6 +33,15 @@ from memlens.store.snapshot import Snapshot  # noqa: E402
 from memlens.views.findings.headline import headline  # noqa: E402
 from memlens.views.findings.table import findings  # noqa: E402
 
+_LANGUAGES = {
+    ".java": (
+        ["java", "-XX:+UseSerialGC", "-Xmx64m", "-XX:+HeapDumpOnOutOfMemoryError", "-cp", "."], ".hprof",
+    ),
+    ".js": (["node"], ".heapsnapshot"),
+    ".py": ([sys.executable], ".memlens-heap"),
+    ".rb": (["ruby"], ".json"),
+}  # fmt: skip
+"""How programs are run, and how the names of their dumps end."""
 WITHIN = 2.0
 """Percentage points that a share may differ from the right one."""
 ADDS_UP = frozenset((
@@ -71,6 +82,30 @@ def _at_hand(kind: str) -> Iterator[dict[str, Any]]:
             )
             if case["path"] is not None:
                 yield case
+
+
+def programs(folder: Path) -> Iterator[dict[str, Any]]:
+    """Small programs with right answers, each with a dump of its heap; those that this machine can run."""
+    here = Path(__file__).parent
+    table = tomllib.loads((here / "programs.toml").read_text("utf-8"))["programs"]
+    for number, case in enumerate(table):
+        source = here / "programs" / case["program"]
+        command, ending = _LANGUAGES[source.suffix]
+        if shutil.which(command[0]) is None:
+            continue
+        if source.suffix == ".java" and not (folder / "shop").exists():
+            subprocess.run(["javac", "-g", "-d", folder, source], check=True)
+        case["file"] = f"{case['program']}: {case['kind']}"
+        case["path"] = folder / f"{number}{ending}"
+        program = "shop.Leaks" if source.suffix == ".java" else source
+        # one of them ends because it runs out of memory, and writes its dump then
+        subprocess.run(
+            [*command, program, case["kind"], case["path"]], check=False, capture_output=True, cwd=folder,
+            timeout=120,
+        )  # fmt: skip
+        if not case["path"].exists():
+            next(folder.glob("java_pid*.hprof")).rename(case["path"])
+        yield case
 
 
 def judge(case: dict[str, Any], snapshot: Snapshot) -> Verdict:
@@ -120,22 +155,34 @@ def verdicts(
     """Of each file, or of those whose name has a text; ``archives`` may have them read already."""
     with tempfile.TemporaryDirectory() as folder:
         cache = archives or Cache(Path(folder), 1 << 40)
-        for case in cases():
-            path = case["path"]
-            if chosen not in case["file"] or path in left_out:
-                continue
-            try:
-                snapshot = Snapshot.open(cache.find(path) or ingest(path, cache, lambda *_: None))
-            except MemlensError as error:
-                right = "refused" in case and case["refused"] in str(error)
-                yield Verdict(case["file"], [] if right else [str(error)], [], [], Counter(), "")
-                continue
-            if "refused" in case:
-                snapshot.close()
-                yield Verdict(case["file"], ["isn't refused"], [], [], Counter(), "")
-                continue
-            with closing(snapshot):
-                yield judge(case, snapshot)
+        yield from _verdicts(cases(), chosen, cache, left_out)
+
+
+def of_programs(chosen: str = "") -> Iterator[Verdict]:
+    """Of each program, or of those whose name and kind have a text."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as archives:
+        yield from _verdicts(programs(Path(folder)), chosen, Cache(Path(archives), 1 << 40))
+
+
+def _verdicts(
+    chosen_from: Iterator[dict[str, Any]], chosen: str, cache: Cache, left_out: Collection[Path] = ()
+) -> Iterator[Verdict]:
+    for case in chosen_from:
+        path = case["path"]
+        if chosen not in case["file"] or path in left_out:
+            continue
+        try:
+            snapshot = Snapshot.open(cache.find(path) or ingest(path, cache, lambda *_: None))
+        except MemlensError as error:
+            right = "refused" in case and case["refused"] in str(error)
+            yield Verdict(case["file"], [] if right else [str(error)], [], [], Counter(), "")
+            continue
+        if "refused" in case:
+            snapshot.close()
+            yield Verdict(case["file"], ["isn't refused"], [], [], Counter(), "")
+            continue
+        with closing(snapshot):
+            yield judge(case, snapshot)
 
 
 def wrong_owners(chosen: str = "") -> Iterator[tuple[str, list[str]]]:
@@ -166,7 +213,7 @@ def _wrong_owners(case: dict[str, Any], snapshot: Snapshot) -> list[str]:
 def main(chosen: str = "") -> int:
     """Prints what is wrong and the rates."""
     found = []
-    for each in verdicts(chosen):
+    for each in (*verdicts(chosen), *of_programs(chosen)):
         found.append(each)
         print(f"{'right' if not (each.first or each.wrong or each.missing) else 'WRONG'}  {each.file}")
         if each.first:
