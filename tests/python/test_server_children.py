@@ -1,5 +1,6 @@
 """The server and its child processes: responsive, cancelled, killed, orphaned; and without leftovers."""
 
+import asyncio
 import os
 import re
 import signal
@@ -23,6 +24,7 @@ from tests.python.server_harness import (
 
 from memlens.formats import recognised
 from memlens.formats.containers import open_source
+from memlens.server.sessions import children as child_processes
 from memlens.store.files.cache import Cache
 from memlens.store.files.processes import is_running
 
@@ -188,3 +190,28 @@ def test_a_child_whose_parent_has_already_ended_ends() -> None:
     code = "import os; from memlens import limits; limits.end_with(os.getppid() + 1); print('alive')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
     assert (ended.returncode, ended.stdout) == (1, b"")
+
+
+def test_what_a_killed_child_has_left_is_removed_behind_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dump has every value of its program, and is written beside what a link leads to."""
+
+    async def killed(work: child_processes.Work, *_: object) -> None:
+        work.remove(5)
+
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "app.hprof")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(child_processes, "_run", killed)
+    for out, left in ((tmp_path / "link", tmp_path / "folder" / "app.hprof.partial-5"), (Path(), None)):
+        if left is not None:
+            left.mkdir()
+        asyncio.run(child_processes.dump("1", out, lambda *_: None))
+        asyncio.run(
+            child_processes.record("1", out, lambda *_: None, sampling=True, seconds=1, stop=asyncio.Event())
+        )
+        assert not list((tmp_path / "folder").iterdir())
+    (tmp_path / "folder" / "app.hprof.partial-5").write_bytes(b"values")
+    asyncio.run(child_processes.redact(tmp_path / "in", tmp_path / "link", lambda *_: None))
+    assert not list((tmp_path / "folder").iterdir())

@@ -102,7 +102,7 @@ async def redact(
 
     def remove(pid: int) -> None:
         for target in (out, *([] if mapping is None else [mapping])):
-            partial_file(target, pid).unlink(missing_ok=True)
+            partial_file(target.resolve(), pid).unlink(missing_ok=True)
 
     work = Work(phrase("writing of the dump"), source, remove)
     command = [
@@ -121,7 +121,8 @@ async def dump(program: str, out: Path, on_progress: ProgressListener) -> None:
     """
 
     def remove(child: int) -> None:
-        shutil.rmtree(partial_file(out, child), ignore_errors=True)
+        # the child follows links as well
+        shutil.rmtree(partial_file(out.resolve(), child), ignore_errors=True)
 
     work = Work(phrase("writing of the dump"), program, remove, undoes=True)
     await _run(work, ["dump", str(out), "--force"], on_progress)
@@ -142,7 +143,8 @@ async def record(
     """
 
     def remove(child: int) -> None:
-        shutil.rmtree(partial_file(out, child), ignore_errors=True)
+        # the child follows links as well
+        shutil.rmtree(partial_file(out.resolve(), child), ignore_errors=True)
 
     work = Work(phrase("recording of the allocations"), program, remove, undoes=True, stop=stop)
     command = ["record", str(out), "--force", *(["--sampling"] if sampling else [])]
