@@ -1,8 +1,10 @@
-"""Dumps of Java written anew with other names: none of the program's own is left, and the mapping leads back."""
+"""Dumps of Java and Python written anew with other names: none of the program's own is left, and the mapping leads back."""
 
 import random
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -210,3 +212,37 @@ def test_the_command(tmp_path: Path) -> None:
         in memlens("redact", other, out, "--rename", "--mapping", tmp_path, "--force", status=1).stderr
     )
     assert not out.exists()
+
+
+PROGRAM = """
+import sys, threading
+import memlens.dump
+class AcmeLedger:
+    def __init__(self): self.acme_owner = {"acme key": self}
+def acme_orders(ready):
+    acme_local = [AcmeLedger() for _ in range(5)]
+    ready.set(); done.wait()
+ready, done = threading.Event(), threading.Event()
+thread = threading.Thread(target=acme_orders, args=(ready,)); thread.start(); ready.wait()
+memlens.dump.heap(sys.argv[1]); done.set()
+"""
+
+
+def test_names_of_a_python_program_become_other_words(tmp_path: Path) -> None:
+    program, path, copy = (tmp_path / name for name in ("acme_shop.py", "own.heap", "copy.heap"))
+    program.write_text(PROGRAM)
+    subprocess.run([sys.executable, program, path], check=True, cwd=tmp_path)
+    memlens("redact", path, copy, "--rename", "--mapping", tmp_path / "names.txt")
+    assert b"acme" in path.read_bytes()
+    assert b"acme" not in copy.read_bytes().lower()
+    lines = (tmp_path / "names.txt").read_text().splitlines()[1:]
+    leads_back = {new: old for old, new in (line.split(" -> ") for line in lines)}
+    assert {"AcmeLedger", "acme_owner", "acme_orders", "acme_local", "acme_shop"} <= set(leads_back.values())
+    before, after = load(path), load(copy)
+    assert sorted(before.objects.shallow.tolist()) == sorted(after.objects.shallow.tolist())
+    named = [
+        re.sub(r"\bn\d+\b|\bC\d+\b", lambda found: leads_back[found[0]], name) for name in type_names(after)
+    ]
+    assert sorted(named) == sorted(type_names(before))
+    assert {"dict", "list", "threading.Event"} <= set(type_names(after))
+    assert "no content of the original found" in memlens("redact", "--verify", path, copy).stdout

@@ -16,7 +16,8 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
     const source = editors.active?.uri;
     if (source === undefined) return;
     const name = path.posix.basename(source.path);
-    const renames = editors.active?.heapFormat === 'hprof' ? await askForNames(name) : false;
+    const hasOtherNames = ['hprof', 'python'].includes(editors.active?.heapFormat ?? '');
+    const renames = hasOtherNames ? await askForNames(name) : false;
     if (renames === undefined) return;
     const target = await saveDialog({
       title: vscode.l10n.t('Save {0} Without Values', name),
@@ -42,7 +43,7 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
   return vscode.Disposable.from(command, staying);
 }
 
-/** Whether a dump of Java also gets other names; undefined if the user changed their mind. */
+/** Whether a dump of Java or Python also gets other names; undefined if the user changed their mind. */
 async function askForNames(name: string): Promise<boolean | undefined> {
   const items = [
     {

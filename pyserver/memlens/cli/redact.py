@@ -22,7 +22,7 @@ from memlens.store.files.output import Output
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
-_HEAD = "# What memlens redact replaced: whoever has this file reads the dump beside it by its own names."
+_HEAD = "# What memlens redact replaced: whoever has this file knows the names. Beside a dump of Java it is applied."
 """The first line of a mapping."""
 
 

@@ -12,6 +12,7 @@ from memlens.formats.python_heap import REDIRECTED, REMOVED, START, check_versio
 from memlens.formats.redacted import CONTENTS, Wanted
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.redaction.python_names import other_threads
+from memlens.formats.redaction.python_own_names import OwnNames
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import python_redaction as kernel
 from memlens.kernels.readers import python_survey
@@ -20,7 +21,9 @@ from memlens.progress import Report, part_of
 _SURVEYED = 0.5
 
 
-def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> int | None:
+def redact(
+    source: Source, output: Output, wanted: Wanted, report: Report, mapping: list[str] | None = None
+) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole."""
     source.unpack()
     pointer_bytes = check_version(source)
@@ -28,8 +31,22 @@ def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> in
     while dump.stage != python_survey.WRITE:
         if run_through(dump, source, part_of(report, 0.0, _SURVEYED), START) != python_survey.OK:
             raise MemoryError
-    if not wanted.keeps_threads:
-        dump.replace(other_threads(dump.names(python_survey.THREAD), dump.names(python_survey.DETAIL)))
+    new = (
+        {}
+        if wanted.keeps_threads
+        else other_threads(dump.names(python_survey.THREAD), dump.names(python_survey.DETAIL))
+    )
+    if mapping is not None:
+        own = OwnNames()
+        texts = {
+            number: text for number, text, _ in dump.names(python_survey.ANY | python_survey.DETAIL)
+        } | new
+        for number, encoded in texts.items():
+            name = encoded.decode("utf-8", "surrogateescape")
+            if (other := own(name)) != name:
+                new[number] = other.encode("utf-8", "surrogateescape")
+        mapping += own.mapping()
+    dump.replace(new)
     write = part_of(report, _SURVEYED, 1.0)
     output.write(MAGIC + struct.pack("<II", VERSION, 4 if pointer_bytes == 4 else 8))
     written = 0
