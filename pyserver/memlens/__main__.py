@@ -10,6 +10,7 @@ def leave_out_the_working_directory() -> None:
 
     It may be a stranger's project. ``python -m`` puts it first on the path, and so does an empty entry of PYTHONPATH.
     """
+    only_absolute_paths()
     # of the Pythons that this one starts, such as those of multiprocessing
     os.environ["PYTHONSAFEPATH"] = "1"
     # pathlib isn't imported yet
@@ -19,6 +20,17 @@ def leave_out_the_working_directory() -> None:
         return
     if not os.path.abspath(__file__).startswith(os.path.join(here, "memlens", "")):  # noqa: PTH100, PTH118
         sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]  # noqa: PTH100
+
+
+def only_absolute_paths() -> None:
+    """Leave relative and empty entries out of PATH: by these the system, Python and libraries start what lies here."""
+    entries = os.environ.get("PATH", "").split(os.pathsep)
+    kept = os.pathsep.join(filter(os.path.isabs, entries))
+    if kept:
+        os.environ["PATH"] = kept
+    else:
+        # then the system has its own
+        os.environ.pop("PATH", None)
 
 
 def main() -> int:

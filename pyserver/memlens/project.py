@@ -1,4 +1,7 @@
-"""Where the project is, for those who report a bug."""
+"""Where the project is and what it runs on, for those who report a bug."""
+
+import os
+import sys
 
 from memlens.texts import Text, phrase
 
@@ -14,3 +17,13 @@ def bug_advice() -> Text:
         "`memlens diagnostics` prints.",
         address=ISSUES,
     )
+
+
+def system() -> str:
+    """The system and the kind of machine. ``platform.platform`` would start ``uname`` for that."""
+    if sys.platform == "win32":
+        version = sys.getwindowsversion()
+        kind = os.environ.get("PROCESSOR_ARCHITECTURE", "")
+        return f"Windows-{version.major}.{version.minor}.{version.build}-{kind}"
+    found = os.uname()
+    return f"{found.sysname}-{found.release}-{found.machine}"

@@ -2,7 +2,6 @@
 
 import getpass
 import importlib
-import platform
 import re
 import shutil
 import sys
@@ -59,7 +58,7 @@ def test_what_is_broken_is_named_and_the_rest_is_said(home: Path, monkeypatch: p
         raise ImportError(f"{home}/libx.so: cannot open shared object file")
 
     monkeypatch.setattr(importlib, "import_module", breaks)
-    monkeypatch.setattr(platform, "platform", lambda: 1 / 0)  # pyrefly: ignore[division-by-zero]
+    monkeypatch.setattr(diagnostics, "system", lambda: 1 / 0)  # pyrefly: ignore[division-by-zero]
     said = memlens("diagnostics", "--cache-dir", home / "none").stdout
     assert "kernels: 0 loaded\n" in said
     assert said.count("can't be loaded (ImportError: ~/libx.so: cannot open shared object file)") >= len(

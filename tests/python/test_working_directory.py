@@ -25,6 +25,23 @@ OTHERS = (
     "apsw", "cachetools", "cattrs", "distributed", "fsspec", "lsprotocol", "memlens", "memray", "msgspec", "numpy",
     "platformdirs", "pyarrow", "pygls", "regex", "sitecustomize", "usercustomize", "websockets", "zstandard",
 )  # fmt: skip
+PROGRAMS = (
+    "uname",
+    "sh",
+    "gcc",
+    "cc",
+    "ld",
+    "ldconfig",
+    "objdump",
+    "lscpu",
+    "file",
+    "git",
+    "java",
+    "node",
+    "ps",
+    "which",
+)
+"""What libraries start by their bare names."""
 LEFT_OUT = {"os", "site", "encodings", "codecs", "io", "abc", "stat", "posixpath", "genericpath", "ntpath"}
 """What Python imports before it runs anything; it has no path yet when these are imported, or has them frozen."""
 
@@ -38,6 +55,7 @@ def hostile(tmp_path: Path) -> Path:
         (folder / f"{name}.py").write_text(MARK)
     for name in ("__init__", "__main__"):
         (folder / "memlens" / f"{name}.py").write_text(MARK)
+    strange_programs(folder)
     (folder / "hostile.pth").write_text("import msgspec\n")
     (folder / "hostile.py").write_text(MARK)
     (folder / "hostile-1.0.dist-info").mkdir()
@@ -49,11 +67,19 @@ def hostile(tmp_path: Path) -> Path:
     return folder
 
 
+def strange_programs(folder: Path) -> None:
+    """Programs that leave a mark."""
+    for name in PROGRAMS:
+        (folder / name).write_text('#!/bin/sh\necho "$0" >> "$MEMLENS_TEST_MARK"\n')
+        (folder / name).chmod(0o755)
+
+
 def environment(folder: Path, **further: str) -> dict[str, str]:
     """The environment of a user who has no archives yet."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
     return {
         **kept,
+        "PATH": os.pathsep.join((".", "", kept["PATH"])),
         "MEMLENS_TEST_MARK": str(folder / "mark"),
         "XDG_CACHE_HOME": str(folder / "cache"),
         **further,
@@ -100,6 +126,14 @@ def test_no_command_imports_from_its_folder(arguments: list[str], path: str | No
         for name in {*sys.stdlib_module_names, "memlens", "sitecustomize", "usercustomize"}:
             (hostile / f"{name}.py").unlink(missing_ok=True)
     run(hostile, arguments, **({} if path is None else {"PYTHONPATH": path}))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts of a shell")
+def test_no_command_starts_a_program_of_its_folder(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    strange_programs(project)
+    run(project, ["diagnostics"])
 
 
 def test_a_model_that_asks_about_a_file_runs_nothing_of_its_folder(

@@ -18,7 +18,7 @@ from memlens.cli.output import say
 from memlens.dumping.runtimes import kinds
 from memlens.packs import registry
 from memlens.programs import program
-from memlens.project import ISSUES
+from memlens.project import ISSUES, system
 from memlens.units import counted, format_bytes
 
 LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstandard", "websockets",
@@ -112,7 +112,7 @@ def _python() -> Iterator[str]:
 
 def _system() -> Iterator[str]:
     libc = " ".join(platform.libc_ver()).strip()
-    yield f"{platform.platform()}, {platform.machine()}{f', {libc}' if libc else ''}"
+    yield f"{system()}{f', {libc}' if libc else ''}"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = ""
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

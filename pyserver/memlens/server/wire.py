@@ -12,7 +12,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError, Problem
-from memlens.project import ISSUES
+from memlens.project import ISSUES, system
 from memlens.server import language, protocol
 from memlens.server.reporting import reported
 from memlens.server.versions import own_version
@@ -126,4 +126,4 @@ def internal_problem(error: BaseException) -> Problem:
 
 def about_this_process() -> str:
     """The versions that a bug report needs."""
-    return f"memlens {own_version()}, Python {platform.python_version()}, {platform.platform()}"
+    return f"memlens {own_version()}, Python {platform.python_version()}, {system()}"
