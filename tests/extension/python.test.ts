@@ -6,7 +6,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import type { Logger } from '../../extension/src/base/logger';
 import { privatePythons } from '../../extension/src/python/candidates';
 import { bundledLibraries, pythonEnvironment } from '../../extension/src/python/environment';
-import { installers } from '../../extension/src/python/install';
+import { installers, run } from '../../extension/src/python/install';
 import { findInterpreter, NoInterpreterError } from '../../extension/src/python/interpreter';
 import { extensions, workspace } from './vscode';
 
@@ -121,6 +121,24 @@ describe('the Python of an installed extension', { skip: process.platform === 'w
       ]);
       return true;
     });
+  });
+
+  it('is installed by no program of the folder that the editor was started in', async () => {
+    const [folder, before, { PATH }] = [
+      mkdtempSync(path.join(os.tmpdir(), 'project-')),
+      process.cwd(),
+      process.env,
+    ];
+    writeFileSync(path.join(folder, 'uv'), '#!/bin/sh\n', { mode: 0o755 });
+    try {
+      process.chdir(folder);
+      process.env['PATH'] = '.';
+      await assert.rejects(run('uv', ['--version']), /ENOENT/);
+    } finally {
+      process.chdir(before);
+      process.env['PATH'] = PATH;
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('is installed by uv into a folder of its own, else by the package manager', () => {

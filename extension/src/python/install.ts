@@ -91,9 +91,12 @@ async function firstThatRuns(all: Installer[]): Promise<Installer | undefined> {
   return undefined;
 }
 
-function run(program: string, args: string[]): Promise<void> {
+/** Runs a program of PATH. Rejects if it isn't there, or fails. */
+export function run(program: string, args: string[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    execFile(program, args, { timeout: LIMIT_MS, windowsHide: true }, (error, _stdout, stderr) => {
+    // Not in the folder that the editor was started in: Windows, and a relative entry of PATH, look for programs there.
+    const cwd = path.dirname(process.execPath);
+    execFile(program, args, { cwd, timeout: LIMIT_MS, windowsHide: true }, (error, _stdout, stderr) => {
       if (error === null) resolve();
       else reject(new Error(stderr.trim() || error.message));
     });
