@@ -36,17 +36,27 @@ _TOKEN = re.compile(
 _RUN = re.compile(r"[A-Za-z0-9+_-]{20,}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-fA-F]{24,}(?![0-9A-Za-z])")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _LEAST_BITS = 3.4
 _LEAST_CHANGES = 0.35
 """As many of the characters of a random text differ in kind from the one before: words and numbers don't."""
 
 _MOST_CHARACTERS = 4096
+_LEAST_KEY, _LEAST_RANDOM = 16, 20
+"""Characters of the shortest key without other characters than a name has, and of a random text."""
 
 
 def marks_of(text: str) -> list[Mark]:
     """What a text may reveal; most names have none."""
     text = text[:_MOST_CHARACTERS]
     found: list[Mark] = []
+    if text.isidentifier():
+        # most are: a key is longer, and all else has other characters
+        if len(text) >= _LEAST_KEY and _TOKEN.search(text):
+            found.append("token")
+        if len(text) >= _LEAST_RANDOM and is_random(text):
+            found.append("random")
+        return found
     if "@" in text and _EMAIL.search(text):
         found.append("email")
     if any(passes_luhn(each[0]) for each in _DIGITS.finditer(text)):
@@ -59,7 +69,7 @@ def marks_of(text: str) -> list[Mark]:
         found.append("host")
     if _TOKEN.search(text):
         found.append("token")
-    if len(text) >= 20 and is_random(text):
+    if len(text) >= _LEAST_RANDOM and is_random(text):
         found.append("random")
     return found
 
@@ -74,6 +84,8 @@ def passes_luhn(digits: str) -> bool:
 
 def is_random(text: str) -> bool:
     """Whether a long part of a text looks like a key or a hash, and not like words."""
+    if _DIGIT.search(text) is None:
+        return False
     if _UUID.search(text) or any(_is_mixed(each[0].removeprefix("0x")) for each in _HEX.finditer(text)):
         return True
     return any(_is_unlike_words(each[0]) for each in _RUN.finditer(text))

@@ -2,6 +2,7 @@
 
 import re
 import struct
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +11,20 @@ import numpy.typing as npt
 
 from memlens.errors import MemlensError
 from memlens.proof.items import Item, Keeps, Reason, is_long
-from memlens.proof.stream import EndsError, Stream
+from memlens.proof.stream import Stream
 from memlens.texts import phrase
 
 _MAGIC = b"\x89MLHEAP\n"
 _START = len(_MAGIC) + 8
 _SIZES = {b"F": 12, b"T": 16, b"O": 36, b"L": 12, b"A": 20, b"G": 20, b"N": 8, b"E": 8}
-_GROUPS = b"Kreidn"
+_GROUPS = {b"S": 1, b"K": 4, b"r": 8, b"e": 8, b"i": 8, b"d": 8, b"n": 12}
+_WITH_TEXTS = {*_SIZES, b"S", b"n"}
+_WIDTHS = [_SIZES.get(bytes([tag]), -_GROUPS.get(bytes([tag]), 0)) for tag in range(256)]
+"""The bytes of a record of each tag; below 0 those of an item, of which there are as many as stand before them."""
+_END = ord("E")
+_NO_TEXT = bytes(4)
+_MOST_SEEN = 1 << 16
+"""Lists of attributes that are remembered: the objects of a type have the same."""
 _CONTENTS = {b"str", b"bytes"}
 _NUMBERS = {b"int", b"float", b"complex"}
 _TIME = {b"python", b"process_id", b"seconds"}
@@ -50,7 +58,11 @@ class PythonReader:
         self._contents: dict[int, str] = {}
         self._types: dict[int, bytes] = {}
         self._surplus: list[Item] = []
+        self._strings, self._texts_of = array("Q"), array("I")
+        self._dictionaries: set[int] = set()
+        self._seen: dict[bytes, list[int]] = {}
         self._survey()
+        self._take_strings()
 
     def names(self) -> Iterator[Item]:
         """The texts that name something."""
@@ -92,29 +104,62 @@ class PythonReader:
             self._names.setdefault(number, reason)
 
     def _survey(self) -> None:
-        keys = self._keys()
-        for tag, body, at in self._records(keep_texts=True):
+        for tag, body, at in self._records(_WITH_TEXTS):
             match tag:
                 case b"O":
-                    self._object(body, keys)
+                    # most have no text, in a copy
+                    if body[24:28] != _NO_TEXT:
+                        self._object(body)
+                case b"S":
+                    self._texts.append(body)
                 case b"T":
                     self._type(body)
                 case b"n":
-                    count = len(body) // 12
-                    for name in np.frombuffer(body, "<u4", count, 8 * count).tolist():
-                        self._named(name, "attributes")
+                    self._attributes(body)
                 case b"G":
-                    _, root, detail, _ = struct.unpack("<QIII", body)
-                    if self._texts[root : root + 1] and self._texts[root] in _ROOTS:
-                        self._named(root, "roots")
-                        self._named(detail, _DETAILS.get(self._texts[root], "roots"))
+                    self._root(body)
                 case b"N":
                     self._note(*struct.unpack("<II", body))
                 case b"?":
                     self._surplus.append(Item("unknown", "bytes after the end", body, at))
                 case _:
-                    for place, reason in _NAMES.get(tag, ()):
-                        self._named(struct.unpack_from("<I", body, place)[0], reason)
+                    self._record(tag, body)
+
+    def _take_strings(self) -> None:
+        """Tell keys of attributes from other strings."""
+        keys = self._keys() if len(self._strings) else set[int]()
+        for own, text in zip(self._strings, self._texts_of, strict=True):
+            if own in keys:
+                self._named(text, "attributes")
+            else:
+                self._contents[text] = "text of str"
+
+    def _attributes(self, body: bytes) -> None:
+        """Note the names of an object's attributes, and where the dictionary of others is."""
+        count = len(body) // 12
+        names = body[8 * count :]
+        places = self._seen.get(names)
+        if places is None:
+            numbers = np.frombuffer(names, "<u4").tolist()
+            for number in numbers:
+                self._named(number, "attributes")
+            places = [
+                place for place, number in enumerate(numbers) if self._texts[number : number + 1] == [_DICT]
+            ]
+            if len(self._seen) < _MOST_SEEN:
+                self._seen[names] = places
+        for place in places:
+            self._dictionaries.add(int.from_bytes(body[8 * place : 8 * place + 8], "little"))
+
+    def _record(self, tag: bytes, body: bytes) -> None:
+        for place, reason in _NAMES.get(tag, ()):
+            self._named(struct.unpack_from("<I", body, place)[0], reason)
+
+    def _root(self, body: bytes) -> None:
+        _, root, detail, _ = struct.unpack("<QIII", body)
+        if self._texts[root : root + 1] and self._texts[root] in _ROOTS:
+            self._named(root, "roots")
+            self._named(detail, _DETAILS.get(self._texts[root], "roots"))
 
     def _type(self, body: bytes) -> None:
         own, name, module = struct.unpack("<QII", body)
@@ -124,13 +169,15 @@ class PythonReader:
         self._named(name, "types")
         self._named(module, "modules")
 
-    def _object(self, body: bytes, keys: set[int]) -> None:
+    def _object(self, body: bytes) -> None:
         own, of_type, _, text, _, _ = struct.unpack("<QQQIII", body)
         kind = self._types.get(of_type, b"?")
-        if not text or kind not in _CONTENTS | _NUMBERS | {b"?"}:
+        if kind not in _CONTENTS | _NUMBERS | {b"?"}:
             self._named(text, "functions")
-        elif own in keys and kind == b"str":
-            self._named(text, "attributes")
+        elif kind == b"str":
+            # it may be the key of an attribute
+            self._strings.append(own)
+            self._texts_of.append(text)
         elif not (self._keeps.numbers and kind in _NUMBERS):
             self._contents[text] = f"text of {kind.decode()}"
 
@@ -146,52 +193,46 @@ class PythonReader:
 
     def _keys(self) -> set[int]:
         """The addresses of keys of dictionaries of attributes."""
-        found, keys, own = set[int](), set[int](), 0
-        names_of_dict = set[int]()
-        number = 0
-        for tag, body, _ in self._records():
-            if tag == b"S":
-                number += 1
-                if body == _DICT:
-                    names_of_dict.add(number)
-            elif tag == b"n":
-                count = len(body) // 12
-                names = np.frombuffer(body, "<u4", count, 8 * count)
-                for place, name in enumerate(names.tolist()):
-                    if name in names_of_dict:
-                        found.add(int.from_bytes(body[8 * place : 8 * place + 8], "little"))
-        for tag, body, _ in self._records():
+        keys, is_chosen = set[int](), False
+        for tag, body, _ in self._records({b"O", b"d"}):
             if tag == b"O":
-                own = struct.unpack_from("<Q", body)[0]
-            elif tag == b"d" and own in found:
+                is_chosen = int.from_bytes(body[:8], "little") in self._dictionaries
+            elif tag == b"d" and is_chosen:
                 keys |= set(np.frombuffer(body, "<u8")[::2].tolist())
         return keys
 
-    def _records(self, *, keep_texts: bool = False) -> Iterator[tuple[bytes, bytes, int]]:
+    def _records(self, wanted: set[bytes]) -> Iterator[tuple[bytes, bytes, int]]:
+        """The records with ``wanted`` tags, with the byte after each tag, and what isn't a record as b"?"."""
+        tags = [bytes([tag]) if bytes([tag]) in wanted else b"" for tag in range(256)]
         with Stream.of(self._path) as stream:
             if stream.read(_START)[: len(_MAGIC)] != _MAGIC:
                 raise MemlensError(phrase("The file is not a heap dump of Python"))
-            try:
-                while tag := stream.read(1):
-                    at = stream.offset
-                    if tag == b"S":
-                        body = stream.exactly(int.from_bytes(stream.exactly(4), "little"))
-                        if keep_texts:
-                            self._texts.append(body)
-                    elif tag in _GROUPS:
-                        count = int.from_bytes(stream.exactly(4), "little")
-                        body = stream.exactly(count * {b"K": 4, b"n": 12}.get(tag, 8))
-                    elif tag in _SIZES:
-                        body = stream.exactly(_SIZES[tag])
+            base, data, at = stream.offset, b"", 0
+            while True:
+                # a piece at a time, since there are millions of records
+                length, is_over = len(data), False
+                while at < length and not is_over:
+                    tag = data[at]
+                    width = _WIDTHS[tag]
+                    if width > 0:
+                        start = at + 1
+                        end = start + width
                     else:
-                        yield b"?", tag + stream.read(1 << 16), at
-                        return
-                    yield tag, body, at
-                    if tag == b"E" and (rest := stream.read(1 << 16)):
-                        yield b"?", rest, at
-                        return
-            except EndsError:
-                yield b"?", stream.read(1 << 16), stream.offset
+                        start = at + 5
+                        end = start - width * int.from_bytes(data[at + 1 : start], "little")
+                    if not width or end > length:
+                        is_over = not width
+                        break
+                    if tags[tag]:
+                        yield tags[tag], data[start:end], base + at + 1
+                    at = end
+                    is_over = tag == _END
+                piece = b"" if is_over else stream.some(1 << 20)
+                if not piece:
+                    if rest := data[at : at + (1 << 16)] or stream.read(1 << 16):
+                        yield b"?", rest, base + at
+                    return
+                data, base, at = data[at:] + piece, base + at, 0
 
 
 def _value(text: str) -> float:

@@ -98,10 +98,10 @@ class V8Reader:
     def names(self) -> Iterator[Item]:
         """The strings that name something."""
         for number, (text, at, uses) in enumerate(self._strings()):
-            if self._is_key(number, text, uses):
+            if not uses >> _FIRST_REASON or _REMOVED.fullmatch(text) or self._is_key(number, text, uses):
                 continue
             for place, reason in enumerate(_REASONS):
-                if uses & 1 << _FIRST_REASON + place and not _REMOVED.fullmatch(text):
+                if uses & 1 << _FIRST_REASON + place:
                     is_path = reason in ("engine", "functions", "types") and _PATH.search(text)
                     yield Item("name", "files" if is_path else reason, text, at)
 
