@@ -337,7 +337,9 @@ def python(chosen: Chosen) -> bytes:
     return bytes(out) + secret.text("after the end").encode()
 
 
-PYHEAP = ("str", "object", "int", "type", "time of the dump", "flags", "after the end")
+PYHEAP = (
+    "str", "object", "int", "type", "time of the dump", "flags", "after the end", "name of a thread", "attribute",
+)  # fmt: skip
 
 
 def pyheap(chosen: Chosen) -> bytes:
@@ -345,11 +347,21 @@ def pyheap(chosen: Chosen) -> bytes:
     types = pyheap_files.TYPES
     things = (
         pyheap_files.Thing(0x2000, types["str"], 53, text=secret.text("str")),
-        pyheap_files.Thing(0x3000, 0x80, 48, attributes=(("name", 0x2000),), text=secret.text("object")),
+        pyheap_files.Thing(
+            0x3000,
+            0x80,
+            48,
+            referents=(0x2000, 0x4000),
+            attributes=(("name", 0x2000), (secret.text("attribute", "number"), 0x4000)),
+            text=secret.text("object"),
+        ),
         pyheap_files.Thing(0x4000, types["int"], 28, text=str(secret.number("int") or "")),
         pyheap_files.Thing(0x80, 0x70, 1064, text=secret.text("type")),
     )
-    out = pyheap_files.pyheap(things)
+    thread = pyheap_files.Thread(
+        secret.text("name of a thread", "MainThread"), pyheap_files.THREADS[0].frames
+    )
+    out = pyheap_files.pyheap(things, threads=(thread,))
     created = secret.text("time of the dump").encode()
     out = out.replace(
         pyheap_files.text("2026-01-01T00:00:00+00:00"), struct.pack(">H", len(created)) + created

@@ -1,4 +1,4 @@
-"""Dumps of Java and Python written anew with other names: none of the program's own is left, and the mapping leads back."""
+"""Dumps of Java and Python with other names: none of the program's own is left, and the mapping leads back."""
 
 import random
 import re

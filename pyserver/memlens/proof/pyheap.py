@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from memlens.errors import MemlensError
 from memlens.proof.items import Item, Keeps
+from memlens.proof.python import RUNTIMES_THREAD
 from memlens.proof.stream import EndsError, Stream
 from memlens.texts import phrase
 
@@ -88,7 +89,11 @@ class PyHeapReader:
 
     def _threads(self, stream: Stream) -> Iterator[Item]:
         for _ in range(_number(stream, "I")):
-            yield Item("name", "threads", _text(stream), stream.offset)
+            name = _text(stream)
+            if self._keeps.threads or RUNTIMES_THREAD.fullmatch(name):
+                yield Item("name", "threads", name, stream.offset)
+            else:
+                yield Item("text", "name of a thread", name, stream.offset)
             stream.exactly(2)
             for _ in range(_number(stream, "I")):
                 yield Item("name", "files", _text(stream), stream.offset)
@@ -102,9 +107,11 @@ class PyHeapReader:
         for _ in range(_number(stream, "I")):
             length = _number(stream, "h")
             if length > 0:
-                yield Item(
-                    "name", "attributes", stream.exactly(length).decode("utf-8", "replace"), stream.offset
-                )
+                name = stream.exactly(length).decode("utf-8", "replace")
+                if name.isidentifier():
+                    yield Item("name", "attributes", name, stream.offset)
+                else:
+                    yield Item("text", "name of an attribute", name, stream.offset)
             stream.exactly(8)
 
 
