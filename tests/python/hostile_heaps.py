@@ -210,11 +210,12 @@ PLANTED: dict[str, Callable[[Sequence[str]], Planted]] = {
     **{
         name: getattr(hostile_profiles, name)
         for name in (
-            "tracemalloc", "dhat", "v8_sampling", "torch", "snapviewer", "pprof", "heaptrack", "memray", "massif",
+            "tracemalloc", "dhat", "torch", "snapviewer", "pprof", "heaptrack", "memray", "massif",
             "heap_text", "java_heap",
         )
     },
-    "v8_heap": v8_heap, "ruby": ruby, "perfetto": perfetto, "hprof": hprof, "gcdump": gcdump,
+    "v8-sampling": hostile_profiles.v8_sampling, "v8": v8_heap, "ruby": ruby, "perfetto": perfetto,
+    "hprof": hprof, "gcdump": gcdump,
     "python_heap": python_heap, "pyheap": pyheap,
 }  # fmt: skip
 """A function for each format, by the name of its reader, which writes one file with all of the names it is given."""

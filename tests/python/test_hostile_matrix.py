@@ -76,7 +76,7 @@ FILTERED = {
     **dict.fromkeys(("torch", "snapviewer"), "lines --by function --at all"),
 }
 """How what a filter finds is listed, but for profiles."""
-SHORTENED = {("v8_heap", "<img src=x onerror=alert(1)>"), ("tracemalloc", "none"), ("hprof", "[table]"),
+SHORTENED = {("v8", "<img src=x onerror=alert(1)>"), ("tracemalloc", "none"), ("hprof", "[table]"),
              ("hprof", '[a](command:workbench.action.quit "t")')}  # fmt: skip
 """Names that mean something in a format: an element of a page is of its tag's type, PyTorch's "none" is no file, and
 Java's "[" begins an array's.

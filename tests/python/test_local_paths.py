@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.python.conftest import ROOT
 
-from memlens.formats.source_maps import SourceMaps
 from memlens.local_paths import below, file_below, is_local
+from memlens.packs.v8.source_maps import SourceMaps
 from memlens.regular_files import content, opened
 from memlens.sources import binding, zips
 from memlens.sources.archives import DAMAGED
@@ -250,10 +250,10 @@ LOOKING = {
     "formats/obfuscation.py": "mappings beside the file, and those of a setting",
     "formats/packing.py": "the file itself",
     "formats/searched.py": "what was searched before",
-    "formats/source_maps.py": NAMED_BY_FILES,
+    "packs/v8/source_maps.py": NAMED_BY_FILES,
     "formats/symbols/lookup.py": "folders of the user",
     "formats/symbols/places.py": NAMED_BY_FILES,
-    "formats/v8_parts.py": "the file itself, and what has its name beside it",
+    "packs/v8/parts.py": "the file itself, and what has its name beside it",
     "formats/zip_files.py": "members of the file itself",
     "ingest.py": "an archive",
     "model/languages.py": "files of Memlens",
@@ -373,7 +373,7 @@ def test_what_is_searched_for_is_opened_in_one_place() -> None:
     opens = {"open", "read_bytes", "read_text", "ZipFile", "fdopen"}
     found = {
         (file.name, node.lineno)
-        for file in (*(folder / "sources").glob("*.py"), folder / "formats" / "source_maps.py",
+        for file in (*(folder / "sources").glob("*.py"), folder / "packs" / "v8" / "source_maps.py",
                      *(folder / "formats" / "symbols").glob("*.py"))
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Call)

@@ -30,7 +30,7 @@ from websockets.sync.server import Server, ServerConnection, serve
 from memlens.dumping import heap_profiler, inspector, pages, programs
 from memlens.dumping.inspector import session
 from memlens.dumping.processes import Process
-from memlens.formats.v8_sections import ALLOCATED_FIELD
+from memlens.formats.recorded import ALLOCATED_FIELD
 from memlens.sources.binding import Binder, Places
 from memlens.sources.finder import Finder
 from memlens.store.snapshot import Snapshot

@@ -11,7 +11,7 @@ from tests.python.command_line import memlens
 from tests.python.graph_reading import load
 from tests.python.heap_files import HeapFile
 
-from memlens.formats.v8_sections import SCOPE_USES, SCOPE_VARIABLES, SCOPES
+from memlens.packs.v8.sections import SCOPE_USES, SCOPE_VARIABLES, SCOPES
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.held_unread import held_by_unread_alone
 from memlens.views.graph.objects import references

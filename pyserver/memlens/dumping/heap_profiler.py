@@ -21,7 +21,7 @@ import msgspec
 
 from memlens.dumping.errors import DumpError, ended, no_answer
 from memlens.dumping.inspector import Inspector, InspectorError, Message, UnreadableError
-from memlens.formats.v8_sections import ALLOCATED_FIELD
+from memlens.formats.recorded import ALLOCATED_FIELD
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 

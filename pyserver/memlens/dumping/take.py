@@ -44,7 +44,7 @@ class Taken(NamedTuple):
 
 def output_of(out: Path, *, force: bool) -> Output:
     """The file of a dump or a recording, which is never written over a snapshot of another kind."""
-    return Output(out.absolute(), (), force, (*HEAP_DUMPS, "v8_sampling"), private=True)
+    return Output(out.absolute(), (), force, (*HEAP_DUMPS, "v8-sampling"), private=True)
 
 
 def take(name: str, out: Path, options: Options, report: Callable[[int, float | None], None]) -> Taken:

@@ -34,8 +34,6 @@ FORMATS = {
     # before other pickles: this one is recognised by its first name
     "tracemalloc": "tracemalloc snapshot",
     # files of JSON are recognised by their keys, in json_files.py
-    "v8_sampling": "sampling heap profile of V8",
-    "v8_heap": "V8 heap snapshot",
     # before any other protocol buffer: this one is recognised by a packet's own fields
     "perfetto": "heap graph of Android in a trace of Perfetto",
     "memray": "memray capture",
@@ -51,13 +49,12 @@ Those of other packages' packs are tried after them, so that none can take their
 registry.reserve(FORMATS)
 
 HEAP_DUMPS = (
-    *("hprof", "v8_heap", "python_heap", "pyheap", "perfetto"),
+    *("hprof", "python_heap", "pyheap", "perfetto"),
     *(each.name for each in registry.formats().values() if each.objects is not None),
 )
 """Those of them that read heap dumps."""
 
 _BEGINNINGS = {
-    "v8_heap": b'{"snapshot":{"meta":{"node_fields":',
     "hprof": b"JAVA PROFILE 1.0.",
     **{each.name: each.beginning for each in registry.formats().values() if each.beginning},
 }
@@ -66,7 +63,7 @@ readers before it would take longer than reading a small file, and a twentieth o
 """
 
 
-_FIXED = ("v8_heap", *(each.name for each in registry.formats().values() if each.keeps_memory))
+_FIXED = tuple(each.name for each in registry.formats().values() if each.keeps_memory)
 """Formats that say beforehand how long their columns are, so that the memory of one can become another's. Of columns
 that grow while they are read too much would be kept."""
 

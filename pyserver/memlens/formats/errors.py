@@ -11,7 +11,7 @@ class NotASnapshotError(MemlensError):
     code = "not-a-snapshot"
     advice = phrase(
         "Memlens reads snapshots of tracemalloc, captures of memray, {profiles}, "
-        "and heap dumps of V8 (Node.js, Chrome), Java, Android, {others} and Python.",
+        "and heap dumps of Java, Android, {others} and Python.",
         profiles=in_a_row(registry.profiles(), ", "),
         others=in_a_row(registry.heap_worlds(), ", "),
     )

@@ -3,8 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from importlib import import_module
-from typing import Any, cast
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
@@ -13,8 +11,6 @@ from memlens.packs import registry
 from memlens.packs.api import JsonFormat
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import shortened
-
-_QUICK = ("v8_sampling", "v8_heap")
 
 _MOST_BLANK_BYTES = 4096
 _MOST_KEYS = 3
@@ -42,9 +38,8 @@ def begins(head: bytes) -> bool:
 
 def quick() -> tuple[str, ...]:
     """The formats of JSON whose files usually say in their first bytes what they are."""
-    return (
-        *_QUICK,
-        *(each.name for each in registry.formats().values() if each.json is not None and each.only_json),
+    return tuple(
+        each.name for each in registry.formats().values() if each.json is not None and each.only_json
     )
 
 
@@ -56,9 +51,6 @@ def _of_packs() -> Iterator[tuple[str, JsonFormat]]:
 
 def recognised(source: Source, head: bytes) -> str:
     """Return the module that reads a file that begins like JSON. Raises :class:`NotASnapshotError`."""
-    for name in _QUICK:
-        if cast("Any", import_module(f"memlens.formats.{name}")).sniff(head):
-            return name
     for name, of_pack in _of_packs():
         if of_pack.sniff(head):
             return name
@@ -84,23 +76,17 @@ def recognised(source: Source, head: bytes) -> str:
 
 def _of_object(source: Source) -> tuple[list[str], str | None, bool]:
     """Return the keys of an object, the module that reads it, and whether something follows it."""
-    from memlens.kernels.readers import v8_json
+    from memlens.kernels.readers import json_sections
 
     data = source.data
-    status, end, spans = v8_json.sections(data, frozenset())
-    has_more = status == v8_json.OK and bool(data[end + 1 : end + _MOST_BLANK_BYTES].strip())
+    status, end, spans = json_sections.sections(data, frozenset())
+    has_more = status == json_sections.OK and bool(data[end + 1 : end + _MOST_BLANK_BYTES].strip())
     source.release(len(data))
 
     def has(key: str, text: bytes) -> bool:
         return key in spans and data.find(text, *spans[key]) >= 0
 
-    module = None
-    if has("head", b'"callFrame"'):
-        module = "v8_sampling"
-    elif has("snapshot", b'"node_fields"') or spans.keys() >= {"nodes", "edges", "strings"}:
-        module = "v8_heap"
-    else:
-        module = next((name for name, of_pack in _of_packs() if of_pack.is_object(has)), None)
+    module = next((name for name, of_pack in _of_packs() if of_pack.is_object(has)), None)
     return list(spans), module, has_more
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = ("dotnet", "ruby", "native", "pytorch", "go")
+_NAMES = ("v8", "dotnet", "ruby", "native", "pytorch", "go")
 """In the order in which their formats are tried."""
 
 

@@ -13,7 +13,6 @@ from memlens.proof.profiles import ProfileReader
 from memlens.proof.pyheap import PyHeapReader
 from memlens.proof.python import PythonReader
 from memlens.proof.stream import Stream
-from memlens.proof.v8 import V8Reader
 from memlens.texts import in_a_row, phrase
 
 _PYHEAP = struct.pack(">Q", 123_000_321)
@@ -26,7 +25,7 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
         raise BadRequestError(
             phrase("{file} is not a heap dump that can be verified", file=path.name),
             advice=phrase(
-                "Heap dumps of Java, Android, V8, {others}, Python and PyHeap can be.",
+                "Heap dumps of Java, Android, {others}, Python and PyHeap can be.",
                 others=in_a_row(registry.heap_worlds(proved=True), ", "),
             ),
         )
@@ -51,4 +50,4 @@ def _kind_of(path: Path, formats: Iterable[Format]) -> type[Reader] | None:
     for known in (each.proof for each in formats):
         if known is not None and known.recognises.load()(words):
             return known.reader.load()
-    return V8Reader if words.startswith(b"{") and b'"snapshot"' in words and b'"meta"' in words else None
+    return None

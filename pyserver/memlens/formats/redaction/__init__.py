@@ -19,7 +19,7 @@ from memlens.packs import registry
 from memlens.progress import Report, part_of
 from memlens.texts import Text, phrase
 
-_WITH_VALUES = ("hprof", "v8_heap", "python_heap", "pyheap")
+_WITH_VALUES = ("hprof", "python_heap", "pyheap")
 _WITH_OTHER_NAMES = ("hprof", "python_heap")
 """Formats in which names of the program can be replaced."""
 _SURVEYED = 0.5

@@ -12,7 +12,7 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.views.selection.profile_sets import value_named
 
 _RUNTIMES = {
-    "v8": "JavaScript", "hprof": "Java", "perfetto": "Java",
+    "hprof": "Java", "perfetto": "Java",
     "python": "Python", "pyheap": "Python",
 }  # fmt: skip
 """Whose objects the heap dumps of each format have: their types are compared by name."""

@@ -19,16 +19,6 @@ _PLATFORM = re.compile(
     r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore)(\.|$)"
 )
 """Packages of the platform, which no user of it writes."""
-_BUILT_IN = {
-    "v8": {
-        "Array", "ArrayBuffer", "BigInt", "Boolean", "DataView", "Date", "Error", "FinalizationRegistry",
-        "Generator", "global", "Map", "Number", "Promise", "Proxy", "RegExp", "Set", "SharedArrayBuffer", "String",
-        "Symbol", "WeakMap", "WeakRef", "WeakSet", "BigInt64Array", "BigUint64Array", "Float32Array",
-        "Float64Array", "Int8Array", "Int16Array", "Int32Array", "Uint8Array", "Uint8ClampedArray", "Uint16Array",
-        "Uint32Array",
-    },
-}  # fmt: skip
-"""Classes of the languages themselves, where they have no package; plain objects and functions are the program's."""
 
 
 def short_name(name: str, kind: str) -> str:
@@ -42,7 +32,7 @@ def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
     """Whether a type is the platform's or the engine's by its name; ``kind`` is the format."""
     # what a dump makes up to group its roots is in brackets
     own = registry.objects_of(kind)
-    if name.startswith(("[", "(", "system /")) or name in _BUILT_IN.get(kind, own.built_in):
+    if name.startswith(("[", "(", "system /")) or name in own.built_in:
         return True
     if kind == "v8":
         return type_kind not in ("object", "closure")

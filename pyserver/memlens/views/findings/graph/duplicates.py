@@ -31,7 +31,7 @@ from memlens.views.graph.rows import Numbers
 
 _MOST_WHOLE = 1_024
 """Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
-_BEGINNINGS = {"v8": 1_024, "hprof": 3_072, "python": 100, "pyheap": 1_000}
+_BEGINNINGS = {"hprof": 3_072, "python": 100, "pyheap": 1_000}
 """Of a text of as many bytes the dump may have a part alone, or Memlens may keep one: by the kind of the dump."""
 _UNSURE_SHARE = 0.1
 """Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""

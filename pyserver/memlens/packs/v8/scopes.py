@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.formats.v8_places import Declared
-from memlens.formats.v8_snapshot import Scopes, Snapshot
 from memlens.kernels.graph.owners import named_targets
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
+from memlens.packs.v8.places import Declared
+from memlens.packs.v8.snapshot import Scopes, Snapshot
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

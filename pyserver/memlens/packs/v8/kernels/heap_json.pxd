@@ -8,24 +8,6 @@ from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.readers.scan cimport Scan
 
 
-cdef enum:
-    # statuses
-    E_OK
-    E_MORE
-    E_TRUNCATED
-    E_SYNTAX
-    E_TOO_LARGE
-    E_NO_NODE
-    E_NO_MEMORY
-
-
-cdef inline bint is_blank(uint8_t one) noexcept nogil:
-    # almost no byte is, so that the first test decides
-    if one > 0x20:
-        return False
-    return one == 0x20 or one == 0x0A or one == 0x0D or one == 0x09
-
-
 cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogil:
     """Parse the leading digits of 8 bytes at once, and return how many there are. A ninth may follow.
 
@@ -49,9 +31,6 @@ cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogi
     digits = (digits * 100 + (digits >> 16)) & <uint64_t> 0x0000FFFF0000FFFF
     value[0] = (digits * 10000 + (digits >> 32)) & <uint64_t> 0xFFFFFFFF
     return count
-
-
-cdef size_t skip_string(const uint8_t *data, size_t at, size_t end) noexcept nogil
 
 
 cdef class ArrayReader(Scan):

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.interned import Interned
-from memlens.formats.v8_snapshot import Snapshot
-from memlens.kernels.readers.v8_texts import Joined
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
+from memlens.packs.v8.kernels.texts import Joined
+from memlens.packs.v8.snapshot import Snapshot
 from memlens.texts import phrase, plural
 
 CONCATENATED = "concatenated string"

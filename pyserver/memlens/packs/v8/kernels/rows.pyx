@@ -14,9 +14,10 @@ from libc.string cimport memcpy
 
 from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
-from memlens.kernels.readers.v8_json cimport (
-    E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, ArrayReader, is_blank, short_number,
+from memlens.kernels.readers.json_sections cimport (
+    E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, is_blank,
 )
+from memlens.packs.v8.kernels.heap_json cimport ArrayReader, short_number
 
 NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
 """What a field is: a number that stays, one that becomes 0, the row's type, the number of a string, the place of an

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.formats.v8_places import Functions, TraceRows
 from memlens.model.graph import NONE, Objects, References
 from memlens.model.texts import Texts
+from memlens.packs.v8.places import Functions, TraceRows
 
 U8 = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]

@@ -11,15 +11,7 @@ import numpy.typing as npt
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.interned import Interned
 from memlens.formats.notices import counted_notices
-from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_keys import mark_keys
-from memlens.formats.v8_places import Places, places_of
-from memlens.formats.v8_scopes import Unread, unread_variables
-from memlens.formats.v8_sections import NAMED_BY_INDEX
-from memlens.formats.v8_snapshot import Snapshot
-from memlens.formats.v8_texts import joined_texts
 from memlens.kernels.graph.reach import reached_from
-from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.distinct import distinct
 from memlens.model.graph import (
     NONE,
@@ -33,6 +25,14 @@ from memlens.model.graph import (
     Types,
 )  # fmt: skip
 from memlens.model.info import Notice
+from memlens.packs.v8.kernels import graph as kernel
+from memlens.packs.v8.keys import mark_keys
+from memlens.packs.v8.places import Places, places_of
+from memlens.packs.v8.scopes import Unread, unread_variables
+from memlens.packs.v8.sections import NAMED_BY_INDEX
+from memlens.packs.v8.snapshot import Snapshot
+from memlens.packs.v8.source_maps import SourceMaps
+from memlens.packs.v8.texts import joined_texts
 from memlens.texts import phrase, plural
 from memlens.units import format_bytes, shortened
 

@@ -12,8 +12,8 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from memlens.formats.v8_snapshot import Snapshot
 from memlens.model.graph import ENTRY
+from memlens.packs.v8.snapshot import Snapshot
 
 _PROPERTY = "property"
 _NAMED_BY = ("context", "internal", "shortcut", "weak")

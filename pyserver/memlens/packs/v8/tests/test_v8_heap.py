@@ -26,8 +26,8 @@ from memlens.formats import read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.kernels.graph import dominators as kernel
-from memlens.kernels.readers import v8_json
 from memlens.model.graph import NONE, Graph
+from memlens.packs.v8.kernels import heap_json as v8_json
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph import paths as path_search
 from memlens.views.graph.groupings import DOMINATORS, grouped_tree, is_in

@@ -8,7 +8,7 @@ from msgspec import Struct, ValidationError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.json_faults import Data, converted, fault
-from memlens.kernels.readers import v8_json as kernel
+from memlens.kernels.readers import json_sections as kernel
 from memlens.texts import phrase
 
 MARK_FIELD = "memlens"
@@ -16,9 +16,6 @@ MARK_FIELD = "memlens"
 
 REDIRECTED_FIELD = "memlens_redirected"
 """A field of the header of those: how many references lead to another object of the same kind, if any may."""
-
-ALLOCATED_FIELD = "memlens_allocated_bytes"
-"""A field of the header of recordings that Memlens took."""
 
 NAMED_BY_INDEX = ("element", "hidden")
 """Kinds of references whose name is a number and not a string."""

@@ -16,12 +16,13 @@ from msgspec import Meta, Struct
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.json_faults import decoded
-from memlens.formats.source_maps import SourceMaps
 from memlens.formats.stacks import Numbers
-from memlens.formats.v8_places import path_of
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import MOST_VALUE, Profile, StackTree, sums_fit
+from memlens.packs.api import JsonFormat
+from memlens.packs.v8.places import path_of
+from memlens.packs.v8.source_maps import SourceMaps
 from memlens.progress import Report
 from memlens.texts import phrase
 
@@ -69,6 +70,9 @@ class _File(Struct):
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are a JSON object with a sampling profile's first keys."""
     return _HEAD.match(head.lstrip()) is not None
+
+
+JSON = JsonFormat(sniff=sniff, is_object=lambda has: has("head", b'"callFrame"'))
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:

@@ -18,16 +18,17 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Removed, mark_graph, removed_by
 from memlens.formats.scanning import run_through
-from memlens.formats.source_maps import SourceMaps
-from memlens.formats.v8_objects import graph_of
-from memlens.formats.v8_parts import read_parts
-from memlens.formats.v8_places import Functions, TraceRows
-from memlens.formats.v8_scopes import scopes_of
-from memlens.formats.v8_sections import OF_SCOPES, SCOPES, Sections, check
-from memlens.formats.v8_snapshot import Scopes, Snapshot
-from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
+from memlens.packs.api import JsonFormat
+from memlens.packs.v8.kernels import heap_json as kernel
+from memlens.packs.v8.objects import graph_of
+from memlens.packs.v8.parts import read_parts
+from memlens.packs.v8.places import Functions, TraceRows
+from memlens.packs.v8.scopes import scopes_of
+from memlens.packs.v8.sections import OF_SCOPES, SCOPES, Sections, check
+from memlens.packs.v8.snapshot import Scopes, Snapshot
+from memlens.packs.v8.source_maps import SourceMaps
 from memlens.progress import Report
 from memlens.texts import phrase
 
@@ -60,6 +61,14 @@ def sniff(head: bytes) -> bool:
     return text[:1] == b"{" and (
         b'"node_fields"' in head or _FIRST.match(text) is not None or _WEBKIT.match(text) is not None
     )
+
+
+JSON = JsonFormat(
+    sniff=sniff,
+    is_object=lambda has: (
+        has("snapshot", b'"node_fields"') or all(has(key, b"") for key in ("nodes", "edges", "strings"))
+    ),
+)
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:

@@ -8,15 +8,16 @@ from pathlib import Path
 from shutil import which
 
 import pytest
+from tests.python.conftest import ROOT
 from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.recordings import JAVA, RAN_OUT, RUBY
 from tests.python.test_findings_of_heaps import check_figures
-from tests.python.test_v8_heap import load, loaded
 
-from memlens.formats import v8_texts
-from memlens.formats.v8_texts import UNKNOWN_PART
 from memlens.model.graph import Graph
+from memlens.packs.v8 import texts as v8_texts
+from memlens.packs.v8.tests.test_v8_heap import load, loaded
+from memlens.packs.v8.texts import UNKNOWN_PART
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
@@ -31,7 +32,7 @@ from memlens.views.sql.schema import examples
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
+FIXTURES = ROOT / "tests" / "fixtures" / "heap"
 JOINED, LONGEST = "concatenated string", 1_024
 
 

@@ -1,7 +1,7 @@
 """V8's heap snapshots, read plainly: the header, the rows of objects and references, and the strings.
 
-Which names of properties are keys of dictionaries, :mod:`memlens.proof.v8_keys` judges. Only of an original: in a copy
-the constants of code, which show them, are gone.
+Which names of properties are keys of dictionaries, :mod:`memlens.packs.v8.proof_keys` judges. Only of an original: in a
+copy the constants of code, which show them, are gone.
 """
 
 import re
@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.packs.v8.proof_keys import IDENTIFIER, Properties
 from memlens.proof import json_stream
 from memlens.proof.items import Item, Keeps, Reason, is_long
 from memlens.proof.stream import Stream
-from memlens.proof.v8_keys import IDENTIFIER, Properties
 
 _FLAT = {
     "nodes": "node_fields", "edges": "edge_fields", "trace_function_infos": "trace_function_info_fields",
@@ -75,6 +75,11 @@ def _bit(reason: Reason) -> int:
 
 
 _EVERY_REASON = sum(map(_bit, _REASONS))
+
+
+def recognises(words: bytes) -> bool:
+    """Whether a file that begins with these is a heap snapshot, by its first keys."""
+    return words.startswith(b"{") and b'"snapshot"' in words and b'"meta"' in words
 
 
 class V8Reader:

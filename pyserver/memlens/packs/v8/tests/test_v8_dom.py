@@ -4,7 +4,8 @@ import random
 from pathlib import Path
 
 from tests.python.heap_files import NODE_FIELDS, HeapFile
-from tests.python.test_v8_heap import loaded
+
+from memlens.packs.v8.tests.test_v8_heap import loaded
 
 UNKNOWN, ATTACHED, DETACHED = range(3)
 KINDS = ("property", "internal", "element", "weak", "hidden")

@@ -11,9 +11,10 @@ from libc.stdio cimport snprintf
 from libc.string cimport memchr, memcmp, memcpy, strlen
 
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push
-from memlens.kernels.readers.v8_json cimport (
-    E_MORE, E_NO_MEMORY, E_SYNTAX, E_TOO_LARGE, E_TRUNCATED, ArrayReader, is_blank, skip_string,
+from memlens.kernels.readers.json_sections cimport (
+    E_MORE, E_NO_MEMORY, E_SYNTAX, E_TOO_LARGE, E_TRUNCATED, is_blank, skip_string,
 )
+from memlens.packs.v8.kernels.heap_json cimport ArrayReader
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.source_maps import SourceMap, SourceMaps
 from memlens.formats.stacks import Numbers
-from memlens.kernels.readers import v8_places as kernel
 from memlens.model.distinct import first_equal
 from memlens.model.frames import (
     MOST_LINE,
@@ -23,6 +21,8 @@ from memlens.model.frames import (
 from memlens.model.graph import NONE, PLACE_DTYPE, References
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
+from memlens.packs.v8.kernels import places as kernel
+from memlens.packs.v8.source_maps import SourceMap, SourceMaps
 from memlens.texts import phrase
 
 U32 = npt.NDArray[np.uint32]
@@ -47,7 +47,7 @@ class Functions(NamedTuple):
 
 
 class TraceRows(NamedTuple):
-    """The tree of the allocation trace in preorder, see ``kernels/readers/v8_json.pyx``.
+    """The tree of the allocation trace in preorder, see ``packs/v8/kernels/heap_json.pyx``.
 
     ``nodes`` has the id of the tree's node of each object. ``allocated`` has the bytes and the objects that each stack
     allocated, whatever became of them.

@@ -1,4 +1,3 @@
-from collections.abc import Collection
 from typing import TypeAlias
 
 import numpy as np
@@ -17,13 +16,6 @@ NO_MEMORY: int
 
 Sink: TypeAlias = tuple[npt.NDArray[np.uint8], int, int, int, bool]
 
-def sections(
-    data: Buffer,
-    flat: Collection[str],
-    until: str | None = None,
-    at: int = 0,
-    found: dict[str, tuple[int, int]] | None = None,
-) -> tuple[int, int, dict[str, tuple[int, int]]]: ...
 def starts_of(counts: npt.NDArray[np.uint32], starts: npt.NDArray[np.uint64]) -> None: ...
 def count_items(data: Buffer, start: int, end: int) -> int: ...
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.v8_snapshot import Snapshot
 from memlens.kernels.readers import sized_texts
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Objects, References
 from memlens.model.texts import Texts
+from memlens.packs.v8.snapshot import Snapshot
 from memlens.texts import phrase
 
 _HEADER = ".metadata.json"

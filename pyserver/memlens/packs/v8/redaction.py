@@ -23,11 +23,13 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.recorded import ALLOCATED_FIELD
 from memlens.formats.redacted import CONTENTS, Wanted, mark_of
 from memlens.formats.redaction.output import Filler, Output, pour
 from memlens.formats.scanning import run_through
-from memlens.formats.v8_sections import (
-    ALLOCATED_FIELD,
+from memlens.packs.v8.kernels import redaction as v8_redaction
+from memlens.packs.v8.kernels import rows as v8_rows
+from memlens.packs.v8.sections import (
     MARK_FIELD,
     NAMED_BY_INDEX,
     REDIRECTED_FIELD,
@@ -35,7 +37,6 @@ from memlens.formats.v8_sections import (
     Sections,
     check,
 )
-from memlens.kernels.readers import v8_redaction, v8_rows
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
 

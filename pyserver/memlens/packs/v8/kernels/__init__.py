@@ -1,0 +1,1 @@
+"""Hot loops over the lines of heap dumps of V8."""
