@@ -36,11 +36,12 @@ FORMATS = {
     # files of JSON are recognised by their keys, in json_files.py
     # before any other protocol buffer: this one is recognised by a packet's own fields
     "perfetto": "heap graph of Android in a trace of Perfetto",
+    # the packs' most frequent formats come first: each reader that is tried takes a while to import
+    **{each.name: each.title for each in registry.formats().values()},
     "memray": "memray capture",
     "hprof": "heap dump of Java or Android",
     "python_heap": "heap dump of Python by Memlens",
     "pyheap": "heap dump of Python by PyHeap",
-    **{each.name: each.title for each in registry.formats().values()},
 }
 """The formats by their names, in the order in which they are tried; each reader is imported when it is tried.
 

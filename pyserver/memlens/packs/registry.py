@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = ("v8", "dotnet", "ruby", "native", "pytorch", "go")
-"""In the order in which their formats are tried."""
+_NAMES = ("pytorch", "go", "v8", "dotnet", "ruby", "native")
+"""In the order in which their formats are tried, the most frequent first."""
 
 
 @cache
