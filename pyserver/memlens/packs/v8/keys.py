@@ -47,7 +47,9 @@ _CLASSES = _ENGINES | {
     "Async-from-Sync Iterator",
 }  # fmt: skip
 """Names that the engine has for its own classes."""
-_ENGINES_BEGIN = ("system / ", "Window / ", "Window (", "Object (global", "Intl.", "WebAssembly.")
+_ENGINES_BEGIN = (
+    "system / ", "Window / ", "Window (", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
+)  # fmt: skip
 """Objects that the program doesn't make."""
 
 _FIXED = frozenset(("", "heap number", "smi number", "int", "bool", "bigint"))

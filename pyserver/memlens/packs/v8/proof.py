@@ -66,7 +66,9 @@ _CLASSES = {
     "Array Iterator", "Map Iterator", "Set Iterator", "String Iterator", "RegExp String Iterator", "Iterator Helper",
     "Async-from-Sync Iterator",
 }  # fmt: skip
-_CLASSES_BEGIN = ("system / ", "Window / ", "Window (", "Object (global", "Intl.", "WebAssembly.")
+_CLASSES_BEGIN = (
+    "system / ", "Window / ", "Window (", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
+)  # fmt: skip
 """Names of classes that no function has, which the engine gives to its own objects."""
 
 

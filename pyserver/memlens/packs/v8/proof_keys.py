@@ -25,7 +25,9 @@ _ENGINES = {
     "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol", "global",
     "Window",
 }  # fmt: skip
-_ENGINES_BEGIN = ("system / ", "Window / ", "Window (", "Object (global", "Intl.", "WebAssembly.")
+_ENGINES_BEGIN = (
+    "system / ", "Window / ", "Window (", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
+)  # fmt: skip
 _PLAIN, _CONSTRUCTOR, _PART, _IS_POOL, _ENGINE, _NEVER = 1, 2, 4, 8, 16, 32
 _MOST, _LEAST = 256, 3
 

@@ -52,7 +52,7 @@ cdef enum:
     CLASS_COUNT = 26
     OWN_COUNT = 12
     PART_COUNT = 6
-    PREFIX_COUNT = 6
+    PREFIX_COUNT = 8
     MOST_REMOVED = 128      # bytes of a text that stands for another
 
 cdef uint64_t MOST_STRINGS = 0xFFFFFFF0
@@ -65,7 +65,9 @@ cdef const char **CLASSES = [
     "RegExp String Iterator", "console", "process", "Temporal", "Symbol", "global", "Window", "Iterator Helper",
     "Async-from-Sync Iterator",
 ]
-cdef const char **PREFIXES = ["system / ", "Window / ", "Window (", "Object (global", "Intl.", "WebAssembly."]
+cdef const char **PREFIXES = [
+    "system / ", "Window / ", "Window (", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
+]
 # of the classes those whose objects the program doesn't make
 cdef const char **OWN_CLASSES = [
     "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol", "global",
