@@ -76,6 +76,8 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             if not way and is_class(first):
                 # its name alone is that of the type of its instances
                 shown = phrase("the class {name}", name=shown)
+            elif first.type == _CONTEXT and len(names) == 1:
+                shown = phrase("the variable {name}", name=shown)
             named = _named_first(case, path, first)
             path_part = linked(
                 shown, line=_own_line(case, named), objects=ObjectsLink("object", named.object)
@@ -301,7 +303,7 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
         for place in classes
         if _step(path.steps[place].name, path.steps[place].kind) and not _GENERATED.search(ends[place].name)
     ]
-    begin = max((named or classes or [0])[-1], runtime + 1)
+    begin = max((named or classes or [0])[-1], runtime + 1, _variable_s_function(case, ends))
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
     if _is_python(case):
@@ -314,6 +316,12 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
     return ends[begin], names
+
+
+def _variable_s_function(case: GraphCase, ends: list[ObjectRow]) -> int:
+    """The place of the last function's variables on a path of V8's: how these are reached is the engine's concern."""
+    found = [place for place, row in enumerate(ends[:-1]) if row.type == _CONTEXT]
+    return found[-1] if found and case.info.kind == "v8" else 0
 
 
 def _named_first(case: GraphCase, path: Path, first: ObjectRow) -> ObjectRow:
