@@ -454,7 +454,7 @@ def test_findings_about_the_same_bytes_are_merged(open_dump: Opened) -> None:
     (one,) = findings(snapshot, None, 100).findings
     assert re.sub(r" @\d+", "", one.text) == (
         "Table retains 392 KiB, 76% of the reachable heap, most of it in 200 Session. Held by "
-        "Window.open.context.sessions. "
+        "the variable sessions. "
         + REMOVE
         + " The same bytes: 3 closures, open (store.js:1), close (store.js:11) and report "
         "(store.js:21), keep variables of the functions around them, which retain 416 KiB (81% of the reachable heap), "

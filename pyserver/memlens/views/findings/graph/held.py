@@ -76,7 +76,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             if not way and is_class(first):
                 # its name alone is that of the type of its instances
                 shown = phrase("the class {name}", name=shown)
-            elif first.type == _CONTEXT and len(names) == 1:
+            elif first.type == _CONTEXT and sum(map(bool, names)) == 1:
                 shown = phrase("the variable {name}", name=shown)
             named = _named_first(case, path, first)
             path_part = linked(
