@@ -490,6 +490,23 @@ def test_the_global_object_is_no_finding(open_dump: Opened) -> None:
     assert finding.text.startswith("Queue @")
 
 
+@pytest.mark.parametrize("holders", [["index", "recent"], ["index"]])
+def test_collections_that_hold_the_same_objects_are_named(open_dump: Opened, holders: list[str]) -> None:
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    jobs = [heap.node("object", "Job", 2_000) for _ in range(SMALL)]
+    for name in holders:
+        array = heap.node("object", "Array", 100)
+        heap.edge(window, "property", name, array)
+        for number, job in enumerate(jobs):
+            heap.edge(array, "element", number, job)
+    (finding,) = findings(open_dump(heap.data(), "page.heapsnapshot"), None, 100).findings
+    together = "All of them are held by Window.index and by Window.recent: removing them from one alone frees nothing."
+    assert (together in finding.text) == (len(holders) > 1)
+    assert finding.text.endswith(REMOVE) == (len(holders) == 1)
+
+
 def test_the_name_of_a_variable_leads_to_what_it_holds(open_dump: Opened) -> None:
     """And not to V8's context, which has no name of its own."""
     heap = HeapFile()

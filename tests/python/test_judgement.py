@@ -1,7 +1,7 @@
 """First lines and findings of real files stay as right as they are: ``npm run judge`` says which aren't."""
 
 import pytest
-from tests.judgement.judge import verdicts
+from tests.judgement.judge import of_programs, verdicts
 from tests.python.conftest import repeated_files
 
 from memlens.store.files.cache import Cache
@@ -18,6 +18,8 @@ def test_the_rate_of_right_answers_does_not_fall(of: str, real_archives: Cache) 
     """Over the files that are at hand, those of the repository at least."""
     left_out = set() if of == "all files" else repeated_files()
     found = list(verdicts(archives=real_archives, left_out=left_out))
+    if of == "all files":
+        found += of_programs()
     assert found
     wrong_first = [f"{each.file}: {text}" for each in found for text in each.first]
     right = sum(not each.first for each in found)

@@ -14,6 +14,7 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.cuts import common_holder
 from memlens.views.graph.least_cut import MOST_REFERENCES, least_cut
 
 Pairs = set[tuple[int, int]]
@@ -129,6 +130,35 @@ def test_a_cache_and_listeners_both_hold(opened: Opened, tmp_path: Path) -> None
         "2 references hold them independently below App @3; they are freed only without all of them, "
         "32.7 KiB in all:\n  .cache.table of Cache @5\n  .bus.tick of Bus @9\n"
     )
+
+
+def test_the_common_holder_of_many_is_that_of_one_after_the_other(opened: Opened, tmp_path: Path) -> None:
+    """Of a random tree, also where objects have no bytes of their own, so that one above retains as little."""
+    rng = random.Random(7)
+    heap, above = HeapFile(), [0]
+    numbers = [heap.node("synthetic", "")]
+    for number in range(1, 600):
+        above.append(max(0, number - rng.randint(1, 40)))
+        numbers.append(heap.node("object", "Part", rng.choice((0, 0, 24))))
+        heap.edge(numbers[above[number]], "property", "part", numbers[number])
+    file = tmp_path / "tree.heapsnapshot"
+    file.write_bytes(heap.data())
+    snapshot = opened(file)
+
+    def way(number: int) -> list[int]:
+        return [number] if number == 0 else [*way(above[number]), number]
+
+    seen = set()
+    for _ in range(60):
+        begin = rng.randrange(500)
+        sought = [number for number in range(1, 600) if begin in way(number)[:-1]]
+        chosen = rng.sample(sought, min(len(sought), 200))
+        if chosen:
+            ways = [way(above[number]) for number in chosen]
+            wanted = [each[0] for each in zip(*ways, strict=False) if len(set(each)) == 1][-1]
+            assert common_holder(snapshot, np.array(chosen)) == wanted
+            seen.add(len(chosen) > 64)
+    assert seen == {True, False}
 
 
 @pytest.mark.parametrize("extra", [1, 6, 7])
