@@ -147,3 +147,6 @@ def import_readers() -> None:
     """Import the reader of each format, for processes that fork before they read."""
     for name in FORMATS:
         _reader(name)
+    for each in registry.formats().values():
+        if each.inference is not None:
+            each.inference.load()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memlens.formats.redacted import Wanted
     from memlens.formats.redaction.output import Output
     from memlens.formats.redaction.people import People
+    from memlens.model.inferred import Inference
     from memlens.progress import Report
     from memlens.proof.items import Reader as ProofReader
     from memlens.sources.declarations import TypeName
@@ -203,6 +204,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """Of heap dumps that are written anew without values."""
     without_people: Part[WithoutPeople] | None = None
     """Of profiles that are written anew without the names of people and machines."""
+    inference: Part["type[Inference]"] | None = None
+    """Of traces: what is inferred when their reading ends."""
     writer: Writer | None = None
     trace_writer: TraceWriter | None = None
     without_ooms: str = ""

@@ -22,6 +22,7 @@ from memlens.packs.api import (
 from memlens.texts import Text
 
 if TYPE_CHECKING:
+    from memlens.model.inferred import Inference
     from memlens.packs.api import Lineless
     from memlens.packs.others import Other
 
@@ -100,6 +101,12 @@ def trace_writers() -> Iterator[tuple[str, TraceWriter]]:
 def format_of_kind(kind: str) -> Format | None:
     """The format of a snapshot's kind; None where no pack has it."""
     return next((each for each in formats().values() if kind == (each.kind or each.name)), None)
+
+
+def inference_of(kind: str, default: "type[Inference]") -> "type[Inference]":
+    """What infers more about traces of a kind."""
+    known = format_of_kind(kind)
+    return default if known is None or known.inference is None else known.inference.load()
 
 
 def readable_output() -> str:

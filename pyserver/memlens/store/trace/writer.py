@@ -10,17 +10,15 @@ import numpy.typing as npt
 
 from memlens.background import Background
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.categories import callers_of, has_early, infer_categories
 from memlens.model.charging import passed_over, ranks
 from memlens.model.expansion import deep_stacks
 from memlens.model.frames import NATIVE, Frames, are_mixed
-from memlens.model.inference import infer_forward, operators_of
+from memlens.model.inferred import Inference, Module
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, TimelineInfo, device_name
-from memlens.model.module_sizes import infer_modules
-from memlens.model.modules import Module, modules_of
 from memlens.model.own_root import OwnFrames
 from memlens.model.profile import StackTree
 from memlens.model.timeline import NEVER, NOTE_KINDS, OOM, Column, DeviceTimeline, Timeline
+from memlens.packs import registry
 from memlens.progress import Report
 from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, Manifest, SourceFile, write_manifest
@@ -45,12 +43,8 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
     totals = np.zeros((len(timeline.frames.starts) - 1, 6), np.int64)
     largest = np.full(len(totals), NEVER, np.uint32)
     labels = _labels(timeline.frames)
-    roles, operators = operators_of(timeline.frames)
-    categories, callers = timeline.categories, None
-    if not categories and not timeline.frees_repeat and any(map(has_early, timeline.devices)):
-        callers = callers_of(timeline.frames)
-        categories = infer_categories(callers, timeline.devices)
-    called = _called(timeline.frames) if callers is not None else None
+    inference = registry.inference_of(timeline.kind, Inference)(timeline)
+    called = _called(timeline.frames, inference) if inference.has_early_modules else None
     count = len(timeline.devices)
     for number in range(count):
         # each is released when it is written, so that the rest doesn't raise the peak memory
@@ -59,9 +53,11 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
         rows, figures = device.allocations, _device_info(device)
         with Background(partial(_write_events, columns, device, number_of)):
             _write_allocations(columns, device)
-            _write_inferred(columns, device, roles, operators, labels)
-            if callers is not None and called is not None:
-                of_allocations = infer_modules(device, callers, roles, operators, called.modules)
+            lines = inference.lines(device, labels)
+            if lines is not None and bool((lines != NEVER).any()):
+                columns.write(Device, {"inferred": lines}, scope_of(device.device))
+            if called is not None:
+                of_allocations = inference.early_modules(device, called.modules)
                 if of_allocations.any():
                     columns.write(Device, {"inferred_module": of_allocations}, scope_of(device.device))
         device.drop_events()
@@ -75,7 +71,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
         del device, rows
     report("writing", count / (count + 1))
     # making the tree takes memory, too
-    called = called or _called(timeline.frames)
+    called = called or _called(timeline.frames, inference)
     rows = ((frame.file, frame.function, frame.kind) for frame in timeline.frames.frames)
     stack_tree = StackTree(called.parents, called.frames)
     own = OwnFrames(stack_tree, called.nodes, np.ones(len(called.nodes)), rows)
@@ -100,7 +96,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
         default_device=max(
             devices, key=lambda device: (device.device != HOST_DEVICE, device.ooms > 0, device.peak_bytes)
         ).device,
-        categories=categories,
+        categories=inference.categories,
         mixed_stacks=are_mixed(timeline.frames.frames),
         warnings=[*timeline.notices, *deep_stacks(called.parents, called.nodes)],
     )
@@ -124,10 +120,10 @@ class _Called(NamedTuple):
     named: list[Module]
 
 
-def _called(frames: Frames) -> _Called:
+def _called(frames: Frames, inference: Inference) -> _Called:
     nodes = np.empty(len(frames.starts) - 1, np.uint32)
     parents, of_nodes = map(np.asarray, kernel.build_tree(frames.starts, frames.sequence, nodes))
-    return _Called(parents, of_nodes, nodes, *modules_of(frames, parents, of_nodes, nodes))
+    return _Called(parents, of_nodes, nodes, *inference.modules(parents, of_nodes, nodes))
 
 
 def _write_events(columns: ColumnFiles, device: DeviceTimeline, number_of: Renumbering) -> None:
@@ -174,25 +170,6 @@ def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
     kinds = ranks(frames.kinds, passed, "mine", "timeline")
     kernel.label_frames(frames.starts, frames.sequence, kinds, labels)
     return labels
-
-
-def _write_inferred(
-    columns: ColumnFiles,
-    device: DeviceTimeline,
-    roles: npt.NDArray[np.uint8],
-    operators: npt.NDArray[np.int32],
-    labels: npt.NDArray[np.uint32],
-) -> None:
-    """Write ``inferred``, the frame of each allocation's inferred line; no column if nothing was inferred."""
-    if not roles.any():
-        return
-    stacks, starts = device.allocations["stack"], device.allocations["start"]
-    # allocations from before the trace are not in the order in which they were made
-    early = int(np.count_nonzero(starts == 0))
-    inferred = np.full(len(stacks), NEVER, np.uint32)
-    inferred[early:] = infer_forward(stacks[early:], roles, operators, labels)
-    if bool((inferred != NEVER).any()):
-        columns.write(Device, {"inferred": inferred}, scope_of(device.device))
 
 
 def _notes(notes: Column, number_of: Renumbering) -> Column:

@@ -1,4 +1,4 @@
-"""The module in which an allocation was made, if frames show it (see :mod:`memlens.model.modules`)."""
+"""The module in which an allocation was made, if frames show it."""
 
 import re
 
@@ -52,6 +52,6 @@ def inferred_names(names: list[str]) -> list[str]:
 
 
 def inferred_module(snapshot: Snapshot, device: Device, row: int) -> str | None:
-    """The path of the module that an allocation was inferred to belong to (:mod:`memlens.model.module_sizes`)."""
+    """The path of the module that an allocation was inferred to belong to."""
     number = 0 if device.inferred_module is None else int(device.inferred_module[row])
     return snapshot.modules()[number][2] if number else None

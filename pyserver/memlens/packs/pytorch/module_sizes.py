@@ -1,18 +1,18 @@
 """Infer the ``torch.nn`` module of parameters, gradients and optimizer state from before recording.
 
 Such memory has no stack, but gradients that are allocated while recording lead to a module: the backward operator that
-allocated a gradient is paired with its forward operator, as :mod:`memlens.model.inference` does for lines, and the
+allocated a gradient is paired with its forward operator, as ``forward.py`` does for lines, and the
 forward operator's stack has the module. A copy by ``AccumulateGrad`` has the module of its source, the last block of
 that size before it. A gradient has its parameter's size, so the blocks of that size belong to that module if
 
 * every gradient of the size leads to the same module. Those of the first backward don't count if there are later ones,
   since the recording may have begun after their forward;
 * all blocks of the size from before recording have an inferred category, and of each category
-  (see :mod:`memlens.model.categories`) there are as many as gradients, or a multiple if it may be optimizer state.
+  (see ``categories.py``) there are as many as gradients, or a multiple if it may be optimizer state.
 
 So an embedding and a last layer of the same size have no module; nor has a size with a gradient that leads to no
 module, as those of sums and casts do. A module's path is as reliable as that of any stack
-(:mod:`memlens.model.modules`).
+(``modules.py``).
 
 Accuracy: no module is wrong in recordings whose known beginnings were cut off
 (``tests/python/test_before_recording.py``). But a frozen copy has the same sizes as its model, so every name says that
@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.categories import EITHER, GRADIENT, MOST_COPIES, PARAMETER, STATE, Callers
-from memlens.model.inference import infer_forward
 from memlens.model.timeline import NEVER, NO_CATEGORY, DeviceTimeline, stacks_of_frees
+from memlens.packs.pytorch.categories import EITHER, GRADIENT, MOST_COPIES, PARAMETER, STATE, Callers
+from memlens.packs.pytorch.forward import infer_forward
 
 U32 = npt.NDArray[np.uint32]
 
@@ -39,7 +39,7 @@ def infer_modules(
 ) -> U32:
     """Return the number of the inferred module of each allocation, 0 for none.
 
-    ``roles`` and ``operators`` are the results of :func:`memlens.model.inference.operators_of`.
+    ``roles`` and ``operators`` are the results of :func:`memlens.packs.pytorch.forward.operators_of`.
     """
     rows = device.allocations
     inferred = np.zeros(len(rows), np.uint32)

@@ -16,13 +16,13 @@ The sources, the most reliable first:
 """
 
 import re
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import FX, Frames
+from memlens.model.inferred import Module
 
 _CALLERS = frozenset(("_call_impl", "_slow_forward", "__call__", "_wrapped_call_impl"))
 _CALLER_FILE = "torch/nn/modules/module.py"
@@ -32,14 +32,6 @@ _MOST_MODULES, _MOST_MODULE_PATH = 100_000, 1000
 _CALLER, _CALLED, _ALWAYS = 1, 2, 3
 # files of torch/nn/modules that define one commonly used module
 _COMMON = {"linear": "Linear", "container": "Sequential", "flatten": "Flatten", "transformer": "Transformer"}
-
-
-class Module(NamedTuple):
-    """A module within the one whose number is ``parent``; number 0 means "in no module"."""
-
-    parent: int
-    name: str
-    path: str
 
 
 def modules_of(

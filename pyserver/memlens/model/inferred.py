@@ -1,0 +1,47 @@
+"""What is inferred about a trace when its reading ends: categories, modules, lines."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.timeline import DeviceTimeline, Timeline
+
+U32 = npt.NDArray[np.uint32]
+
+
+class Module(NamedTuple):
+    """A module within the one whose number is ``parent``; number 0 means "in no module"."""
+
+    parent: int
+    name: str
+    path: str
+
+
+class Inference:
+    """Infers nothing, for traces of formats whose packs declare no more."""
+
+    has_early_modules = False
+    """Whether :meth:`early_modules` is to be asked."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.categories = timeline.categories
+        """The names of the allocations' categories, recorded or inferred."""
+
+    def modules(self, parents: U32, node_frames: U32, nodes: U32) -> tuple[U32, list[Module]]:
+        """Return the number of the innermost module of each stack, and the modules by number.
+
+        ``parents`` and ``node_frames`` are the prefix tree of the stacks, ``nodes`` the node of each stack.
+        """
+        del parents, node_frames
+        return np.zeros(len(nodes), np.uint32), [Module(0, "", "")]
+
+    def lines(self, device: DeviceTimeline, labels: U32) -> U32 | None:
+        """Return the frame of each allocation's inferred line, NEVER for none; ``labels`` are those of the stacks."""
+        del device, labels
+        return None
+
+    def early_modules(self, device: DeviceTimeline, modules: U32) -> U32:
+        """Return the module of each allocation from before the trace, 0 for none; ``modules`` has those of stacks."""
+        del modules
+        return np.zeros(len(device.allocations), np.uint32)
