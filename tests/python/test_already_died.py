@@ -98,6 +98,7 @@ def test_java_out_of_memory(tmp_path: Path) -> None:
     assert "Leak.java:5" in memlens("findings", dump).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of address space is Linux's")
 def test_python_below_a_limit(tmp_path: Path) -> None:
     program = "kept = []\ndef work():\n    while True:\n        kept.append(bytearray(100_000))\n" + replaced(
@@ -109,6 +110,7 @@ def test_python_below_a_limit(tmp_path: Path) -> None:
     assert "__main__.kept" in memlens("findings", next(tmp_path.glob("died-*.heap"))).stdout
 
 
+@pytest.mark.slow
 def test_memray_of_a_killed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = needs_memray()
     (tmp_path / "app.py").write_text(
@@ -138,6 +140,7 @@ def test_ruby_below_a_limit(tmp_path: Path) -> None:
     assert "app.rb:4" in memlens("findings", tmp_path / "died.json").stdout
 
 
+@pytest.mark.slow
 def test_go_above_a_limit(tmp_path: Path) -> None:
     go = needs("go")
     (tmp_path / "main.go").write_text(
@@ -200,6 +203,7 @@ def test_profiles_of_allocators_that_were_written_before_the_end(
     assert "in use" in memlens("findings", last).stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_heaptrack_of_a_killed_process(tmp_path: Path) -> None:
     heaptrack = needs("heaptrack")
     leak_in_c(tmp_path)

@@ -87,6 +87,7 @@ def test_tables_that_can_not_be_written_name_the_setting() -> None:
     assert problem_of(apsw.CantOpenError("unable to open database file")).advice == CHOOSE_FOLDER
 
 
+@pytest.mark.slow
 def test_an_editor_names_the_setting_of_a_folder_that_can_not_be_written(
     temporary: Path, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_an_editor_names_the_setting_of_a_folder_that_can_not_be_written(
         assert "memlens.cache.directory" in caught.value.data["advice"]
 
 
+@pytest.mark.slow
 def test_an_editor_shows_the_warning_with_each_snapshot(no_folder: Path, tmp_path: Path) -> None:
     with LspClient() as server:
         server.start(tmp_path)
@@ -139,6 +141,7 @@ def test_a_folder_that_others_can_reach_is_not_used(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_server_without_any_folder_says_so_and_lives(no_folder: Path, tmp_path: Path) -> None:
     no_folder.touch()
     with LspClient() as server:

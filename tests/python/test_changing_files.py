@@ -11,7 +11,7 @@ CORPUS = ROOT / "tests" / "fuzz" / "corpus" / "file"
 # memray's captures are read by memray itself, in a process of its own
 FILES = sorted(path for path in CORPUS.iterdir() if not path.name.endswith(".memray.bin"))
 PARTS = 4
-MOMENTS = 12
+MOMENTS = 6
 """Of each file's; ``python -m tests.fuzz.changing`` takes all, which is some minutes' work."""
 
 

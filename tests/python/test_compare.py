@@ -106,6 +106,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "patterns", [(), *(PAIRS if REAL.is_dir() else ())], ids=lambda pair: (*pair, "ours")[0][:8]
 )

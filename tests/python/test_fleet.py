@@ -520,6 +520,7 @@ def test_a_scheduler_that_ends_while_it_is_asked() -> None:
         next(Engine(_Gone(), lambda _event: None).run(iter(())))
 
 
+@pytest.mark.slow
 def test_invalid_places_and_options_are_refused(tmp_path: Path) -> None:
     def refused(*arguments: object) -> str:
         process = start_fleet(*arguments)

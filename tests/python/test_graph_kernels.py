@@ -728,6 +728,7 @@ def _compact(
     return rows, group
 
 
+@pytest.mark.slow
 def test_the_compact_tree_groups_by_the_types_of_all_dominators(tmp_path: Path) -> None:
     with_unreachable = 0
     for seed in SEEDS:

@@ -30,6 +30,7 @@ def run_on(path: Path) -> Callable[..., Done]:
     return run
 
 
+@pytest.mark.slow
 def test_stacks_that_share_their_frames_are_written_out_within_a_bound(tmp_path: Path) -> None:
     depth = 20_000
     path = tmp_path / "deep.heapsnapshot"

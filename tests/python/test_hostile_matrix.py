@@ -137,6 +137,7 @@ def test_every_command_prints_names_as_text(places: dict[str, Place], folder: Pa
     assert unanswered == REFUSED, "a command that no format answers proves nothing"
 
 
+@pytest.mark.slow
 def test_every_question_about_a_fleet_prints_names_as_text(places: dict[str, Place], fleet: Path) -> None:
     chance, faults, answered = random.Random(38), [], set()
     for command in OF_FLEETS:
@@ -168,6 +169,7 @@ def all_texts(path: Path, folder: Path, form: str) -> Iterator[str]:
         yield memlens("sql", path, query, form, *cache).stdout
 
 
+@pytest.mark.slow
 def test_names_come_out_of_sql_as_they_were(places: dict[str, Place], folder: Path) -> None:
     missing = []
     for form, place in places.items():

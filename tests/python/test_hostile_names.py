@@ -232,6 +232,7 @@ def growing(file: str) -> bytes:
     return pickle.dumps({"segments": [], "device_traces": [trace], "external_annotations": notes}, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["{project}", "{{cookiecutter.name}}", "{", "}", "{}", "{0}", "%s", "it's", NASTY["syntax"]]
 )

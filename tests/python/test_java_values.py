@@ -129,6 +129,7 @@ def test_objects_have_the_names_and_values_that_java_gives_them(ran: Ran) -> Non
     assert chosen.mask(ran.snapshot).sum() == 1
 
 
+@pytest.mark.slow
 def test_sql_reads_fields_collections_and_arrays(ran: Ran) -> None:
     with closing(SqlSession(Snapshot.open(ran.snapshot.archive))) as session:
 

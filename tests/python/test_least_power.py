@@ -109,6 +109,7 @@ def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
     assert all(any(name in child for child in children) for name in own)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the rights there are those of the user's folder")
 def test_archives_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     file = write_snapshot(tmp_path / "a.pickle")

@@ -440,6 +440,7 @@ GO = real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-heap-mid.pb.gz", "pprof
 HEAPTRACK = real_profiles("heaptrack/heaptrack.python-ast.zst") or [recordings.HEAPTRACK]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DUMPS, reason="needs Node.js")
 def test_a_series_of_real_dumps(client: Official) -> None:
     heaps = [Heap(path) for path in DUMPS]

@@ -27,6 +27,9 @@ from memlens.sources.finder import Finder
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
+pytestmark = pytest.mark.slow
+"""Of several servers; test_mcp.py is quick."""
+
 SECRET = "sk-abcdef 4111 1111 1111 1111"
 
 
@@ -320,7 +323,6 @@ def test_without_roots_it_is_the_folder_of_the_start(folder: Path) -> None:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not PYTHON.exists(), reason="no .cache/mcp: see test_mcp_answers.py")
 @pytest.mark.parametrize("era", [(), ("--legacy",)], ids=["2026-07-28", "session"])
 def test_the_client_s_roots_say_what_may_be_read(folder: Path, era: tuple[str, ...]) -> None:

@@ -226,6 +226,7 @@ def test_the_harmless_answers_have_names_where_they_may(harmless: dict[str, Any]
     assert in_fields > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(NAMES)))
 def test_outside_of_quotes_a_hostile_name_says_nothing(
     client: McpClient, place: Path, harmless: dict[str, Any], number: int

@@ -172,6 +172,7 @@ def test_native_programs(compiled: tuple[str, Path], recorder: str, tmp_path: Pa
     assert f"Held by {leak(program)} " in first(tmp_path, file)
 
 
+@pytest.mark.slow
 def test_go(tmp_path: Path) -> None:
     go = needs("go")
     source = (PROGRAMS / "leak.go").read_text("utf-8")
@@ -278,6 +279,7 @@ def test_python_by_tracemalloc(tmp_path: Path) -> None:
     assert f"Held by {leak('leak.py')} " in first(tmp_path, tmp_path / "snapshot.tracemalloc")
 
 
+@pytest.mark.slow
 def test_python_by_memray(tmp_path: Path) -> None:
     python = needs_memray()
     python_program(tmp_path, "", "")
@@ -287,6 +289,7 @@ def test_python_by_memray(tmp_path: Path) -> None:
     assert f"Held by {leak('leak.py')} " in found
 
 
+@pytest.mark.slow
 def test_python_by_a_heap_dump(tmp_path: Path) -> None:
     # the file alone, as where Memlens isn't installed
     (tmp_path / "memlens").mkdir()

@@ -228,6 +228,7 @@ def test_files_are_overwritten_by_force_alone(name: str, folder: Path) -> None:
     assert snapshot_format(folder / "kept") == WRITERS[name].replaces or WRITERS[name].replaces is None
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("problem", ["refused", "interrupted", "full", "too large"])
 def test_the_old_file_stays_whole_when_writing_fails(

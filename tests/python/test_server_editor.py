@@ -311,6 +311,7 @@ def test_the_template_for_jetbrains_has_what_lsp4ij_and_the_server_read() -> Non
     assert {path.name for path in JETBRAINS.iterdir()} == {"README.md", "settings.json", "template.json"}
 
 
+@pytest.mark.slow
 def test_the_settings_that_lsp4ij_pushes_after_the_start_show_figures_and_none_take_them_away(
     workspace: Path, cache_folder: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_the_last_files_stay_open(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_query_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
     monkeypatch.setattr(answers, "SQL_SECONDS", 0.2)

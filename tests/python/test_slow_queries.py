@@ -65,6 +65,7 @@ def test_a_query_that_can_not_be_interrupted_ends_with_its_process(tmp_path: Pat
         asyncio.run(asyncio.wait_for(run(), 60))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 def test_a_model_s_query_is_gone_with_its_cancellation_and_with_the_server(tmp_path: Path) -> None:
     asked = {"name": "memlens_sql", "arguments": {"path": str(SEED), "query": trimming()}}
@@ -81,6 +82,7 @@ def test_a_model_s_query_is_gone_with_its_cancellation_and_with_the_server(tmp_p
     wait_until(lambda: not any(map(is_running, left)), 20)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_command_line(tmp_path: Path, number: signal.Signals) -> None:

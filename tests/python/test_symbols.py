@@ -319,6 +319,7 @@ def archive_of(profile: Path, cache: Cache) -> Path:
     return cache.find(profile) or ingest(profile, cache, lambda *_: None)
 
 
+@pytest.mark.slow
 def test_archives_keep_names_and_are_made_again_when_more_would_be_found(
     builds: Path, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_no_command_starts_a_program_of_its_folder(tmp_path: Path) -> None:
     run(project, ["diagnostics"])
 
 
+@pytest.mark.slow
 def test_a_model_that_asks_about_a_file_runs_nothing_of_its_folder(
     hostile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_model_that_asks_about_a_file_runs_nothing_of_its_folder(
     assert not (hostile.parent / "mark").exists(), (hostile.parent / "mark").read_text()
 
 
+@pytest.mark.slow
 def test_a_fleet_runs_nothing_of_the_folder_that_it_is_started_in(hostile: Path) -> None:
     python = ROOT / ".cache" / "fleet"
     if not python.exists():

@@ -87,6 +87,7 @@ def line_of(text: str) -> int:
     return 1 + next(number for number, line in enumerate(SOURCE.splitlines()) if text in line)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("node") or not ESBUILD.exists(), reason="needs Node.js and esbuild")
 @pytest.mark.parametrize("inline", [False, True])
 def test_a_bundle_of_esbuild_leads_to_typescript(tmp_path: Path, inline: bool) -> None:
