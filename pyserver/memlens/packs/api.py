@@ -94,6 +94,10 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Matches types of the library's collections, and nothing that they consist of."""
     collection_package: str = ""
     """How the names of these types and of what they consist of begin."""
+    plain: frozenset[str] = frozenset()
+    """Types of the language itself that its runtime has many objects of before a program begins."""
+    timers: frozenset[str] = frozenset()
+    """Types of the runtime's timers, which hold what they call."""
     thread_locals: re.Pattern[str] | None = None
     """Matches types that hold the values of thread-local variables."""
     type_note: re.Pattern[str] | None = None

@@ -35,6 +35,9 @@ PACK = Pack(
                 runtime="JavaScript",
                 # plain objects and functions are the program's
                 built_in=frozenset(_BUILT_IN),
+                plain=frozenset(("Object", "Array", "Function", "Map", "Set", "Promise")),
+                # Node.js's
+                timers=frozenset(("Timeout", "TimersList", "Immediate")),
                 text_bytes=1_024,
             ),
             redaction=Part(f"{_HERE}.redaction"),

@@ -49,8 +49,6 @@ _CODE = {
 }  # fmt: skip
 _SHARED = ("zygote", "image", "boot image")
 """Heaps of Android that no process has for itself."""
-_PLAIN = ("Object", "Array", "Function", "Map", "Set", "Promise")
-"""Types of JavaScript's that Node.js has many objects of for itself."""
 _MOST_POINTS, _MOST_LOOKED_AT = 2_000, 20
 
 
@@ -140,9 +138,9 @@ def _types_within(case: GraphCase, group: Group) -> list[int]:
 
 def _is_plain_below_global(case: GraphCase, holder: int | None, group: Group) -> bool:
     """Whether plain objects of JavaScript's are below the global object, and are fewer than a collection has."""
-    if case.info.kind != "v8" or holder is None or not is_global(case, holder):
+    if holder is None or not is_global(case, holder):
         return False
-    is_plain = case.type_names()[group.type] in _PLAIN
+    is_plain = case.type_names()[group.type] in registry.objects_of(case.info.kind).plain
     return is_plain and len(group.members) < LEAST_COLLECTED and group.retained < MOST_OF_RUNTIME
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.texts import Text, phrase
 from memlens.views.findings.answers import ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
@@ -38,7 +39,7 @@ from memlens.views.findings.graph.owners import (
     is_of_the_platform,
     type_of,
 )  # fmt: skip
-from memlens.views.findings.graph.several import TIMERS, held_by_several
+from memlens.views.findings.graph.several import held_by_several
 from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.kinds import CONCATENATED
 from memlens.views.graph.paths import paths
@@ -223,10 +224,11 @@ def of_group(case: GraphCase, holder: int | None, group: Group) -> Ranked:
 
 
 def _is_of_timers(case: GraphCase, group: Group) -> bool:
-    """Whether Node.js's timers hold a group."""
-    if case.info.kind != "v8":
-        return False
-    return any(case.type_names()[each.type] in TIMERS for each in (group, *within(case, group)))
+    """Whether the runtime's timers hold a group."""
+    timers = registry.objects_of(case.info.kind).timers
+    return bool(timers) and any(
+        case.type_names()[each.type] in timers for each in (group, *within(case, group))
+    )
 
 
 def _common(case: GraphCase, holder: int | None, held: int | None, how: Text | None, group: Group) -> Text:

@@ -4,6 +4,7 @@ import numpy as np
 
 from memlens.model.distinct import counted, distinct
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.objects.walks import dominator_of, dominators_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import ObjectsLink, TextPart
@@ -17,8 +18,6 @@ from memlens.views.graph.rows import Numbers
 MOST_HOLDERS = 3
 _ALL_SHARE = 0.9
 """A collection has all of a group if it has so many of them: some may be new, or already gone from one."""
-TIMERS = ("Timeout", "TimersList", "Immediate")
-"""Node.js's classes of timers."""
 _MOST_SAMPLED = 2_000
 _MOST_REFERRERS = 16
 _MOST_CLIMBED = 6
@@ -88,7 +87,7 @@ def holder_of_all(case: GraphCase, members: Numbers) -> TextPart | None:
 
 
 def _named(case: GraphCase, number: int) -> TextPart:
-    if case.info.kind == "v8" and type_of(case, number) in TIMERS:
+    if type_of(case, number) in registry.objects_of(case.info.kind).timers:
         name: Text = phrase("Node.js's timers")
     else:
         name = held_by(case, number) or object_part(case, number)
