@@ -337,7 +337,7 @@ export type FromWebviewMessage =
   | { type: 'retryOther' }
   /** Read a changed file again. */
   | { type: 'reload'; of: ShownFile }
-  /** The user dismissed the notice that a file has changed. */
+  /** The user dismissed the message that a file has changed. */
   | { type: 'dismissFile'; of: ShownFile }
   | { type: 'closeOther' }
   /** Install a Python, where the server has none, or open the setting that names one. */

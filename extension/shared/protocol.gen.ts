@@ -820,6 +820,13 @@ export interface FileStateResult {
   state: 'changed' | 'gone' | 'same';
 }
 
+/** A message for people about something that the file lacks. `code` is stable. */
+export interface FileWarning {
+  code: string;
+  message: Text;
+  device: number | null;
+}
+
 /** A device's figures for what matches a filter. `of_allocations` is the number without it. */
 export interface FilterAnswer {
   info: DeviceInfo;
@@ -1284,7 +1291,7 @@ export interface GraphInfo {
   kind: string;
   path: string;
   file_bytes: number;
-  warnings: Notice[];
+  warnings: FileWarning[];
   objects: number;
   references: number;
   types: number;
@@ -1478,7 +1485,7 @@ export interface HeadlineAnswer {
   rule: string;
   sentences: TextPart[];
   text: string;
-  warnings: Notice[];
+  warnings: FileWarning[];
 }
 
 /** The headline of a trace is about one device; None means the one to show first. Profiles have none. */
@@ -2268,13 +2275,6 @@ export interface MomentsAnswer {
   before_objects: number;
 }
 
-/** A message for people about something that the file lacks. `code` is stable. */
-export interface Notice {
-  code: string;
-  message: Text;
-  device: number | null;
-}
-
 /** An object with the first of everything about it, and how many there are. */
 export interface ObjectAnswer {
   object: ObjectRow;
@@ -2672,7 +2672,7 @@ export interface ProfileInfo {
   kind: string;
   path: string;
   file_bytes: number;
-  warnings: Notice[];
+  warnings: FileWarning[];
   values: ProfileValue[];
   default_value: number;
   samples: number;
@@ -3398,7 +3398,7 @@ export interface TimelineInfo {
   kind: string;
   path: string;
   file_bytes: number;
-  warnings: Notice[];
+  warnings: FileWarning[];
   devices: DeviceInfo[];
   default_device: number;
   categories: string[];

@@ -46,7 +46,7 @@ const drawn = async () => {
 
 test('it is compared with an open snapshot, which is offered first', async () => {
   await vscode.runCommand('Memlens: Show Comparison');
-  await view.locator('.dock .compare-notice .button').click();
+  await view.locator('.dock .compare-banner .button').click();
   const first = vscode.page.locator('.quick-input-list .monaco-list-row').first();
   await first.filter({ hasText: OTHER }).waitFor();
   await choose(OTHER);
@@ -95,15 +95,15 @@ test('a reload restores the comparison, and closing it releases the other snapsh
   await drawn();
   assert.match(await view.text('.compare-sides'), /train\.pickle[\s\S]*branch\.pickle/);
   await view.locator('.dock').getByRole('button', { name: 'Stop comparing' }).click();
-  await view.locator('.dock .compare-notice').waitFor();
+  await view.locator('.dock .compare-banner').waitFor();
   assert.equal(
-    await view.locator('.dock .compare-notice .button').innerText(),
+    await view.locator('.dock .compare-banner .button').innerText(),
     'Compare with an Earlier One…',
   );
 });
 
 test('a file that fails to open is reported in place', async () => {
-  const notice = view.locator('.dock .compare-notice');
+  const notice = view.locator('.dock .compare-banner');
   await notice.locator('.button').click();
   await choose('Choose File…');
   await vscode.choosePath(/^\//, path.join(vscode.folder, 'train.py'));

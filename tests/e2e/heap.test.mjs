@@ -149,7 +149,7 @@ test('a box leads to why its objects are alive, and to the line of their class',
 
 test('compared with an earlier dump, then with a series of them, which are there again when it is opened', async () => {
   await view.pane('Compare');
-  await view.locator('.compare-notice .button').click();
+  await view.locator('.compare-banner .button').click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[0] }).first().click();
   const session = () => view.locator('[id=pane-compare] .grid-row', { hasText: SESSION }).first();
   await session().waitFor();
@@ -157,7 +157,7 @@ test('compared with an earlier dump, then with a series of them, which are there
   assert.match(await session().textContent(), /4,000.*\+3,000.*3,000.*0.*MiB/);
   await vscode.screenshot('heap-compare');
   await view.locator('.choice button', { hasText: 'Over time' }).click();
-  await view.locator('.compare-notice .button', { hasText: 'Choose Dumps' }).click();
+  await view.locator('.compare-banner .button', { hasText: 'Choose Dumps' }).click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[1] }).first().waitFor();
   await vscode.page.keyboard.press('Enter');
   await view.locator('.series-chart').waitFor();

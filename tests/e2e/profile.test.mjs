@@ -95,7 +95,7 @@ test('it is compared with an open profile', async () => {
   await opened(OTHER);
   await opened(FILE);
   await vscode.runCommand('Memlens: Show Comparison');
-  await view.locator('.compare-notice .button', { hasText: 'Earlier One' }).click();
+  await view.locator('.compare-banner .button', { hasText: 'Earlier One' }).click();
   await vscode.page
     .locator('.quick-input-list .monaco-list-row', { hasText: OTHER })
     .filter({ hasText: 'Open now' })
@@ -164,8 +164,8 @@ test('the comparison is restored after the view was hidden; a file that fails is
   await view.menuItem('Compare with Another…').click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose File' }).click();
   await vscode.choosePath(/^\//, path.join(vscode.folder, BROKEN));
-  await view.locator('.compare-notice', { hasText: BROKEN }).waitFor();
-  await view.locator('.compare-notice .button', { hasText: 'Choose Another' }).click();
+  await view.locator('.compare-banner', { hasText: BROKEN }).waitFor();
+  await view.locator('.compare-banner .button', { hasText: 'Choose Another' }).click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'this snapshot' }).click();
   await view.locator('.compare-summary', { hasText: 'the same' }).waitFor();
 });

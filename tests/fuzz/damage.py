@@ -91,7 +91,7 @@ class Known(NamedTuple):
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Known":
         """What there is in an open snapshot."""
-        warnings = {(notice.code, notice.device, notice.message) for notice in snapshot.info.warnings}
+        warnings = {(warning.code, warning.device, warning.message) for warning in snapshot.info.warnings}
         return cls(_content(snapshot), frozenset(warnings))
 
 

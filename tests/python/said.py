@@ -39,7 +39,7 @@ def leaves(text: Text) -> Iterator[str]:
 
 def said(snapshot: Snapshot) -> Iterator[Text]:
     """All sentences, titles and warnings of a snapshot."""
-    yield from (notice.said for notice in snapshot.info.warnings)
+    yield from (warning.said for warning in snapshot.info.warnings)
     yield from headline(snapshot, None).sentences
     for finding in findings(snapshot, None, 100).findings:
         yield finding.sentence

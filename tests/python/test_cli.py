@@ -254,7 +254,7 @@ def test_stack_without_a_line_and_with_a_category(tmp_path: Path) -> None:
     ],
     ids=lambda path: path.stem[:40],
 )
-def test_notices_are_sentences(path: Path) -> None:
+def test_warnings_are_sentences(path: Path) -> None:
     for warning in json.loads(memlens("info", path, "--json").stdout)["warnings"]:
         assert warning["message"].endswith(".")
         assert not re.search(r"\b1 of [^.]* have\b|\d \d", warning["message"]), warning["message"]

@@ -129,7 +129,7 @@ def test_a_heap_dump_truncated_at_100_places_or_with_any_of_600_bits_flipped(
     data = (CORPUS / "file" / name).read_bytes()
     path, chance = tmp_path / name, random.Random(15)
     path.write_bytes(data)
-    known = {notice.code for notice in load(path).notices}
+    known = {warning.code for warning in load(path).warnings}
     for place in {round(number * len(data) / 100) for number in range(100)}:
         path.write_bytes(data[:place])
         try:
@@ -138,7 +138,9 @@ def test_a_heap_dump_truncated_at_100_places_or_with_any_of_600_bits_flipped(
             continue
         # the last bytes of a .gcdump say where its parts begin, which nothing needs
         if name != "small.gcdump" or place < len(data) - 14:
-            assert {notice.code for notice in graph.notices} - known, f"a cut is not reported at byte {place}"
+            assert {warning.code for warning in graph.warnings} - known, (
+                f"a cut is not reported at byte {place}"
+            )
         assert len(graph.objects) > 0
     opened = 0
     for _ in range(600):

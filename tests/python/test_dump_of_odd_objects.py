@@ -190,9 +190,9 @@ def test_no_object_raises_into_the_program(tmp_path: Path, python: str) -> None:
     ):
         assert f"__main__.{name}" in names
     assert any(name.endswith("Homeless") for name in names)
-    assert graph.notices == []
+    assert graph.warnings == []
     # objects without what the hook refused
-    assert [notice.code for notice in refused.notices] == ["unread-objects"]
+    assert [warning.code for warning in refused.warnings] == ["unread-objects"]
     assert str(refused.settings["unread_example"]).endswith(": SystemError")
     assert len(refused.objects.shallow) > 1000
 
@@ -222,4 +222,4 @@ def test_modules_in_c_of_every_locked_wheel_can_be_dumped(tmp_path: Path) -> Non
     assert not [name for name, status in answers.items() if status not in (0, 2)], done.stderr
     dumped = {name for name, status in answers.items() if status == 0}
     assert {"_socket", "msgspec", "numpy", "apsw"} <= dumped
-    assert load(tmp_path / "heap-msgspec").notices == []
+    assert load(tmp_path / "heap-msgspec").warnings == []

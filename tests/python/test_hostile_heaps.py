@@ -99,7 +99,7 @@ def test_threads_that_share_an_object_and_a_stack(opened: Opened, tmp_path: Path
     path = tmp_path / "made.hprof"
     graph = read(path, dump.end())
     assert len(graph.threads.frames) <= 2 << 20
-    assert "shared-stacks" in {notice.code for notice in graph.notices}
+    assert "shared-stacks" in {warning.code for warning in graph.warnings}
     snapshot = opened(path)
     found = threads(snapshot, "type:java", 0, 1_000)
     assert (found.total, found.rows[0].state) == (count, "runnable")

@@ -209,10 +209,10 @@ def test_texts_of_a_megabyte_are_cut_by_the_readers(form: str, tmp_path: Path) -
     profile = load(file)
     names = [text for kind in profile.value_types for text in (kind.name, kind.unit, kind.title.text)]
     assert max(map(len, names)) <= 200
-    words = [*(notice.message for notice in profile.notices), *profile.strings.values()]
+    words = [*(warning.message for warning in profile.warnings), *profile.strings.values()]
     assert max(map(len, [json.dumps(profile.settings), *words])) < 20_000
     if form == "pprof":
-        message = next(notice.message for notice in profile.notices if notice.code == "no-symbols")
+        message = next(warning.message for warning in profile.warnings if warning.code == "no-symbols")
         assert message.endswith("without the symbols of its binaries."), "the sentence is complete"
 
 

@@ -118,7 +118,7 @@ def test_stacks_that_allocated_objects(name: str, tmp_path: Path) -> None:
         path.write_bytes(by_the_old_agent())
     graph = load(path)
     assert graph.objects.stack is not None
-    assert [notice.code for notice in graph.notices if notice.code == "several-dumps"]
+    assert [warning.code for warning in graph.warnings if warning.code == "several-dumps"]
     stacks = graph.frames
     lengths = np.diff(stacks.starts.astype(np.int64))[graph.objects.stack]
     assert int((lengths > 0).sum()) > 100
@@ -186,7 +186,7 @@ def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
         1,
         "com.example.Cache$Entry",
     )
-    assert [notice.code for notice in graph.notices] == ["inferred-sizes", "dangling"]
+    assert [warning.code for warning in graph.warnings] == ["inferred-sizes", "dangling"]
 
 
 def test_a_thread_retains_what_its_stack_holds(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
@@ -257,7 +257,7 @@ def test_compression_does_not_matter(tmp_path: Path) -> None:
     for name, packed in (("a.hprof.gz", gzip.compress(data)), ("a.zst", zstandard.compress(data))):
         graph = load(made(tmp_path, packed, name))
         assert edges(graph) == edges(plain)
-        assert graph.notices == plain.notices
+        assert graph.warnings == plain.warnings
 
 
 def test_heaps_of_android(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_several_dumps_in_one_file(tmp_path: Path) -> None:
     first, last = load(path, 0), load(path)
     assert int(first.objects.ids[0]) == 0x10_0000
     assert int(last.objects.ids[0]) == 0x1010_0000
-    assert [notice.message for notice in last.notices if notice.code == "several-dumps"] == [
+    assert [warning.message for warning in last.warnings if warning.code == "several-dumps"] == [
         "The file has 2 dumps; this is number 2. To read another: memlens ingest FILE --dump NUMBER"
     ]
     assert (last.settings["dump"], first.settings["dump"]) == (2, 1)
@@ -333,7 +333,7 @@ def test_an_interrupted_dump_of_an_old_virtual_machine(tmp_path: Path) -> None:
     graph = load(made(tmp_path, bytes(dump.out)))
     assert int(graph.objects.ids[-1]) == 0x20_0000
     assert graph.facts.truncated
-    assert graph.notices[0].code == "cut-file"
+    assert graph.warnings[0].code == "cut-file"
 
 
 @pytest.mark.slow
@@ -349,7 +349,7 @@ def test_truncated_dumps_have_everything_before_the_end(tmp_path: Path) -> None:
         assert graph.objects.ids.tolist() == whole.objects.ids[:count].tolist()
         if count < len(whole.objects):
             assert graph.facts.truncated
-            assert graph.notices[0].code == "cut-file"
+            assert graph.warnings[0].code == "cut-file"
     assert counts >= set(range(12, len(whole.objects) + 1))
 
 
@@ -361,7 +361,7 @@ def test_a_compressed_dump_that_is_cut_off(tmp_path: Path) -> None:
     packed = gzip.compress(dump.end())
     graph = load(made(tmp_path, packed[: len(packed) // 2], "cut.hprof.gz"))
     assert 5_000 < len(graph.objects) < 15_000
-    assert graph.notices[0].code == "cut-file"
+    assert graph.warnings[0].code == "cut-file"
 
 
 def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_impossible_classes(tmp_path: Path) -> None:
     dump.objects(0x1018, 0x888, [0x1000, 0])
     dump.add(0x05, "P", 0xDEAD)
     graph = load(made(tmp_path, dump.end()))
-    counts = {notice.code for notice in graph.notices}
+    counts = {warning.code for warning in graph.warnings}
     assert counts == {
         "inferred-sizes", "dangling", "duplicate-ids", "short-instances", "unknown-classes", "missing-roots",
         "circular-classes",

@@ -46,7 +46,7 @@ def test_the_layout_is_the_one_that_fits_the_addresses(
     assert graph.objects.shallow.tolist()[-len(wanted) :] == wanted
     assert graph.settings["reference_bytes"] == references
     assert graph.settings["object_header_bytes"] == header
-    (said,) = (each.message for each in graph.notices if each.code == "inferred-sizes")
+    (said,) = (each.message for each in graph.warnings if each.code == "inferred-sizes")
     assert f"references of {references} bytes" in said
     assert "119 of 120 arrays" in said or "120 of 120 arrays" in said
 

@@ -171,7 +171,7 @@ def test_figures_that_memray_can_not_have_recorded_are_counted() -> None:
         place: list[list[Any]] = [["frame", "f", "a.py", 3], ["stack", [0]]]
         for row in (*place, ["record", "leaked", 0, "t", "malloc", 8, 1], *rows):
             records.take(row, "python")
-        return {each.code: str(each.message) for each in records.profile().notices}
+        return {each.code: str(each.message) for each in records.profile().warnings}
 
     fine = found(["memory", 5, 100, 8], ["memory", 6, 100, 8])
     wrong = found(

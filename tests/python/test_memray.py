@@ -342,20 +342,20 @@ def test_the_recording_leads_to_the_lines_of_the_program(tmp_path: Path) -> None
         "main thread",
         "pymalloc_malloc",
     }
-    assert not {"killed", "aggregated"} & {notice.code for notice in profile.notices}
+    assert not {"killed", "aggregated"} & {warning.code for warning in profile.warnings}
 
 
 @needs_memray
 def test_a_killed_process_is_reported(tmp_path: Path) -> None:
     profile = read_with(recorded(tmp_path, killed=True), PYTHON, tmp_path)
-    assert "killed" in {notice.code for notice in profile.notices}
+    assert "killed" in {warning.code for warning in profile.warnings}
     assert value(profile, "peak_bytes") > 0
 
 
 @needs_memray
 def test_an_aggregated_capture_has_no_temporary_allocations(tmp_path: Path) -> None:
     profile = read_with(recorded(tmp_path, kind="AGGREGATED_ALLOCATIONS"), PYTHON, tmp_path)
-    assert "aggregated" in {notice.code for notice in profile.notices}
+    assert "aggregated" in {warning.code for warning in profile.warnings}
     assert [kind.meaning for kind in profile.value_types] == ["peak", "peak", "end", "end"]
 
 
@@ -380,7 +380,7 @@ def test_damaged_captures_are_reported_or_read(tmp_path: Path) -> None:
         except MemlensError:  # any other exception fails the test
             outcomes.add("refused")
         else:
-            outcomes |= {notice.code for notice in profile.notices}
+            outcomes |= {warning.code for warning in profile.warnings}
     assert outcomes & {"refused", "broken"}
 
 
@@ -523,14 +523,14 @@ def test_reusing_an_address_ends_the_previous_allocation(
             {(name, column): row[column] for name, row in figures.items() for column in range(2)}
         )
     assert sum(size for (name, column), size in end.items() if name[:3] == "mal" and not column) == live[0]
-    assert ("large" in {notice.code for notice in profile.notices}) == (most_whole == 10)
+    assert ("large" in {warning.code for warning in profile.warnings}) == (most_whole == 10)
     assert profile.settings["command"] == f"-c {path}"
     if version == 9:
         return  # memray before 1.8 records neither lifetimes nor a curve to compare with
     assert profile.times is not None
     assert profile.times.series["live_bytes"][-1] == value(profile, "leaked_bytes")
     assert profile.times.series["live_count"][-1] == value(profile, "leaked_allocations")
-    messages = [notice.message for notice in profile.notices if notice.code == "reused"]
+    messages = [warning.message for warning in profile.warnings if warning.code == "reused"]
     assert len(messages) == 1
     assert format_bytes(reused[0] + replay["covered"] * 4096) in messages[0]
 
@@ -608,7 +608,9 @@ def test_temporary_allocations(path: Path) -> None:
     assert [value(profile, "temporary_bytes"), value(profile, "temporary_allocations")] == temporary
     title = next(kind.title.text for kind in profile.value_types if kind.name == "temporary_bytes")
     assert title == "Temporary: freed before the next allocation of the thread"
-    assert ("reused" in {notice.code for notice in profile.notices}) == bool(reused[1] or replay["covered"])
+    assert ("reused" in {warning.code for warning in profile.warnings}) == bool(
+        reused[1] or replay["covered"]
+    )
 
 
 # ---- pymalloc's pools ----
@@ -696,7 +698,7 @@ def test_pools_are_marked(
     if not marked:
         bare, pools = {(False, 12): 2 * arena, (False, 20): arena, (False, 30): 2 << 18}, {}
     assert {place: size for place, size in found.items() if size} == bare | pools
-    said = [notice.message for notice in profile.notices if notice.code == "pools"]
+    said = [warning.message for warning in profile.warnings if warning.code == "pools"]
     assert len(said) == warned
     if warned:
         assert allocator in said[0]
@@ -721,7 +723,7 @@ def test_captures_whose_objects_were_not_recorded_are_reported(path: Path) -> No
     assert traced is not None or format_of(path) < 11  # all of these were made without the option
     assert profile.settings["python_allocator"] == allocator
     warned = allocator.startswith("pymalloc") and not traced
-    assert ("pools" in {notice.code for notice in profile.notices}) == warned
+    assert ("pools" in {warning.code for warning in profile.warnings}) == warned
     marks = [
         sample for sample, (stack, _) in enumerate(samples_of(profile)) if stack[:1] == (POSSIBLE_ARENA,)
     ]
@@ -798,7 +800,7 @@ def test_figures_agree_with_memrays_own_reports(path: Path, tmp_path: Path) -> N
         assert profile.sizes is not None
         assert int((profile.sizes * counts).sum()) == stats["total_bytes_allocated"]
     else:
-        assert "aggregated" in {notice.code for notice in profile.notices}
+        assert "aggregated" in {warning.code for warning in profile.warnings}
     assert profile.settings["command"] == stats["metadata"]["command_line"]
     assert profile.times is not None
     assert profile.times.series["live_bytes"].max() <= stats["metadata"]["peak_memory"]
@@ -931,7 +933,7 @@ def test_a_large_capture_has_the_same_peak_and_end(
     monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
     large = read_with(path, python, tmp_path)
     assert len(large.value_types) == 4
-    assert "large" in {notice.code for notice in large.notices}
+    assert "large" in {warning.code for warning in large.warnings}
     assert large.times is not None
     assert large.times.has_flow
     assert len(large.times.time_us) <= 17 or format_of(path) < 11
@@ -953,4 +955,4 @@ def test_a_killed_process_is_read_by_its_records(tmp_path: Path, monkeypatch: py
     path = recorded(tmp_path, killed=True)
     monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
     profile = read_with(path, PYTHON, tmp_path)
-    assert {"killed", "large"} <= {notice.code for notice in profile.notices}
+    assert {"killed", "large"} <= {warning.code for warning in profile.warnings}

@@ -88,7 +88,7 @@ def test_sizes_that_cannot_be_are_left_out_and_counted(size: int, tmp_path: Path
     path.write_bytes(dump.end())
     graph = load(path)
     assert graph.natives["bytes"].tolist() == [12]
-    assert [each.message for each in graph.notices if each.code == "impossible-natives"] == [
+    assert [each.message for each in graph.warnings if each.code == "impossible-natives"] == [
         "Native memory left out because its size is impossible: 1."
     ]
 

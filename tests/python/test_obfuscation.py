@@ -87,7 +87,7 @@ def test_names_are_those_of_the_source(name: str, tmp_path: Path) -> None:
     defined = {int(row["object"]): graph.frames.frames[int(row["frame"])].file for row in graph.places}
     assert defined[ids.index(0x30)] == "com/shop/Sessions.kt"
     assert defined[ids.index(0x60)] == "com/shop/Cart.java"
-    assert [str(notice.message) for notice in graph.notices if notice.code == "mapping-file"] == [
+    assert [str(warning.message) for warning in graph.warnings if warning.code == "mapping-file"] == [
         f"Shortened names of classes, fields and methods are restored from {tmp_path / name}."
     ]
 
@@ -100,7 +100,7 @@ def test_of_builds_in_a_workspace_the_one_that_knows_most(tmp_path: Path) -> Non
         (folder / "mapping.txt").write_text(text)
     graph = load(path, folders=(tmp_path / "work",))
     assert "com.shop.Cart$Item" in type_names(graph)
-    assert any("release" in str(notice.message) for notice in graph.notices)
+    assert any("release" in str(warning.message) for warning in graph.warnings)
     assert "a.c$a" in type_names(load(path, folders=(tmp_path / "nowhere",)))
 
 
@@ -123,7 +123,7 @@ def test_other_files_change_nothing(text: str, tmp_path: Path) -> None:
     graph = load(path)
     assert type_names(graph) == type_names(plain)
     assert edges(graph) == edges(plain)
-    assert graph.notices == plain.notices
+    assert graph.warnings == plain.warnings
 
 
 def test_numbers_and_lines_that_no_source_has(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_snapshot_of_each_rank(of_ranks: Any, tmp_path: Path) -> None:
     path = tmp_path / "ranks.pickle"
     assert [sizes(load(path, data, dump)) for dump in (None, 0, 1, 2)] == [[100], [100], [200], [300]]
     model = load(path, data, 2)
-    assert [each.message for each in model.notices if each.code == "several-dumps"] == [
+    assert [each.message for each in model.warnings if each.code == "several-dumps"] == [
         f"The file has 3 snapshots, such as one per rank; this is number 3. {ANOTHER}"
     ]
     assert (model.settings["dump"], model.settings["dumps"]) == (3, 3)
@@ -83,7 +83,7 @@ def test_a_snapshot_among_other_values(tmp_path: Path) -> None:
     for data in (pickle.dumps(whole, 4), pickle.dumps(whole, 2), json.dumps(whole).encode()):
         model, alone = load(tmp_path / "whole", data), load(tmp_path / "alone", pickle.dumps(small(), 4))
         assert sizes(model) == sizes(alone)
-        assert [each.code for each in model.notices] == [each.code for each in alone.notices]
+        assert [each.code for each in model.warnings] == [each.code for each in alone.warnings]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_records_of_unknown_kinds_are_skipped(tag: int, tmp_path: Path) -> None:
     assert isinstance(whole, Graph)
     assert np.array_equal(graph.objects.ids, whole.objects.ids)
     assert not graph.facts.truncated
-    assert [each.message for each in graph.notices if each.code == "unknown-records"] == [
+    assert [each.message for each in graph.warnings if each.code == "unknown-records"] == [
         "Records of an unknown kind, which were skipped: 4."
     ]
 

@@ -53,7 +53,7 @@ def test_any_graph_in_any_form(tmp_path: Path, opened: Callable[[Path], Snapshot
     for number, found in enumerate(edges(graph)):
         strong = [target for target, weak in made.edges[number] if weak == STRONG]
         assert found == [("field", f"f{place}", 100 + 8 * target) for place, target in enumerate(strong)]
-    assert [notice.code for notice in graph.notices] == []
+    assert [warning.code for warning in graph.warnings] == []
     snapshot = opened(path)
     reached = made.reached(made.roots)
     assert snapshot.info.reachable_objects == len(reached)  # pyrefly: ignore[missing-attribute]
@@ -118,7 +118,7 @@ def test_fields_of_superclasses_statics_arrays_and_references(tmp_path: Path) ->
     assert type_names(graph)[of_class - 1] == "java.lang.Class"
     assert graph.texts[int(graph.objects.name[of_class - 1])] == "app.Leaf"
     # object 77 and the name of object 3 are not in the file; null is no reference
-    assert {notice.code: str(notice.message).partition(": ")[2][:2] for notice in graph.notices} == {
+    assert {warning.code: str(warning.message).partition(": ")[2][:2] for warning in graph.warnings} == {
         "dangling": "2.",
         "missing-roots": "1.",
         "circular-classes": "1.",
@@ -159,7 +159,7 @@ def test_native_memory_is_that_of_the_owner(tmp_path: Path) -> None:
     graph = read(tmp_path, [graph_packet(types=types, objects=objects, field_names=fields)])
     assert graph.natives.tolist() == [(4, 8192)]
     assert graph.texts[int(graph.objects.name[4])] == dimensions(30, 20)
-    assert [notice.code for notice in graph.notices] == ["impossible-natives"]
+    assert [warning.code for warning in graph.warnings] == ["impossible-natives"]
 
 
 def test_names_that_were_shortened_are_those_of_the_app_they_are_of(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_names_that_were_shortened_are_those_of_the_app_they_are_of(tmp_path: Pa
     plain = read(tmp_path, packets[:1])
     assert type_names(plain)[0] == "com.Real"
     assert edges(plain)[0] == [("field", "count", 2)]
-    assert [notice.code for notice in plain.notices] == ["mapping-file"]
+    assert [warning.code for warning in plain.warnings] == ["mapping-file"]
 
 
 def test_several_processes_and_times(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_several_processes_and_times(tmp_path: Path) -> None:
     for dump in range(3):
         graph = read(tmp_path, packets, dump=dump)
         sizes[dump] = (graph.settings["process"], graph.objects.shallow.tolist())
-        codes = [notice.code for notice in graph.notices]
+        codes = [warning.code for warning in graph.warnings]
         assert codes == ["several-dumps"] + (
             [] if dump == 0 else ["duplicate-ids"] if dump == 1 else ["cut-file"]
         )
@@ -313,7 +313,7 @@ def test_traces_without_a_heap_say_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_damage_is_an_error_or_has_a_notice(tmp_path: Path) -> None:
+def test_damage_is_an_error_or_has_a_warning(tmp_path: Path) -> None:
     rng = random.Random(1)
     packets = [processes(app=7), *packets_of(random_graph(3), 4), compressed(packets_of(random_graph(5), 6))]
     whole = trace(packets)
@@ -321,13 +321,13 @@ def test_damage_is_an_error_or_has_a_notice(tmp_path: Path) -> None:
     seen = {bool(outcome(path, whole[:cut])) for cut in range(1, len(whole))}
     seen |= {bool(outcome(path, damaged(whole, rng))) for _ in range(400)}
     assert seen == {True, False}
-    # an object with other fields than references, and one that is cut, are left out with a notice
+    # an object with other fields than references, and one that is cut, are left out with a warning
     one = {"id": 1, "type": 1, "targets": [2, 2], "fields": [1]}
     graph = read(
         tmp_path, [graph_packet(objects=[one, {"id": 2, "type": 1, "size": 4}], types=[kind(1, "T")])]
     )
     assert graph.objects.ids.tolist() == [2]
-    assert [notice.code for notice in graph.notices] == ["broken-packets"]
+    assert [warning.code for warning in graph.warnings] == ["broken-packets"]
 
 
 @pytest.mark.slow

@@ -329,7 +329,7 @@ def test_profiles_are_compared(tmp_path: Path) -> None:
     )
 
 
-def test_negative_values_are_counted_or_left_out_as_the_notice_says(
+def test_negative_values_are_counted_or_left_out_as_the_warning_says(
     tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     builder = pprof_files.Builder(("inuse_space", "bytes"))
@@ -341,8 +341,8 @@ def test_negative_values_are_counted_or_left_out_as_the_notice_says(
     path = tmp_path / "delta.pb"
     path.write_bytes(builder.bytes())
     snapshot = opened(path)
-    (notice,) = [each.message for each in snapshot.info.warnings if each.code == "negative"]
-    assert notice.startswith("2 values are negative.")
+    (warning,) = [each.message for each in snapshot.info.warnings if each.code == "negative"]
+    assert warning.startswith("2 values are negative.")
     by_line = Branch(AllocationSet(0), ["line"])
     counted = {
         "totals": snapshot.profile.values[0].total,
@@ -360,7 +360,7 @@ def test_negative_values_are_counted_or_left_out_as_the_notice_says(
         "f": FlameSides(30, 1, 100, 1), "g": FlameSides(0, 0, 50, 1), "h": FlameSides(20, 1, 0, 0),
     }  # fmt: skip
     for word in (*counted, "flame graphs", "tables of functions"):
-        assert word in notice
+        assert word in warning
 
 
 def test_allocations_are_not_attributed_to_allocation_functions(

@@ -35,7 +35,7 @@ def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     ]
     assert [graph.texts[name] for name in graph.objects.name.tolist()] == [thing.text for thing in THINGS]
     assert roots(graph) == [("local", 0x1000, "sessions (MainThread)", "/app/service.py:12")]
-    assert [notice.code for notice in graph.notices] == ["dangling"]
+    assert [warning.code for warning in graph.warnings] == ["dangling"]
     assert graph.settings["created"] == "2026-01-01T00:00:00+00:00"
     assert not graph.facts.truncated
 

@@ -153,7 +153,7 @@ def test_every_object_that_the_collector_knows(ran: Ran) -> None:
     assert ran.said["cost"]["objects"] == len(ran.graph.objects)
     assert ran.said["cost"]["references"] >= len(ran.graph.references)
     assert Counter(names)["__main__.Session"] == 50
-    assert ran.graph.notices == []
+    assert ran.graph.warnings == []
 
 
 def test_names_of_references(ran: Ran) -> None:
@@ -406,7 +406,7 @@ def test_what_each_record_means(tmp_path: Path) -> None:
     assert [graph.texts[name] for name in graph.objects.name.tolist()] == ["a text", "a text"]
     assert graph.places.tolist() == [(1, 0)]
     assert graph.settings == {"format_version": 1, "python": "3.14"}
-    assert [notice.code for notice in graph.notices] == ["dangling", "unknown-classes"]
+    assert [warning.code for warning in graph.warnings] == ["dangling", "unknown-classes"]
 
 
 def test_impossible_numbers(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_no_method_of_any_class_runs_and_no_variable_lives_longer(tmp_path: Path
     held = {detail for kind, _, detail, _ in roots(graph) if kind == "local"}
     # the variables of a frame are there by name, and what keeps those of the odd one as a whole
     assert {"marked (MainThread)", " (MainThread)"} <= held
-    assert graph.notices == []
+    assert graph.warnings == []
 
 
 @pytest.mark.slow

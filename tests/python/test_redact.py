@@ -168,7 +168,7 @@ def test_no_content_is_left_and_all_else_is_equal(case: str, tmp_path: Path) -> 
     before, after = load(path), written_anew(path, tmp_path)
     assert_same_graph(before, after, unnamed=unnamed)
     assert after.settings["removed"] == VALUES
-    assert [notice.code for notice in after.notices].count("values-removed") == 1
+    assert [warning.code for warning in after.warnings].count("values-removed") == 1
     assert not any(SECRET[:8] in text for text in names_of(after, after.objects.name.tolist()))
     again = redacted(path)[0]
     assert not [form for form in (*encodings_of(SECRET), TOKEN.encode()) if form in again]

@@ -136,7 +136,7 @@ def test_values_cannot_be_told_by_the_runtimes_caches(version: str, id_bytes: in
         }
         places.add(at[owners[0]])
         ranks.add(tuple(np.argsort(after.objects.ids[owners]).tolist()))
-        (said,) = [each for each in after.notices if each.code == "redirected-references"]
+        (said,) = [each for each in after.warnings if each.code == "redirected-references"]
         assert said.said.values["n"].text not in ("0", "")
     assert len(places) > 6
     assert len(ranks) > 6

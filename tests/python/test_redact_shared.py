@@ -72,7 +72,7 @@ def test_shared_objects_and_indexes_of_v8(tmp_path: Path) -> None:
     ]
     assert [len(set(each)) for each in characters if len(each) == len(PIN)].count(1) == 1
     assert before.objects.shallow.tolist() == after.objects.shallow.tolist()
-    assert "redirected-references" in {notice.code for notice in after.notices}
+    assert "redirected-references" in {warning.code for warning in after.warnings}
     # a class without a function is none, one with a function is
     assert "Account" in type_names(after)
     assert MAIL in names_of(before, before.objects.name.tolist()) + type_names(before)
@@ -82,7 +82,7 @@ def test_they_stay_if_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "pin.heapsnapshot"
     path.write_bytes(snapshot().data())
     after = written_anew(path, tmp_path)
-    assert "redirected-references" not in {notice.code for notice in after.notices}
+    assert "redirected-references" not in {warning.code for warning in after.warnings}
     before = load(path)
     assert before.references.target.tolist() == after.references.target.tolist()
     assert before.references.name.tolist()[:1] == after.references.name.tolist()[:1]
@@ -157,7 +157,7 @@ def test_python_objects_tell_no_values_by_their_places(own_heap: Path, tmp_path:
     for row in digits:
         start, end = after.references.start[row : row + 2].tolist()
         assert len(set(after.references.target[start:end].tolist())) == 1
-    (said,) = [each for each in after.notices if each.code == "redirected-references"]
+    (said,) = [each for each in after.warnings if each.code == "redirected-references"]
     assert int(said.said.values["n"].text.replace(",", "")) > 100
 
 
@@ -216,7 +216,7 @@ def test_pyheap_objects_tell_no_values_by_their_places(tmp_path: Path) -> None:
         (one,) = {each[name] for each in sessions}
         assert type_names(after)[one] == kind
     assert b"ada" not in data
-    assert "redirected-references" in {notice.code for notice in after.notices}
+    assert "redirected-references" in {warning.code for warning in after.warnings}
     assert "owner (thread-1)" in names_of(after, after.roots["detail"].tolist())
 
 

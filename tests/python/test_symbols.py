@@ -83,7 +83,7 @@ def is_unnamed(profile: Profile) -> bool:
 
 def warnings_of(profile: Profile) -> str:
     """Return what is said about names."""
-    return " ".join(str(notice.message) for notice in profile.notices if notice.code == "no-symbols")
+    return " ".join(str(warning.message) for warning in profile.warnings if warning.code == "no-symbols")
 
 
 @pytest.mark.parametrize("build", WITH_LINES)

@@ -111,7 +111,7 @@ def test_recording_in_the_repository() -> None:
     ]
     assert any('src/index.py:line = " ".join' in name for name in names)
     assert CUT in profile.frames.frames
-    assert [notice.code for notice in profile.notices] == ["stacks-cut"]
+    assert [warning.code for warning in profile.warnings] == ["stacks-cut"]
     assert profile.settings == {"traceback_limit": 4}
 
 
@@ -142,12 +142,12 @@ def recorded(folder: Path, kept: int, depth: int) -> Path:
 def test_advice_on_cut_stacks_keeps_more_frames(
     tmp_path: Path, kept: int, depth: int, advice: str | None
 ) -> None:
-    notices = load(recorded(tmp_path, kept, depth)).notices
-    assert [notice.code for notice in notices] == ["stacks-cut"] * (advice is not None)
+    warnings = load(recorded(tmp_path, kept, depth)).warnings
+    assert [warning.code for warning in warnings] == ["stacks-cut"] * (advice is not None)
     if advice is not None:
-        assert notices[0].message.endswith(f"and the deepest has {depth}. {advice}")
+        assert warnings[0].message.endswith(f"and the deepest has {depth}. {advice}")
         again = load(recorded(tmp_path, int(re.findall(r"start\((\d+)\)", advice)[0]), depth))
-        assert ("all of them" in advice) == (not again.notices)
+        assert ("all of them" in advice) == (not again.warnings)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -155,7 +155,7 @@ def test_advice_uses_the_figures_of_the_snapshot(path: Path) -> None:
     snapshot = tracemalloc.Snapshot.load(str(path))
     totals = [(len(trace.traceback), trace.traceback.total_nframe or 0) for trace in snapshot.traces]
     kept, deepest = max(kept for kept, _ in totals), max(total for _, total in totals)
-    found = [notice.message for notice in load(path).notices if notice.code == "stacks-cut"]
+    found = [warning.message for warning in load(path).warnings if warning.code == "stacks-cut"]
     assert len(found) == (deepest > kept)
     for message in found:
         advised = int(re.findall(r"start\((\d+)\)", message)[0])

@@ -260,7 +260,7 @@ def test_scopes_that_do_not_fit(at: Path) -> None:
     """They say nothing, but the file is read, for V8 may change their layout."""
     program = Program(1)
     sections = program.heap.sections()
-    assert UNKNOWN not in notices(at, program.heap.data())
+    assert UNKNOWN not in warnings(at, program.heap.data())
     first = sections[SCOPES]
     changes: tuple[dict[str, Any], ...] = (
         {SCOPES: first[:-1]}, {SCOPES: [first[0] + 1, *first[1:]]}, {SCOPES: [-first[0], *first[1:]]},
@@ -271,13 +271,13 @@ def test_scopes_that_do_not_fit(at: Path) -> None:
         {"snapshot": {**sections["snapshot"], "meta": {**sections["snapshot"]["meta"], "scope_fields": ["x"] * 5}}},
     )  # fmt: skip
     for changed in changes:
-        assert UNKNOWN in notices(at, program.heap.data(**changed)), changed
+        assert UNKNOWN in warnings(at, program.heap.data(**changed)), changed
         assert found_in(at) == set()
 
 
-def notices(path: Path, data: bytes) -> list[str]:
+def warnings(path: Path, data: bytes) -> list[str]:
     path.write_bytes(data)
-    return [notice.code for notice in load(path).notices]
+    return [warning.code for warning in load(path).warnings]
 
 
 def test_a_copy_without_values_has_no_scopes(at: Path) -> None:

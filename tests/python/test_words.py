@@ -7,6 +7,7 @@ from tests.python.conftest import ROOT
 
 GIVEN_UP = {
     "stretch (as a noun)": r"(?i)\b(?:a|the|each|of|which) stretch\b|\bstretches\b|_stretch|stretch_",
+    "notice (as a noun)": r"\b(?:a|the|no|one|each|this|its) notices?\b|\bNotice\b|_notices?\b|\bnotices?_",
     "told": r"\btold\b",
     "roots reach": r"\broots reach\b",
     "an item an object": r"(?i)\ban (?:item|entry|row) an? \w+",

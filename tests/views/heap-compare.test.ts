@@ -90,7 +90,7 @@ test('compared with an earlier dump: what is new, what holds it and where', asyn
 test('over time: a type grows throughout, and what was allocated between two dumps is a filter', async () => {
   await page.pane('Compare');
   await show('Over time');
-  await page.click('.compare-notice .button', 'Choose Dumps');
+  await page.click('.compare-banner .button', 'Choose Dumps');
   assert.ok(page.last('chooseSeries'));
   await page.series(EARLIER.map(at));
   assert.equal(page.all('.series-chart').length, 1);

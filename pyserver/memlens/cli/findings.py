@@ -80,8 +80,8 @@ def _lines_of(found: ComponentAnswer, options: argparse.Namespace) -> Iterator[s
 def _text(report: Report) -> Iterator[str]:
     yield report.headline.text
     yield from _listed(report.findings)
-    for notice in report.headline.warnings:
-        yield f"note: {notice.message}"
+    for warning in report.headline.warnings:
+        yield f"note: {warning.message}"
 
 
 def _marked(findings: list[SnapshotFinding]) -> Iterator[str]:

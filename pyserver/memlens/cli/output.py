@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from memlens.json_text import escaped, in_english
-from memlens.model.expansion import Levels, fitting, levels_notice
+from memlens.model.expansion import Levels, fitting, levels_warning
 from memlens.units import plain, shortened
 
 MOST_LINES = 10_000
@@ -49,7 +49,7 @@ class PlainLog(logging.Formatter):
 def note_of_cut(levels: Levels) -> None:
     """Print to stderr what is cut where stacks are written out, if anything is."""
     if levels.is_cut:
-        say(f"note: {levels_notice(levels).message}", error=True)
+        say(f"note: {levels_warning(levels).message}", error=True)
 
 
 def json_line(value: Any) -> None:

@@ -124,9 +124,9 @@ def filled(options: argparse.Namespace, query: str, path: Path | None = None) ->
         has_grown = fill(snapshot, report, parts)
         report("done", 1.0)
         if "stack_frames" in query:
-            for notice in snapshot.info.warnings:
-                if notice.code == DEEP_STACKS:
-                    say(f"note: {notice.message}", error=True)
+            for warning in snapshot.info.warnings:
+                if warning.code == DEEP_STACKS:
+                    say(f"note: {warning.message}", error=True)
         return snapshot.archive, has_grown
 
     archive, has_grown = ask(options, fill_tables, path)

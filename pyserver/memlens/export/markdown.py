@@ -38,7 +38,7 @@ def findings_markdown(headline: HeadlineAnswer, findings: list[SnapshotFinding])
         yield from finding_markdown(finding, "- Note: " if finding.is_note else f"{number}. ")
     if headline.warnings:
         yield ""
-        yield from (f"> {_escaped(notice.message)}" for notice in headline.warnings)
+        yield from (f"> {_escaped(warning.message)}" for warning in headline.warnings)
 
 
 def finding_markdown(finding: SnapshotFinding, bullet: str = "") -> Iterator[str]:

@@ -116,8 +116,8 @@ def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:
     for table in page.tables:
         yield from _table(table)
     if page.headline.warnings:
-        notices = "".join(f"<li>{escaped(notice.message)}</li>" for notice in page.headline.warnings)
-        yield f"<h2>What the file lacks</h2><ul>{notices}</ul>"
+        warnings = "".join(f"<li>{escaped(warning.message)}</li>" for warning in page.headline.warnings)
+        yield f"<h2>What the file lacks</h2><ul>{warnings}</ul>"
     yield "<footer><p>This page holds all of its data, loads nothing and runs nothing.</p></footer>"
 
 

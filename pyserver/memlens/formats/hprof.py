@@ -29,10 +29,10 @@ from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_threads import add_states, mark_out_of_memory
 from memlens.formats.hprof_types import TYPE_KINDS, modules_of, types_of
-from memlens.formats.notices import counted_notices
 from memlens.formats.obfuscation import mapping_of
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import Scanner, run_through
+from memlens.formats.warnings import counted_warnings
 from memlens.kernels.readers import hprof as kernel
 from memlens.kernels.readers import hprof_objects, hprof_references
 from memlens.model.graph import (
@@ -46,7 +46,7 @@ from memlens.model.graph import (
     References,
     Values,
 )
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.texts import Texts
 from memlens.progress import Report
 from memlens.texts import phrase
@@ -136,7 +136,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     references = hprof_references.References(objects, roots.locals, removed is not None)
     passes.run(references, references.offset)
     graph = _graph(header, source, references, stacks, roots)
-    graph.notices += mapping.notices()
+    graph.warnings += mapping.warnings()
     mark_graph(graph, removed, redirected=redirected)
     return graph
 
@@ -268,12 +268,12 @@ def _graph(
     mark_out_of_memory(threads, stacks.frames)
     add_jruby_frames(threads, stacks, fields, names)
     frames, places = stacks.finish(types)
-    notices = [_cut(source, objects)] if truncated else []
-    notices += _notices(references)
-    notices += counted_notices(missing_roots=roots.missing, circular_classes=objects.circular_classes)
+    warnings = [_cut(source, objects)] if truncated else []
+    warnings += _warnings(references)
+    warnings += counted_warnings(missing_roots=roots.missing, circular_classes=objects.circular_classes)
     add_states(threads, records.named, fields)
     natives, impossible = natives_of(fields, android=declared)
-    notices += counted_notices(impossible_natives=impossible, shared_stacks=stacks.left_out)
+    warnings += counted_warnings(impossible_natives=impossible, shared_stacks=stacks.left_out)
     elements = Elements(source.data, objects.elements)
     images = images_of(fields, elements)
     for image, width, height in images[["object", "width", "height"]].tolist():
@@ -304,7 +304,7 @@ def _graph(
         images=images,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
         settings=_settings(header, references),
-        notices=notices,
+        warnings=warnings,
     )
 
 
@@ -327,7 +327,7 @@ def _settings(header: Header, references: hprof_references.References) -> dict[s
     }
 
 
-def _cut(source: Source, objects: hprof_objects.Objects) -> Notice:
+def _cut(source: Source, objects: hprof_objects.Objects) -> FileWarning:
     """Say where the file is truncated; everything before that was read."""
     records = objects.records
     if objects.ended != kernel.ENDED_WHOLE or records.offset >= source.length:
@@ -346,20 +346,20 @@ def _cut(source: Source, objects: hprof_objects.Objects) -> Notice:
         "{why}: the objects and roots after it are missing, so what seems unreachable or retained may not be.",
         why=why,
     )
-    return Notice("cut-file", said)
+    return FileWarning("cut-file", said)
 
 
-def _notices(references: hprof_references.References) -> list[Notice]:
+def _warnings(references: hprof_references.References) -> list[FileWarning]:
     objects = references.objects
     dumps = objects.records.dump_count
-    notices = []
+    warnings = []
     if dumps > 1:
         said = phrase(
             "The file has {n} dumps; this is number {number}. To read another: memlens ingest FILE --dump NUMBER",
             n=dumps,
             number=objects.dump + 1,
         )
-        notices.append(Notice("several-dumps", said))
+        warnings.append(FileWarning("several-dumps", said))
     if not objects.declares_sizes:
         said = phrase(
             "The file has no sizes of objects. They are inferred from fields, with references of {n} "
@@ -378,8 +378,8 @@ def _notices(references: hprof_references.References) -> list[Notice]:
             )
         else:
             said = phrase("{what}; no array shows whether that is right.", what=said)
-        notices.append(Notice("inferred-sizes", said))
-    notices += counted_notices(
+        warnings.append(FileWarning("inferred-sizes", said))
+    warnings += counted_warnings(
         dangling=references.dangling,
         duplicate_ids=objects.duplicates,
         short_instances=references.short_instances,
@@ -387,4 +387,4 @@ def _notices(references: hprof_references.References) -> list[Notice]:
         shortened_texts=references.shortened_texts,
         unknown_records=objects.records.unknown_records,
     )
-    return notices
+    return warnings

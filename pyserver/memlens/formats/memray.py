@@ -29,10 +29,10 @@ from memlens.formats.lz4_head import MAGIC as LZ4
 from memlens.formats.lz4_head import lz4_head
 from memlens.formats.memray_arenas import Arenas
 from memlens.formats.memray_times import NEVER, End, times_of
-from memlens.formats.notices import counted_notices
 from memlens.formats.stacks import Numbers, distinct_frames
+from memlens.formats.warnings import counted_warnings
 from memlens.model.frames import MOST_LINE, POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
-from memlens.model.info import Notice, ValueType
+from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
 from memlens.programs import program
 from memlens.progress import Report
@@ -464,7 +464,7 @@ class _Records:
             np.array(numbered, np.uint32) + np.uint32(1), [columns[at] for at in present], labels, strings,
             sizes=np.array([size for *_, size in keys], np.int64) if self.values[3] else None, times=self._times(),
             settings=self._settings(),
-            notices=[*self._notices(), *self.arenas.notices(*_held(columns, arenas))],
+            warnings=[*self._warnings(), *self.arenas.warnings(*_held(columns, arenas))],
         )  # fmt: skip
 
     def _stacks(
@@ -501,11 +501,11 @@ class _Records:
             "written_ms": header.end_ms or header.start_ms,
         }  # fmt: skip
 
-    def _notices(self) -> list[Notice]:
-        header, notices = self.header, []
+    def _warnings(self) -> list[FileWarning]:
+        header, warnings = self.header, []
 
         def add(code: str, said: Text) -> None:
-            notices.append(Notice(code, said))
+            warnings.append(FileWarning(code, said))
 
         # the totals are written into the header when the recording ends; aggregated captures have none
         if not header.allocations and not header.aggregated:
@@ -535,7 +535,7 @@ class _Records:
             ))  # fmt: skip
         rows = np.array(self.memory, np.int64).reshape(-1, 3)
         ends_early = header.end_ms != 0 and header.end_ms < header.start_ms
-        notices += counted_notices(
+        warnings += counted_warnings(
             impossible_lines=self.impossible_lines,
             impossible_rows=self.impossible_rows,
             impossible_times=int(np.count_nonzero(np.diff(rows[:, 0]) < 0)),
@@ -558,7 +558,7 @@ class _Records:
             add("curve-only", phrase(
                 "memray recorded how much was live over time, but stacks only of the peak and of the end."
             ))  # fmt: skip
-        return notices
+        return warnings
 
 
 def _held(columns: list[I64], arenas: list[bool]) -> tuple[int, int]:

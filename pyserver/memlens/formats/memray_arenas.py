@@ -1,4 +1,4 @@
-"""pymalloc's arenas in captures of memray that don't record Python's objects, and the notice about them.
+"""pymalloc's arenas in captures of memray that don't record Python's objects, and the warning about them.
 
 pymalloc allocates objects of up to 512 bytes from arenas, which it maps as a whole. Unless the capture was made with
 --trace-python-allocators, memray records the arena and not the objects; so the line that happened to need a new arena
@@ -11,7 +11,7 @@ Source: ``Objects/obmalloc.c`` of CPython (``ARENA_SIZE``: 256 KiB up to Python 
 from collections.abc import Iterable
 
 from memlens.model.frames import POSSIBLE_ARENA
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.texts import phrase
 from memlens.units import format_bytes
 
@@ -58,8 +58,8 @@ class Arenas:
         untraced = self.untraced and self.allocator.startswith("pymalloc")
         return [untraced and self._only_arenas.get(place, False) for place in places]
 
-    def notices(self, at_peak: int, at_end: int) -> list[Notice]:
-        """The notice about arenas, with the bytes of such places."""
+    def warnings(self, at_peak: int, at_end: int) -> list[FileWarning]:
+        """The warning about arenas, with the bytes of such places."""
         if not self.untraced:
             return []
         amounts = [
@@ -78,7 +78,7 @@ class Arenas:
             else ""
         )
         return [
-            Notice(
+            FileWarning(
                 "pools",
                 phrase(
                     "Python's own allocator, {allocator}, was not traced: it keeps pools for small objects, and what "

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from memlens.kernels.readers import hprof_objects
 from memlens.model.distinct import distinct
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.texts import phrase
 
 U32 = npt.NDArray[np.uint32]
@@ -131,7 +131,7 @@ class Mapping:
         rows = np.array(sorted(statics), np.uint32).reshape(-1, 3)
         objects.rename(names, fields, rows)
 
-    def notices(self) -> list[Notice]:
+    def warnings(self) -> list[FileWarning]:
         """Where the names come from."""
         if self.path is None:
             return []
@@ -139,7 +139,7 @@ class Mapping:
             "Shortened names of classes, fields and methods are restored from {path}.",
             path=str(self.path),
         )
-        return [Notice("mapping-file", said)]
+        return [FileWarning("mapping-file", said)]
 
 
 def mapping_of(objects: hprof_objects.Objects, dump: Path, folders: Sequence[Path]) -> Mapping:

@@ -19,15 +19,15 @@ import numpy as np
 from memlens.formats import several
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.obfuscation import mapping_for
 from memlens.formats.perfetto_failure import Failure, failure_at, int32
 from memlens.formats.perfetto_objects import KINDS, ROOT_KINDS, SPACES, Assembly
 from memlens.formats.perfetto_types import TYPE_KINDS, Names
 from memlens.formats.scanning import run_through
+from memlens.formats.warnings import counted_warnings
 from memlens.kernels.readers import perfetto as kernel
 from memlens.model.graph import MOST_BYTES, Column, Facts, Graph, Threads, no_frames
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.progress import Report
 from memlens.texts import phrase
 
@@ -126,10 +126,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
             "process": process, "process_id": dump.pid, "dump": number + 1, "dumps": len(dumps),
             **({} if failure is None else failure.settings()),
         },
-        notices=[
-            *_notices(dumps, dump, number, process, objects, damaged, cut=cut),
-            *names.notices(),
-            *counted_notices(
+        warnings=[
+            *_warnings(dumps, dump, number, process, objects, damaged, cut=cut),
+            *names.warnings(),
+            *counted_warnings(
                 dangling=assembly.dangling,
                 duplicate_ids=assembly.duplicates,
                 unknown_classes=assembly.unknown_classes,
@@ -249,7 +249,7 @@ def _failure(messages: list[_Message], dump: _Dump) -> Failure | None:
     return found
 
 
-def _notices(
+def _warnings(
     dumps: list[_Dump],
     dump: _Dump,
     number: int,
@@ -258,8 +258,8 @@ def _notices(
     damaged: int,
     *,
     cut: bool,
-) -> list[Notice]:
-    notices = []
+) -> list[FileWarning]:
+    warnings = []
     if len(dumps) > 1:
         said = phrase(
             "The trace has {n} heap graphs; this is number {number}, of {process}. To read another: "
@@ -268,13 +268,13 @@ def _notices(
             number=number + 1,
             process=process or f"process {dump.pid}",
         )
-        notices.append(Notice("several-dumps", said))
+        warnings.append(FileWarning("several-dumps", said))
     if cut or not dump.is_whole:
         said = phrase(
             "The heap graph is incomplete: packets are missing, so what seems unreachable or retained may not be. "
             "Record with a larger buffer."
         )
-        notices.append(Notice("cut-file", said))
+        warnings.append(FileWarning("cut-file", said))
     if damaged or objects.broken:
         said = phrase(
             "Damaged packets of the heap graph: {packets}; objects left out for that: {objects}, and those after them "
@@ -282,5 +282,5 @@ def _notices(
             packets=damaged,
             objects=objects.broken,
         )
-        notices.append(Notice("broken-packets", said))
-    return notices
+        warnings.append(FileWarning("broken-packets", said))
+    return warnings

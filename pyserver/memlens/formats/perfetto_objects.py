@@ -68,7 +68,7 @@ class Assembly:
     """What a :class:`kernel.Objects` has read, whose tables are taken, with ``names``.
 
     ``dangling``, ``duplicates``, ``unknown_classes``, ``unknown_spaces``, ``missing_fields``, ``impossible``,
-    ``missing_roots`` and ``unknown_roots`` count what a notice is to say, the latter three after :meth:`natives` and
+    ``missing_roots`` and ``unknown_roots`` count what a warning is to say, the latter three after :meth:`natives` and
     :meth:`roots`.
     """
 

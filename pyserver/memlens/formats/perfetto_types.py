@@ -6,7 +6,7 @@ from typing import NamedTuple
 from memlens.formats.interned import Interned
 from memlens.formats.obfuscation import Mapping
 from memlens.kernels.readers import perfetto as kernel
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 
 TYPE_KINDS = ("class", "array")
 
@@ -103,9 +103,9 @@ class Names:
         """What a build's mapping says, if there is one."""
         return self._mapping or Mapping()
 
-    def notices(self) -> list[Notice]:
+    def warnings(self) -> list[FileWarning]:
         """Where names come from."""
-        return [] if self._mapping is None else self._mapping.notices()
+        return [] if self._mapping is None else self._mapping.warnings()
 
     def fields_of(self, type_: Type, most: int) -> list[int]:
         """The ids of the fields of a type's objects, in the order of their references: its own, then those of its

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
+from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, scan, warnings_of
 from memlens.formats.redacted import VALUES, mark_graph
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import python_heap as kernel
@@ -178,7 +178,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         threads=linked.threads,
         facts=Facts(truncated=cut),
         settings={"format_version": 1, "created": head.created},
-        notices=notices_of(
+        warnings=warnings_of(
             objects,
             linked,
             cut=cut,

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
-from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
+from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, scan, warnings_of
 from memlens.formats.redacted import REMOVALS, mark_graph
 from memlens.formats.stacks import distinct_frames
+from memlens.formats.warnings import counted_warnings
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Facts, Graph, Objects, References
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.progress import Report
 from memlens.texts import phrase, plural
 from memlens.units import shortened
@@ -131,8 +131,8 @@ def _graph(
         threads=linked.threads,
         facts=Facts(id_bytes=pointer_bytes if pointer_bytes in _POINTERS else 8, truncated=cut),
         settings=_settings(notes),
-        notices=[
-            *notices_of(
+        warnings=[
+            *warnings_of(
                 objects,
                 linked,
                 cut=cut,
@@ -141,14 +141,14 @@ def _graph(
                 unknown=sum(key in _NUMBERS and not _is_number(value) for key, value in notes.items())
                 + (pointer_bytes not in _POINTERS),
             ),
-            *counted_notices(other_count=objects.recorded_objects if is_miscounted else 0),
+            *counted_warnings(other_count=objects.recorded_objects if is_miscounted else 0),
             *_unread(notes),
         ],
     )
 
 
-def _unread(notes: dict[str, str]) -> list[Notice]:
-    """Return a notice if some objects couldn't be examined whole."""
+def _unread(notes: dict[str, str]) -> list[FileWarning]:
+    """Return a warning if some objects couldn't be examined whole."""
     count = notes.get("unread", "")
     if not _is_number(count) or not int(count):
         return []
@@ -162,7 +162,7 @@ def _unread(notes: dict[str, str]) -> list[Notice]:
         n=n,
         example=shortened(notes.get("unread_example", ""), _PYTHON_MOST),
     )
-    return [Notice("unread-objects", said)]
+    return [FileWarning("unread-objects", said)]
 
 
 class _Activation(NamedTuple):

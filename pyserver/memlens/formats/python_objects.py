@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
+from memlens.formats.warnings import counted_warnings
 from memlens.kernels.graph.reach import leaders, reached_from
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import MOST_LINE
@@ -26,7 +26,7 @@ from memlens.model.graph import (
     Threads,
     Types,
 )
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.texts import Texts
 from memlens.progress import Report
 from memlens.texts import phrase
@@ -47,7 +47,7 @@ _OWN_DICT, _BASE = "__dict__", "__base__"
 _OF_CODE = ("type", "module", "Type", "Meta")
 """With what names of types end whose objects are classes or modules."""
 _MOST_ATTRIBUTES, _LEAST_OBJECTS = 256, 3
-"""Of a type whose instances aren't used as dictionaries; by how many of them that can be told."""
+"""Of a type whose instances aren't used as dictionaries; how many of them it takes to know."""
 
 UNKNOWN = "unknown"
 """The kind of roots to which nothing in the dump refers, because C code holds them."""
@@ -320,22 +320,22 @@ def _type_name(known: tuple[str, str] | None, address: int) -> str:
     return shortened(name if module in ("", "builtins") else f"{module}.{name}", _MOST_NAME)
 
 
-def notices_of(
+def warnings_of(
     objects: kernel.Heap, linked: Linked, *, cut: bool, surplus: int, lines: Iterable[int], unknown: int
-) -> list[Notice]:
-    """Notices about what files of both formats may lack, or have wrong.
+) -> list[FileWarning]:
+    """Warnings about what files of both formats may lack, or have wrong.
 
     ``surplus`` are bytes after the end, ``lines`` those of all frames, ``unknown`` impossible facts about it.
     """
-    notices = []
+    warnings = []
     if cut:
         said = phrase(
             "The dump is truncated at byte {n}: the objects after that are missing, so what seems unreachable or "
             "retained may not be.",
             n=objects.offset,
         )
-        notices.append(Notice("cut-file", said))
-    notices += counted_notices(
+        warnings.append(FileWarning("cut-file", said))
+    warnings += counted_warnings(
         dangling=objects.dangling,
         duplicate_ids=objects.duplicates,
         missing_roots=linked.missing_roots,
@@ -345,4 +345,4 @@ def notices_of(
         impossible_lines=sum(line > MOST_LINE for line in lines),
         unknown_settings=unknown,
     )
-    return notices
+    return warnings

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.graph import VALUE_KINDS, Graph, Values
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.texts import phrase, plural
 
 Removed = Literal["values", "contents"]
@@ -67,9 +67,9 @@ def mark_graph(
     if removed is None:
         return
     graph.settings["removed"] = removed
-    graph.notices.append(_notice(removed, comparable=comparable))
+    graph.warnings.append(_warning(removed, comparable=comparable))
     if redirected is not None:
-        graph.notices.append(_redirected(redirected))
+        graph.warnings.append(_redirected(redirected))
     if graph.values is not None and not fields_stay:
         graph.values = None if removed == VALUES else _numbers_of(graph.values)
     # their pixels were elements of arrays
@@ -94,7 +94,7 @@ def _stays(graph: Graph) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _notice(removed: Removed, *, comparable: bool) -> Notice:
+def _warning(removed: Removed, *, comparable: bool) -> FileWarning:
     if removed == VALUES:
         what = phrase("The values were removed from this dump: contents of strings and numbers.")
     else:
@@ -105,10 +105,10 @@ def _notice(removed: Removed, *, comparable: bool) -> Notice:
         which = phrase(
             "Findings that need them, such as duplicate strings and empty collections, are left out."
         )
-    return Notice("values-removed", phrase("{what} {which}", what=what, which=which))
+    return FileWarning("values-removed", phrase("{what} {which}", what=what, which=which))
 
 
-def _redirected(count: int) -> Notice:
+def _redirected(count: int) -> FileWarning:
     said = phrase(
         plural(
             count,
@@ -119,4 +119,4 @@ def _redirected(count: int) -> Notice:
         ),
         n=count,
     )
-    return Notice("redirected-references", said)
+    return FileWarning("redirected-references", said)

@@ -16,7 +16,7 @@ from memlens.formats.pickles import is_pickle, scan
 from memlens.formats.stacks import cut_stacks, distinct_frames
 from memlens.kernels.readers import tracemalloc_pickle as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
-from memlens.model.info import Notice, ValueType
+from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
 from memlens.progress import Report
 from memlens.texts import Text, phrase, plural
@@ -62,7 +62,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     return Profile(
         KIND, frames, VALUES, 0, stacks, [samples["size"] * counts, counts], _domains(samples["domain"]),
         {_DOMAIN: "domain"}, samples["size"], settings=settings,
-        notices=_notices(depths, traces["total"][cut], None if has_totals else scanner.limit),
+        warnings=_warnings(depths, traces["total"][cut], None if has_totals else scanner.limit),
     )  # fmt: skip
 
 
@@ -105,10 +105,10 @@ def _domains(domains: npt.NDArray[np.uint32]) -> Column:
     return labels
 
 
-def _notices(
+def _warnings(
     depths: npt.NDArray[np.int64], cut_totals: npt.NDArray[np.int64], limit: int | None
-) -> list[Notice]:
-    """Return notices about empty snapshots and cut stacks.
+) -> list[FileWarning]:
+    """Return warnings about empty snapshots and cut stacks.
 
     ``cut_totals`` are the original depths of the stacks that are cut. ``limit`` is the number of frames that were kept
     if the file doesn't record which stacks are cut, else None.
@@ -116,7 +116,7 @@ def _notices(
     total = len(depths)
     if not total:
         return [
-            Notice(
+            FileWarning(
                 "no-traces",
                 phrase("The snapshot has no traces: nothing was allocated while tracemalloc ran."),
             )
@@ -132,7 +132,7 @@ def _notices(
             deepest=str(deepest),
             advice=_advice(kept, deepest),
         )
-        return [Notice("stacks-cut", said)]
+        return [FileWarning("stacks-cut", said)]
     if limit is not None and 0 < limit <= int(depths.max()):
         full = int(np.count_nonzero(depths >= limit))
         said = phrase(
@@ -148,7 +148,7 @@ def _notices(
             limit=str(limit),
             advice=_advice(limit, _MOST_FRAMES),
         )
-        return [Notice("stacks-cut", said)]
+        return [FileWarning("stacks-cut", said)]
     return []
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree import stacks as kernel
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.texts import phrase
 
 LEAST_ITEMS = 1 << 18
@@ -72,13 +72,13 @@ def levels_of(parents: Numbers, nodes: Numbers, most: int | None = None) -> Leve
     return Levels(fitting(depths, most or most_items(BYTES_OF_CALL * len(parents))), depths)
 
 
-def deep_stacks(parents: Numbers, nodes: Numbers) -> list[Notice]:
+def deep_stacks(parents: Numbers, nodes: Numbers) -> list[FileWarning]:
     """Return the warning of what is cut when the stacks at some nodes are written out, if anything is."""
     levels = levels_of(parents, nodes)
-    return [] if levels is None or not levels.is_cut else [levels_notice(levels)]
+    return [] if levels is None or not levels.is_cut else [levels_warning(levels)]
 
 
-def levels_notice(levels: Levels) -> Notice:
+def levels_warning(levels: Levels) -> FileWarning:
     """Return the warning of what is cut."""
     said = phrase(
         "Stacks are up to {depth} frames deep and share most of their frames: the table stack_frames in SQL, exports "
@@ -87,4 +87,4 @@ def levels_notice(levels: Levels) -> Notice:
         most=levels.most,
         n=int((levels.depths - levels.kept).sum()),
     )
-    return Notice(DEEP_STACKS, said)
+    return FileWarning(DEEP_STACKS, said)

@@ -9,7 +9,7 @@ referrers, totals by type) is computed and stored by ``store/objects``, so a rea
    classes of one name that different loaders loaded are two types. Class objects are ordinary objects.
 3. **References** are sorted by source, and those of a source are in the order of the file (fields in the order of
    declaration, elements by index): object ``o`` has ``start[o]`` to ``start[o + 1]``. Drop references to null; also
-   drop references to objects that the file doesn't contain, and count these in a notice. Several references between
+   drop references to objects that the file doesn't contain, and count these in a warning. Several references between
    the same two objects, and from an object to itself, are allowed.
 4. **Reference kinds** say how the references of a kind are named and whether they keep their target alive. Kinds have
    the format's own names ("property", "element", "field", "static field", "referent"). A reference that is shown but
@@ -26,7 +26,7 @@ referrers, totals by type) is computed and stored by ``store/objects``, so a rea
    empty, and means "unknown".
 8. **Threads** have their frames, innermost first, and what the variables of each frame refer to. These are roots, or
    references of the thread's object, as well: this only says in which frame they are.
-9. Whatever the file lacks, or is only estimated, has a ``Notice``, and if figures depend on it a field of
+9. Whatever the file lacks, or is only estimated, has a ``FileWarning``, and if figures depend on it a field of
    :class:`Facts`.
 
 Columns may be memory-mapped temporary files. They must be little-endian and contiguous, and have exactly the types
@@ -41,7 +41,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from memlens.model.frames import Frames
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
 
@@ -308,7 +308,7 @@ class Graph(Struct):
     """Rows of UNREAD_DTYPE, where the file says what functions read."""
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    warnings: list[FileWarning] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Raises ValueError if the columns are inconsistent: a bug in the reader, not damage to the file."""

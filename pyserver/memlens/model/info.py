@@ -1,4 +1,4 @@
-"""The summary of a snapshot or profile: its figures, and notices of what is missing.
+"""The summary of a snapshot or profile: its figures, and warnings of what is missing.
 
 It is part of the archive's manifest and, unchanged, of the answers on the wire. :mod:`memlens.views.answers` explains
 the terms.
@@ -24,7 +24,7 @@ def device_phrase(device: int) -> Text:
     return phrase("pinned host memory") if device == HOST_DEVICE else phrase("device {n}", n=str(device))
 
 
-class Notice(Struct, frozen=True, rename={"said": "message"}):
+class FileWarning(Struct, frozen=True, rename={"said": "message"}):
     """A message for people about something that the file lacks. ``code`` is stable."""
 
     code: str
@@ -112,7 +112,7 @@ class CommonInfo(Struct, frozen=True):
     kind: str
     path: str
     file_bytes: int
-    warnings: list[Notice]
+    warnings: list[FileWarning]
 
 
 class TimelineInfo(CommonInfo, frozen=True, tag_field="model", tag="timeline"):

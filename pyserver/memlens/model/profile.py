@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
-from memlens.model.info import Notice, ProfileValue, ValueMeaning, ValueType
+from memlens.model.info import FileWarning, ProfileValue, ValueMeaning, ValueType
 from memlens.texts import Text
 from memlens.units import shortened
 
@@ -49,7 +49,7 @@ _MOST_NAME = 200
 """The most characters of a value's name, unit or title."""
 
 _MOST_TEXT = 2_000
-"""The most characters of a label, a setting or a notice."""
+"""The most characters of a label, a setting or a warning."""
 
 LIVE_BYTES, LIVE_COUNT, RSS_BYTES, EXTRA_BYTES, TEMPORARY = (
     "live_bytes", "live_count", "rss_bytes", "heap_extra_bytes", "temporary",
@@ -114,7 +114,7 @@ class Profile(Struct):
     sizes: I64 | None = None
     times: ProfileTimes | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    warnings: list[FileWarning] = field(default_factory=list)
     tree: StackTree | None = None
 
     def __post_init__(self) -> None:
@@ -152,11 +152,11 @@ class Profile(Struct):
             )
             for kind in self.value_types
         ]
-        self.notices = [
+        self.warnings = [
             each
             if len(each.message) <= _MOST_TEXT
-            else Notice(each.code, Text(shortened(each.message, _MOST_TEXT)), each.device)
-            for each in self.notices
+            else FileWarning(each.code, Text(shortened(each.message, _MOST_TEXT)), each.device)
+            for each in self.warnings
         ]
         self.settings = _shortened(self.settings)
         self.strings = {number: shortened(text, _MOST_TEXT) for number, text in self.strings.items()}

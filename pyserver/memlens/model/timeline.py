@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 
 ACTIONS = (
     "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap",
@@ -245,7 +245,7 @@ class Timeline(Struct):
     streams: list[int]
     pools: list[tuple[int, int]]
     settings: dict[str, Any]
-    notices: list[Notice]
+    warnings: list[FileWarning]
     frees_repeat: bool = False
     """Whether frees only repeat the stacks of their allocations, see :func:`drop_stacks_of_frees`."""
     tables: dict[str, Column] = field(default_factory=dict)

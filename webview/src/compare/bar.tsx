@@ -18,7 +18,7 @@ export interface ComparedView {
   readonly info: { readonly model: Model };
 }
 
-export interface NoticeText {
+export interface BannerText {
   readonly text: string;
   readonly buttons: readonly {
     readonly text: string;
@@ -27,9 +27,9 @@ export interface NoticeText {
   }[];
 }
 
-export function Notice({ text, buttons }: NoticeText): VNode {
+export function Banner({ text, buttons }: BannerText): VNode {
   return (
-    <div class="compare-notice" role="status">
+    <div class="compare-banner" role="status">
       <p>
         <bdi>{text}</bdi>
       </p>
@@ -50,7 +50,7 @@ export function Notice({ text, buttons }: NoticeText): VNode {
 }
 
 /** What is being opened, what went wrong, or how to begin; null when there is something to compare. */
-export function noticeOf(context: ComparedView): NoticeText | null {
+export function bannerOf(context: ComparedView): BannerText | null {
   const { other, unlike } = context.compare;
   const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => context.api.post({ type });
   if (other === null)

@@ -13,7 +13,7 @@ import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { SavedComparison } from '../base/saved';
 import { debounce } from '../widgets/dom';
 import { Table, type TableRows } from '../widgets/table';
-import { Notice, noticeOf, SearchBox, Sides, type NoticeText } from './bar';
+import { Banner, bannerOf, SearchBox, Sides, type BannerText } from './bar';
 import type { ComparedSets } from './comparison';
 import { CompareGraph } from './graph';
 import { CompareSettings } from './settings';
@@ -31,7 +31,7 @@ class ComparePane implements Pane {
   readonly title = t('Compare');
   readonly usesSet = true;
   /** Why there is nothing to compare. */
-  private readonly notice = signal<NoticeText | null>(null);
+  private readonly banner = signal<BannerText | null>(null);
   private readonly scroller = createRef<HTMLDivElement>();
   /** Raised when what is compared, or how, is another. */
   private readonly version = signal(0);
@@ -61,9 +61,9 @@ class ComparePane implements Pane {
   }
 
   readonly Bar = ({ hidden }: BarRoom): VNode => {
-    const { context, version, shown, drawn, notice } = this;
+    const { context, version, shown, drawn, banner } = this;
     return (
-      <Bar class="compare-controls" label={t('Comparison')} hidden={hidden || notice.value !== null}>
+      <Bar class="compare-controls" label={t('Comparison')} hidden={hidden || banner.value !== null}>
         <div class="compare-sides" data-version={version.value}>
           <Sides context={context} />
         </div>
@@ -91,11 +91,11 @@ class ComparePane implements Pane {
   };
 
   readonly View = (room: PaneRoom): VNode => {
-    const { notice } = this;
+    const { banner } = this;
     return (
       <section {...room} class="compare pane">
-        {notice.value && <Notice {...notice.value} />}
-        <div class="compare-content" hidden={notice.value !== null}>
+        {banner.value && <Banner {...banner.value} />}
+        <div class="compare-content" hidden={banner.value !== null}>
           <this.Content />
         </div>
       </section>
@@ -151,9 +151,9 @@ class ComparePane implements Pane {
       return;
     }
     const { compare } = this.context;
-    const notice = noticeOf(this.context);
-    this.notice.value = notice;
-    if (notice) {
+    const banner = bannerOf(this.context);
+    this.banner.value = banner;
+    if (banner) {
       this.cancel();
       this.sets = null;
       return;

@@ -8,7 +8,7 @@ import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
 import { said, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
-import { Notice, noticeOf, SearchBox, Sides } from '../compare/bar';
+import { Banner, bannerOf, SearchBox, Sides } from '../compare/bar';
 import type { Compare } from '../compare/comparison';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
@@ -79,14 +79,14 @@ export class ComparePane implements Pane {
     this.tree.dispose();
   }
 
-  private get owner(): Parameters<typeof noticeOf>[0] {
+  private get owner(): Parameters<typeof bannerOf>[0] {
     const { context, compare } = this;
     return { api: context.api, info: context.info, compare };
   }
 
   /** How to begin, or why there is nothing to show; null where there is. */
-  private get notice(): ReturnType<typeof noticeOf> {
-    return this.form.value === 'series' ? this.series.notice : noticeOf(this.owner);
+  private get banner(): ReturnType<typeof bannerOf> {
+    return this.form.value === 'series' ? this.series.banner : bannerOf(this.owner);
   }
 
   private get params(): { readonly other_first: boolean; readonly filter: string } {
@@ -111,7 +111,7 @@ export class ComparePane implements Pane {
     const { form, version, tree, owner } = this;
     const isSeries = form.value === 'series';
     const areFindings = form.value === 'findings';
-    const hidden = this.notice !== null;
+    const hidden = this.banner !== null;
     return (
       <Bar class="compare-controls heap-compare-controls" label={t('Comparison')} hidden={room.hidden}>
         <Choices<CompareForm | 'findings'>
@@ -186,15 +186,15 @@ export class ComparePane implements Pane {
   };
 
   readonly View = (room: PaneRoom): VNode => {
-    const { form, version, series, tree, notice, findings } = this;
+    const { form, version, series, tree, banner, findings } = this;
     const isSeries = form.value === 'series';
     const areFindings = form.value === 'findings';
     const isAsking = areFindings ? findings.isAsking : this.asking.asking;
     const words = areFindings ? findings.words : isSeries ? series.words : this.words;
     return (
       <section {...room} class="compare heap-compare pane">
-        {notice ? (
-          <Notice {...notice} />
+        {banner ? (
+          <Banner {...banner} />
         ) : (
           <div class="heap-compare-note">
             <p class="heap-note muted" role="status" data-version={version.value}>
@@ -215,10 +215,10 @@ export class ComparePane implements Pane {
             {!areFindings && <this.Allocated />}
           </div>
         )}
-        {isSeries && !notice && <series.Chart />}
+        {isSeries && !banner && <series.Chart />}
         {/* rows of another form are none of this one */}
-        <tree.View hidden={notice !== null || areFindings || words === null} />
-        {areFindings && !notice && words !== null && <findings.View />}
+        <tree.View hidden={banner !== null || areFindings || words === null} />
+        {areFindings && !banner && words !== null && <findings.View />}
       </section>
     );
   };
@@ -239,7 +239,7 @@ export class ComparePane implements Pane {
   private renew(): void {
     this.version.value++;
     const { compare, context, found } = this;
-    if (this.notice !== null) {
+    if (this.banner !== null) {
       this.of = '';
       this.cancel();
       return;

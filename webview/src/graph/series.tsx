@@ -10,7 +10,7 @@ import { bytes } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
-import type { NoticeText } from '../compare/bar';
+import type { BannerText } from '../compare/bar';
 import type { GraphContext } from './context';
 import { useResized } from '../widgets/resized';
 import { shortType } from './words';
@@ -111,7 +111,7 @@ export class SeriesPart {
   }
 
   /** How to begin, or what is being opened; null when there are dumps to show. */
-  get notice(): NoticeText | null {
+  get banner(): BannerText | null {
     const post = (type: 'chooseSeries' | 'clearSeries') => (): void => this.context.api.post({ type });
     const choose = { text: t('Choose Dumps…'), press: post('chooseSeries') };
     const dumps = this.dumps.value;

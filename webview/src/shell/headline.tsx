@@ -7,7 +7,7 @@ import type {
   Evidence,
   HeadlineAnswer,
   LineLink,
-  Notice,
+  FileWarning,
   ObjectsLink,
   SnapshotFinding,
   TextPart,
@@ -219,7 +219,7 @@ function isSaid(finding: SnapshotFinding, headline: HeadlineAnswer): boolean {
   );
 }
 
-function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode {
+function Warnings({ warnings }: { readonly warnings: readonly FileWarning[] }): VNode {
   return (
     <ul class="warnings">
       {warnings.map(({ message }, index) => (

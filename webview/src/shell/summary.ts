@@ -1,7 +1,7 @@
 // What a snapshot says about itself: its headline and its findings, which are asked for when a picture is there.
 
 import { signal, type ReadonlySignal } from '@preact/signals';
-import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
+import type { HeadlineAnswer, FileWarning, SnapshotFinding } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { saidWithoutContents } from '../base/l10n';
 import { Questions } from '../base/latest';
@@ -16,7 +16,7 @@ export type Looking = { readonly fraction: number } | 'ended';
 export class Summary {
   private readonly headlineSignal = signal<HeadlineAnswer | null>(null);
   private readonly findingsSignal = signal<readonly SnapshotFinding[] | null>(null);
-  private readonly warningsSignal = signal<readonly Notice[]>([]);
+  private readonly warningsSignal = signal<readonly FileWarning[]>([]);
   /** Of a large heap dump, whose findings take a while the first time; null while there is nothing to say. */
   readonly looking = signal<Looking | null>(null);
   private device: number | null = null;
@@ -32,7 +32,7 @@ export class Summary {
 
   constructor(
     private readonly api: Pick<Api, 'request'>,
-    warnings: readonly Notice[],
+    warnings: readonly FileWarning[],
     failed: (error: unknown) => void,
   ) {
     this.questions = new Questions((error) => {
@@ -51,7 +51,7 @@ export class Summary {
     return this.findingsSignal;
   }
 
-  get warnings(): ReadonlySignal<readonly Notice[]> {
+  get warnings(): ReadonlySignal<readonly FileWarning[]> {
     return this.warningsSignal;
   }
 

@@ -15,7 +15,7 @@ from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.linked import LinkedFiles
 from memlens.formats.symbols.names import plain_name
 from memlens.formats.symbols.places import Places, checksum, opened
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.languages import is_allocator
 from memlens.texts import Text, as_text, phrase, plural
 from memlens.units import shortened
@@ -232,8 +232,8 @@ class Symbols:
 
     # ---- what is said ----
 
-    def notices(self) -> list[Notice]:
-        """Return one notice about what has no name or no line, with what to do; none if all is known."""
+    def warnings(self) -> list[FileWarning]:
+        """Return one warning about what has no name or no line, with what to do; none if all is known."""
         parts: list[Text] = []
         if self._missing:
             parts.append(
@@ -309,7 +309,7 @@ class Symbols:
         message = parts[0]
         for part in parts[1:]:
             message = phrase("{a} {b}", a=message, b=part)
-        return [Notice("no-symbols", message)]
+        return [FileWarning("no-symbols", message)]
 
 
 def _binary_at(place: Path, files: contextlib.ExitStack) -> Binary | None:

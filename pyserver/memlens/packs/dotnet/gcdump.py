@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.interned import Interned
-from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
+from memlens.formats.warnings import counted_warnings
 from memlens.model.graph import (
     NONE,
     OWN_NODE,
@@ -27,7 +27,7 @@ from memlens.model.graph import (
     References,
     Types,
 )
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.packs.dotnet.gcdump_file import MAGIC, GcDump, read_file
 from memlens.packs.dotnet.kernels import gcdump as kernel
 from memlens.progress import Report
@@ -100,7 +100,7 @@ def _graph(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> Graph:
             truncated=cut,
         ),
         settings=_settings(dump),
-        notices=_notices(dump, nodes, cut=cut),
+        warnings=_warnings(dump, nodes, cut=cut),
     )
 
 
@@ -193,8 +193,8 @@ def _settings(dump: GcDump) -> dict[str, Any]:
     return {"format_version": dump.version} | {name: value for name, value in known.items() if value}
 
 
-def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
-    notices = []
+def _warnings(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[FileWarning]:
+    warnings = []
     if cut:
         said = phrase(
             "The dump is truncated: {n} objects at its end are unknown, and so is how they were sampled.",
@@ -204,10 +204,10 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
             said = phrase(
                 "The dump is truncated: objects have no addresses, and how they were sampled is unknown."
             )
-        notices.append(Notice("cut-file", said))
+        warnings.append(FileWarning("cut-file", said))
     elif nodes.broken:
-        notices.append(
-            Notice(
+        warnings.append(
+            FileWarning(
                 "broken-nodes",
                 phrase("Damaged nodes, shown as empty: {n}.", n=nodes.broken),
             )
@@ -215,7 +215,7 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
     lost = abs(dump.node_count - len(dump.addresses))
     # nodes of the dump itself have none
     known = dump.addresses[dump.addresses != 0]
-    notices += counted_notices(
+    warnings += counted_warnings(
         dangling=nodes.dangling,
         lost_addresses=0 if cut else lost,
         equal_ids=len(known) - len(np.unique(known)),
@@ -228,7 +228,7 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
             sum=format_bytes(nodes.total_bytes),
             total=format_bytes(dump.total_bytes),
         )
-        notices.append(Notice("other-total", said))
+        warnings.append(FileWarning("other-total", said))
     if _sane(dump.count_multiplier) > 1 or _multipliers(dump) is not None:
         said = phrase(
             "Sampled: each object in the file stands for {n} in the program on average, more or fewer "
@@ -236,8 +236,8 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
             "estimates.",
             n=f"{_sane(dump.count_multiplier):.3g}",
         )
-        notices.append(Notice("sampled", said))
+        warnings.append(FileWarning("sampled", said))
     if _is_capped(dump):
         said = phrase("dotnet-gcdump stopped at {n} objects; what they alone hold is missing.", n=_MOST_NODES)
-        notices.append(Notice("capped", said))
-    return notices
+        warnings.append(FileWarning("capped", said))
+    return warnings

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.symbols.lookup import Region, Symbols
+from memlens.formats.warnings import counted_warnings
 from memlens.model.expansion import most_items
 from memlens.model.frames import MOST_LINE, NATIVE, Frames, SourceFrame, profiled_frame
-from memlens.model.info import Notice, ValueMeaning, ValueType
+from memlens.model.info import FileWarning, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, sums_fit
 from memlens.packs.go.kernels import pprof as kernel
 from memlens.packs.go.pruning import patterns_of
@@ -36,10 +36,10 @@ _PAGE = 4096
 _MOST_TYPES = 64
 _FACTS = ("time_nanos", "duration_nanos", "period")
 _MOST_BINARIES = 3
-"""The most binaries that a notice names."""
+"""The most binaries that a warning names."""
 _MOST_NAME = 100
 _TIME_UNITS = ("nanoseconds", "microseconds", "milliseconds", "seconds")
-"""The most characters of a binary's name in a notice."""
+"""The most characters of a binary's name in a warning."""
 _CUTS = (32, 64, 100, 128, 256, 512, 1024)
 """Depths at which recorders cut stacks off: Go's did at 32 until 1.23, at 128 since."""
 _STARTS = frozenset(
@@ -178,7 +178,7 @@ class _Reader:
         self.functions = table("functions")
         self.labels = table("labels")
         self.comments = [self.texts[number] for number in table("comments").tolist()]
-        self.notices: list[Notice] = []
+        self.warnings: list[FileWarning] = []
         starts, ids = table("location_starts"), table("sample_locations")
         self.values = self._values(table("value_starts"), table("values"))
         self.stacks = _Stacks(starts, _rows_of(ids, self.locations["id"], "location"))
@@ -198,7 +198,7 @@ class _Reader:
         self._note_values()
         return Profile(
             KIND, frames, self.types, self._default_type(), np.arange(len(frames.starts) - 1, dtype=np.uint32),
-            self.values, labels, strings, self._sizes(), None, self._settings(), self.notices,
+            self.values, labels, strings, self._sizes(), None, self._settings(), self.warnings,
         )  # fmt: skip
 
     def _value_type(self, kind: int, unit: int) -> ValueType:
@@ -309,7 +309,7 @@ class _Reader:
         files = [self.texts[file] for file in self.mappings["file"].tolist()]
         known = self.line_function < len(self.functions)
         lineless = int(np.count_nonzero((self.lines["line"] < 0) | (self.lines["line"] > MOST_LINE)))
-        self.notices += counted_notices(impossible_lines=lineless)
+        self.warnings += counted_warnings(impossible_lines=lineless)
         # a frame is a function at a line; of a line without a function only its location's address is known
         pairs = np.empty(len(self.lines), [("function", "<u4"), ("line", "<i8")])
         pairs["function"], pairs["line"] = self.line_function, self.lines["line"]
@@ -350,7 +350,7 @@ class _Reader:
                 frames.append(profiled_frame("", 0, hex(key[1]), key[0]))
             location_frames[place] = addresses[key]
         if symbols.has_searched:
-            self.notices += symbols.notices()
+            self.warnings += symbols.warnings()
         else:
             self._note_addresses(of_place, files)
         return self._expanded(frames, begins, location_frames.astype(np.uint32))
@@ -501,10 +501,10 @@ class _Reader:
         return {name: value for name, value in settings.items() if value}
 
     def _note(self, code: str, said: Text) -> None:
-        self.notices.append(Notice(code, said))
+        self.warnings.append(FileWarning(code, said))
 
     def _note_addresses(self, locations: I64, files: list[str]) -> None:
-        """Add a notice of how many locations have no name, and in which binaries."""
+        """Add a warning of how many locations have no name, and in which binaries."""
         bare = np.unique(locations)
         if not len(bare):
             return
@@ -534,7 +534,7 @@ class _Reader:
         )
 
     def _note_values(self) -> None:
-        """Add notices of sampled and of negative values."""
+        """Add warnings of sampled and of negative values."""
         period, kind = self.numbers["period"], self.texts[self.numbers["period_type"]]
         unit = self.texts[self.numbers["period_unit"]]
         if period > 1 and unit == "bytes" and kind in ("space", "inuse_space", "alloc_space"):
@@ -559,18 +559,18 @@ class _Reader:
             )
 
     def _note_facts(self) -> None:
-        """Drop times, durations and periods below 0, and add a notice of how many there are."""
+        """Drop times, durations and periods below 0, and add a warning of how many there are."""
         wrong = [name for name in _FACTS if self.numbers[name] < 0]
         for name in wrong:
             self.numbers[name] = 0
         # a limit of 0 is unknown
         ends = (self.mappings["limit"] != 0) & (self.mappings["limit"] < self.mappings["start"])
-        self.notices += counted_notices(
+        self.warnings += counted_warnings(
             unknown_settings=len(wrong), impossible_mappings=int(np.count_nonzero(ends))
         )
         sizes = self.labels[(self.labels["text"] == 0) & (self.labels["number"] < 0)]
         keys = [key for key in np.unique(sizes["key"]).tolist() if self.texts[key] == "bytes"]
-        self.notices += counted_notices(impossible_block_sizes=int(np.isin(sizes["key"], keys).sum()))
+        self.warnings += counted_warnings(impossible_block_sizes=int(np.isin(sizes["key"], keys).sum()))
 
 
 def _rows_of(wanted: U64, ids: U64, noun: _Record, zero: int | None = None) -> U32:

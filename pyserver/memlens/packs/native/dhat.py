@@ -17,7 +17,7 @@ from memlens.formats.json_faults import converted, fault
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames, with_inlined
 from memlens.model.frames import Frames
-from memlens.model.info import Notice, ValueType
+from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import MOST_VALUE, Column, Profile, sums_fit
 from memlens.packs.api import JsonFormat
 from memlens.packs.native.kernels import dhat_json as kernel
@@ -86,7 +86,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
                 count=len(table),
             )
         )
-    parsed, sizes, notices = valgrind_frames(table, source)
+    parsed, sizes, warnings = valgrind_frames(table, source)
     frames, numbers = distinct_frames(parsed)
     starts, places = with_inlined(np.asarray(scanner.take("stack_starts")), sequence, sizes)
     whole = Frames(frames, starts, numbers[places])
@@ -97,7 +97,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     return Profile(
         KIND, whole, types, default, np.arange(1, len(points) + 1, dtype=np.uint32), values,
         sizes=_sizes(points) if header.bu == "byte" else None,
-        settings=_settings(header), notices=[*_notices(header, len(points)), *_impossible(header, points), *notices],
+        settings=_settings(header), warnings=[*_warnings(header, len(points)), *_impossible(header, points), *warnings],
     )  # fmt: skip
 
 
@@ -233,15 +233,15 @@ def _has_impossible_times(header: _Header) -> bool:
     return not 0 <= peak <= MOST_VALUE or not 0 <= header.te <= MOST_VALUE or 0 < header.te < peak
 
 
-def _impossible(header: _Header, points: Column) -> list[Notice]:
-    notices = []
+def _impossible(header: _Header, points: Column) -> list[FileWarning]:
+    warnings = []
     if _has_impossible_times(header):
         said = phrase(
             "The times of the peak and of the end are impossible, and left out: {peak}, {end}.",
             peak=str(header.tg),
             end=str(header.te),
         )
-        notices.append(Notice("impossible-times", said))
+        warnings.append(FileWarning("impossible-times", said))
     pairs = (("gb", "tb"), ("eb", "tb"), ("mb", "tb"), ("gbk", "tbk"), ("ebk", "tbk"), ("mbk", "tbk"))
     wrong = np.any([points[part] > points[whole] for part, whole in pairs], axis=0)
     if header.bklt and wrong.any():
@@ -251,12 +251,12 @@ def _impossible(header: _Header, points: Column) -> list[Notice]:
             n=int(np.count_nonzero(wrong)),
             first=int(np.flatnonzero(wrong)[0]) + 1,
         )
-        notices.append(Notice("contradictory-points", said))
-    return notices
+        warnings.append(FileWarning("contradictory-points", said))
+    return warnings
 
 
-def _notices(header: _Header, points: int) -> list[Notice]:
-    notices = []
+def _warnings(header: _Header, points: int) -> list[FileWarning]:
+    warnings = []
     if header.dhatFileVersion > VERSION:
         said = phrase(
             "The file has version {version} of DHAT's format; Memlens knows version {known} and shows what it "
@@ -264,18 +264,18 @@ def _notices(header: _Header, points: int) -> list[Notice]:
             version=str(header.dhatFileVersion),
             known=str(VERSION),
         )
-        notices.append(Notice("newer-version", said))
+        warnings.append(FileWarning("newer-version", said))
     if not points:
         said = phrase("The file has no program points: nothing was recorded.")
-        notices.append(Notice("no-samples", said))
+        warnings.append(FileWarning("no-samples", said))
     if header.mode == "rust-heap":
         said = phrase("Recorded by the Rust crate dhat, which records allocations in Rust but no accesses.")
-        notices.append(Notice("rust-heap", said))
+        warnings.append(FileWarning("rust-heap", said))
     if not header.bklt and header.bu == "byte":
         said = phrase(
             "Recorded with --mode={mode}: what was {verb}, not what was live.",
             mode=header.mode,
             verb=header.verb.lower(),
         )
-        notices.append(Notice("not-live", said))
-    return notices
+        warnings.append(FileWarning("not-live", said))
+    return warnings

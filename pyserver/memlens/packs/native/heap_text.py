@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks, with_inlined
 from memlens.formats.symbols.lookup import Symbols
+from memlens.formats.warnings import counted_warnings
 from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
-from memlens.model.info import Notice, ValueType
+from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.packs.native.kernels import heap_text as kernel
 from memlens.packs.native.process_maps import Maps
@@ -109,11 +109,11 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     sums = tuple(int(whole[name].sum()) for name in fields)
     has_total = any(bool((rows[total] != rows[live]).any() and rows[total].any()) for live, total in
                     (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
-    notices = _missing(head, sums, cut=scanner.cut or _breaks_off(source, rows))
+    warnings = _missing(head, sums, cut=scanner.cut or _breaks_off(source, rows))
     if negative := int(np.count_nonzero(np.any([rows[name] < 0 for name in fields], axis=0))):
         said = phrase("Rows with negative figures: {n}. They are counted as they stand.", n=negative)
-        notices.append(Notice("negative-figures", said))
-    notices += counted_notices(unequal_figures=_unequal(rows))
+        warnings.append(FileWarning("negative-figures", said))
+    warnings += counted_warnings(unequal_figures=_unequal(rows))
     if threads:
         rows, scales, unequal = _of_threads(rows, head.rate_bytes)
         if unequal:
@@ -121,19 +121,19 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
                 "Stacks whose threads don't add up to their sum: {n}. They are shown by the sum, without threads.",
                 n=unequal,
             )
-            notices.append(Notice("unequal-threads", said))
+            warnings.append(FileWarning("unequal-threads", said))
     else:
         scales = _scales(rows, head.rate_bytes)
     columns = [scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
     if not sums_fit(columns):
         raise DamagedSnapshotError(phrase("The sum of the values is too large"))
-    frames, stacks = _frames(scanner, rows, source, known, notices)
+    frames, stacks = _frames(scanner, rows, source, known, warnings)
     types, values = ([*LIVE], columns[:2])
     if head.kind.startswith("growth"):
         types = [*_GROWTH]
     elif has_total:
         types, values = [*_TOTAL, *LIVE], [*columns[2:], *columns[:2]]
-    notices += _about(head)
+    warnings += _about(head)
     labels, strings = _labels(rows["thread"])
     settings: dict[str, str | int] = {"profile": head.kind, "sampling_rate_bytes": head.rate_bytes}
     if head.sums is not None:
@@ -141,7 +141,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         settings |= dict(zip(names, head.sums, strict=True))
     return Profile(
         KIND, frames, types, len(types) - 1, stacks, values, labels, strings, _sizes(rows, head),
-        settings=settings, notices=notices,
+        settings=settings, warnings=warnings,
     )  # fmt: skip
 
 
@@ -297,7 +297,7 @@ def _labels(thread: U32) -> tuple[Column, dict[int, str]]:
 
 
 def _frames(
-    scanner: kernel.Scanner, rows: Column, source: Source, names: dict[int, str], notices: list[Notice]
+    scanner: kernel.Scanner, rows: Column, source: Source, names: dict[int, str], warnings: list[FileWarning]
 ) -> tuple[Frames, U32]:
     """Return the stacks of the rows, with the names from comments or else addresses."""
     addresses = np.asarray(scanner.take("addresses"))
@@ -312,11 +312,11 @@ def _frames(
     is_bare[bare] = True
     needed = np.zeros(len(calls), np.bool_)
     needed[places[np.repeat(is_bare, np.diff(starts).astype(np.int64))]] = True
-    by_address, sizes = _named_addresses(calls, needed, maps, source, names, notices)
+    by_address, sizes = _named_addresses(calls, needed, maps, source, names, warnings)
     named_frames = [_named_frame(text) for text in scanner.texts()]
     # the runtime's own assembly has no line
     lineless = [_has_wrong_line(text) for text in scanner.texts()]
-    notices += counted_notices(impossible_lines=sum(lineless))
+    warnings += counted_warnings(impossible_lines=sum(lineless))
     frames, numbers = distinct_frames([*by_address, *named_frames])
     depths = np.diff(starts).astype(np.int64)[rows["stack"]]
     starts, places = with_inlined(starts, places, sizes)
@@ -344,7 +344,7 @@ def _frames(
             all=_samples(rows),
             depth=str(int(depths.max())),
         )
-        notices.append(Notice("cut-off", said))
+        warnings.append(FileWarning("cut-off", said))
     return used_stacks(*cut_stacks(both, stacks, cut))
 
 
@@ -354,7 +354,7 @@ def _named_addresses(
     maps: Maps,
     source: Source,
     names: dict[int, str],
-    notices: list[Notice],
+    warnings: list[FileWarning],
 ) -> tuple[list[SourceFrame], I64]:
     """Return the frames of all addresses, inlined ones first, and how many frames each address has.
 
@@ -382,7 +382,7 @@ def _named_addresses(
             sizes[number] = len(places)
         else:
             frames.append(profiled_frame("", 0, f"0x{address:x}", module))
-    notices += symbols.notices()
+    warnings += symbols.warnings()
     return frames, sizes
 
 
@@ -420,15 +420,15 @@ def _cut_off(frames: Frames, stacks: U32, depths: I64) -> npt.NDArray[np.bool_]:
     return cut
 
 
-# ---- notices ----
+# ---- warnings ----
 
 
-def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[Notice]:
+def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[FileWarning]:
     """Compare the sums in the head with those of the rows."""
     # jemalloc's rows are written for correct estimates, and don't add up to its head
     if head.sums is None or head.kind == "jemalloc" or sums == head.sums:
         said = phrase("The file is truncated: its last stack may lack callers.")
-        return [Notice("cut-file", said)] if cut else []
+        return [FileWarning("cut-file", said)] if cut else []
     expected = head.sums
     parts = [
         phrase(
@@ -449,7 +449,7 @@ def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[Notice]:
         parts=parts[0] if len(parts) == 1 else phrase("{a}; and {b}", a=parts[0], b=parts[1]),
         because=phrase(" (gperftools truncates its files at 1 MiB)") if gperftools else "",
     )
-    return [Notice("rows-missing", said)]
+    return [FileWarning("rows-missing", said)]
 
 
 def _breaks_off(source: Source, rows: Column) -> bool:
@@ -460,24 +460,24 @@ def _breaks_off(source: Source, rows: Column) -> bool:
     return not (last.startswith(_GO_ENDS) and last.endswith(b"\n"))
 
 
-def _about(head: _Head) -> list[Notice]:
-    """Return notices about how the figures were recorded."""
-    notices = []
+def _about(head: _Head) -> list[FileWarning]:
+    """Return warnings about how the figures were recorded."""
+    warnings = []
     if head.rate_bytes > 1:
         said = phrase(
             "Sampled every {size} on average; all figures are estimates from the samples, as in pprof and jeprof.",
             size=format_bytes(head.rate_bytes),
         )
-        notices.append(Notice("sampled", said))
+        warnings.append(FileWarning("sampled", said))
     if head.kind.startswith(("growth", "fragmentation")):
         said = phrase(
             "A profile of kind {kind}: where the heap itself grew, not what the program has in use.",
             kind=head.kind,
         )
-        notices.append(Notice("not-live", said))
+        warnings.append(FileWarning("not-live", said))
     elif head.kind not in ("heapprofile", "heap", "heap_v2", "heapz_v2", "jemalloc"):
         said = phrase(
             "An unknown kind of profile, {kind}: its figures are shown without scaling.", kind=head.kind[:40]
         )
-        notices.append(Notice("unknown-kind", said))
-    return notices
+        warnings.append(FileWarning("unknown-kind", said))
+    return warnings

@@ -21,14 +21,14 @@ import numpy.typing as npt
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.stacks import distinct_frames
 from memlens.formats.symbols.lookup import Symbols
 from memlens.formats.symbols.rust_names import demangled
+from memlens.formats.warnings import counted_warnings
 from memlens.kernels.trace import timeline
 from memlens.model.expansion import most_items
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
-from memlens.model.info import Notice, ValueType
+from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import (
     BLOCK_CHANGE_DTYPE,
     LIVE_BYTES,
@@ -132,7 +132,7 @@ class _Recording:
         self.reader = reader
         self.source = source
         self.truncated = source.truncated
-        self.unnamed: list[Notice] = []
+        self.unnamed: list[FileWarning] = []
         self.texts: dict[int, str] = {}
         self.names: dict[int, str] = {}
 
@@ -176,7 +176,7 @@ class _Recording:
         return Profile(
             KIND, Frames(frames, np.zeros(1, np.uint64), np.empty(0, np.uint32)), types, 0, nodes, values,
             sizes=sizes, times=self._times(), settings=self._settings(leaked_suppressed),
-            notices=[*self._notices(leaked_suppressed), *self.unnamed], tree=StackTree(parents, node_frames),
+            warnings=[*self._warnings(leaked_suppressed), *self.unnamed], tree=StackTree(parents, node_frames),
         )  # fmt: skip
 
     def _text(self, number: int) -> str:
@@ -211,7 +211,7 @@ class _Recording:
         asked = [(call, mapped.at(call)) for call in (np.maximum(addresses, 1) - 1).tolist()]
         symbols = Symbols(self.source)
         found = symbols.look_up(asked)
-        self.unnamed = symbols.notices()
+        self.unnamed = symbols.warnings()
         frames: list[SourceFrame] = []
         sizes = np.ones(len(asked), np.int64)
         for number, (call, region) in enumerate(asked):
@@ -283,9 +283,9 @@ class _Recording:
             "attached": reader.attached,
         }
 
-    def _notices(self, leaked_suppressed: int) -> list[Notice]:
+    def _warnings(self, leaked_suppressed: int) -> list[FileWarning]:
         reader = self.reader
-        notices = []
+        warnings = []
         if reader.file_version > NEWEST_VERSION:
             said = phrase(
                 "The file has version {version}; Memlens knows versions up to {known}. Unknown records are ignored, so "
@@ -293,14 +293,14 @@ class _Recording:
                 version=reader.file_version,
                 known=str(NEWEST_VERSION),
             )
-            notices.append(Notice("version", said))
+            warnings.append(FileWarning("version", said))
         if self.truncated or reader.partial_line:
             said = phrase(
                 "The recording is truncated after {n} bytes of text: the program was killed, or the file was not "
                 "copied completely. What was live at that point is shown as leaked.",
                 n=reader.fed_bytes,
             )
-            notices.append(Notice("truncated", said))
+            warnings.append(FileWarning("truncated", said))
         skipped = reader.bad_records + reader.unknown_records
         if skipped:
             said = phrase(
@@ -309,7 +309,7 @@ class _Recording:
                 n=skipped,
                 end=reader.first_bad_end,
             )
-            notices.append(Notice("damaged-lines", said))
+            warnings.append(FileWarning("damaged-lines", said))
         if reader.unsized_kinds:
             said = phrase(
                 "Lines with an impossible size of allocations: {n}. These allocations are counted with 0 B, so sums of "
@@ -317,8 +317,8 @@ class _Recording:
                 n=reader.unsized_kinds,
                 end=reader.first_bad_end,
             )
-            notices.append(Notice("unknown-sizes", said))
-        notices += counted_notices(
+            warnings.append(FileWarning("unknown-sizes", said))
+        warnings += counted_warnings(
             # of what a program had allocated before, all frees are unknown
             unknown_frees=0 if reader.attached else reader.unknown_frees,
             reused_addresses=reader.reused_addresses,
@@ -328,17 +328,17 @@ class _Recording:
                 "{n} stacks are deeper than 4,096 frames; their innermost frames are cut.",
                 n=reader.cut_stacks,
             )
-            notices.append(Notice("stacks-cut", said))
+            warnings.append(FileWarning("stacks-cut", said))
         if reader.attached:
             said = phrase(
                 "heaptrack was attached to the running program: what it had allocated before is unknown."
             )
-            notices.append(Notice("attached", said))
+            warnings.append(FileWarning("attached", said))
         if leaked_suppressed:
             said = phrase(
                 "{size} of what is leaked is suppressed in heaptrack: its own suppressions or those of the program "
                 "match the stack.",
                 size=format_bytes(leaked_suppressed),
             )
-            notices.append(Notice("suppressed", said))
-        return notices
+            warnings.append(FileWarning("suppressed", said))
+        return warnings

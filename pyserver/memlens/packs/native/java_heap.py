@@ -12,11 +12,11 @@ import numpy as np
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames
+from memlens.formats.warnings import counted_warnings
 from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.profile import Profile, sums_fit
 from memlens.packs.native.heap_text import ERRORS, LIVE, sampling_scale, scaled
 from memlens.packs.native.kernels import heap_text as kernel
@@ -71,9 +71,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         [*LIVE], len(LIVE) - 1, rows["stack"].astype(np.uint32), values,
         sizes=np.where(rows["count"] == 1, rows["bytes"], 0).astype(np.int64),
         settings={"profile": "java", "sampling_rate_bytes": _RATE_BYTES},
-        notices=[
-            *_notices(unnamed, len(addresses), cut=scanner.cut or source.data[-1:] != b"\n"),
-            *counted_notices(impossible_lines=lineless),
+        warnings=[
+            *_warnings(unnamed, len(addresses), cut=scanner.cut or source.data[-1:] != b"\n"),
+            *counted_warnings(impossible_lines=lineless),
         ],
     )  # fmt: skip
 
@@ -148,16 +148,16 @@ def _path(function: str, file: str) -> str:
     return "/".join((*package[: ends[0]], file)) if ends and "/" not in file else file
 
 
-def _notices(unnamed: int, addresses: int, *, cut: bool) -> list[Notice]:
+def _warnings(unnamed: int, addresses: int, *, cut: bool) -> list[FileWarning]:
     said = phrase(
         "Sampled; the file does not say how often. Figures are estimates for a sample every {size} on average, as in "
         "pprof.",
         size=format_bytes(_RATE_BYTES),
     )
-    notices = [Notice("sampled", said)]
+    warnings = [FileWarning("sampled", said)]
     if cut:
-        notices.append(
-            Notice(
+        warnings.append(
+            FileWarning(
                 "cut-file",
                 phrase("The file is truncated: its last stack may lack callers, and names are missing."),
             )
@@ -172,5 +172,5 @@ def _notices(unnamed: int, addresses: int, *, cut: bool) -> list[Notice]:
             n=unnamed,
             all=phrase(plural(addresses, "{n} location", "{n} locations"), n=addresses),
         )
-        notices.append(Notice("no-symbols", said))
-    return notices
+        warnings.append(FileWarning("no-symbols", said))
+    return warnings

@@ -21,7 +21,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, with_inlined
 from memlens.model.frames import NATIVE, Frames, SourceFrame
-from memlens.model.info import Notice, ValueType
+from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import (
     CHANGE_DTYPE,
     EXTRA_BYTES,
@@ -120,10 +120,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     settings["peak_stacks_bytes"] = int(highest["stacks_bytes"])
     return Profile(
         KIND, whole, types, 0, stacks.astype(np.uint32), values, times=times, settings=settings,
-        notices=[
+        warnings=[
             *_truncated(len(snapshots), truncated=truncated),
             *unnamed,
-            *_notices(head["desc"], snapshots, detailed, peak, below, pages=scanner.pages),
+            *_warnings(head["desc"], snapshots, detailed, peak, below, pages=scanner.pages),
         ],
     )  # fmt: skip
 
@@ -258,8 +258,8 @@ def _with_missing(
     return whole, np.append(stacks, len(frames.starts) - 1), held
 
 
-def _impossible_times(time: npt.NDArray[np.int64]) -> list[Notice]:
-    """Notice of snapshots whose time is before an earlier one's, or beyond what a program can run."""
+def _impossible_times(time: npt.NDArray[np.int64]) -> list[FileWarning]:
+    """FileWarning of snapshots whose time is before an earlier one's, or beyond what a program can run."""
     back = int(np.count_nonzero((time < np.maximum.accumulate(time)) | (time > _MOST_TIME)))
     if not back:
         return []
@@ -267,7 +267,7 @@ def _impossible_times(time: npt.NDArray[np.int64]) -> list[Notice]:
         "Snapshots with an impossible time: {n}. One that is before an earlier snapshot's is drawn at that one's.",
         n=back,
     )
-    return [Notice("impossible-times", said)]
+    return [FileWarning("impossible-times", said)]
 
 
 def _times(
@@ -323,7 +323,7 @@ def _below(frames: Frames, stacks: npt.NDArray[np.int64], held: npt.NDArray[np.i
     return int(held[whole & (np.append(frames.sequence, 0)[last] == number)].sum())
 
 
-def _truncated(snapshots: int, *, truncated: bool) -> list[Notice]:
+def _truncated(snapshots: int, *, truncated: bool) -> list[FileWarning]:
     if not truncated:
         return []
     said = phrase(
@@ -331,7 +331,7 @@ def _truncated(snapshots: int, *, truncated: bool) -> list[Notice]:
         "complete snapshots are shown; the peak may be among those that are missing.",
         n=snapshots,
     )
-    return [Notice("breaks-off", said)]
+    return [FileWarning("breaks-off", said)]
 
 
 def _not_counted(snapshot: Column) -> Text | str:
@@ -342,16 +342,16 @@ def _not_counted(snapshot: Column) -> Text | str:
     return phrase(" (not counted: {parts})", parts=in_a_row(parts, ", ")) if parts else ""
 
 
-def _notices(
+def _warnings(
     options: str, snapshots: Column, detailed: npt.NDArray[np.int64], peak: _Peak, below: int, *, pages: bool
-) -> list[Notice]:
-    notices = []
+) -> list[FileWarning]:
+    warnings = []
     if pages:
         said = phrase(
             "Recorded with --pages-as-heap=yes: all pages that the program mapped are counted, including its code and "
             "malloc's reserves, not what it requested from malloc."
         )
-        notices.append(Notice("pages", said))
+        warnings.append(FileWarning("pages", said))
     highest = snapshots[peak.snapshot]
     held, not_counted = phrase("{n} bytes", n=int(highest["heap_bytes"])), _not_counted(highest)
     if not highest["heap_bytes"] and snapshots["stacks_bytes"].any():
@@ -359,7 +359,7 @@ def _notices(
             "No heap was recorded (--heap=no), only the stacks of threads over time: {size} at most.",
             size=format_bytes(int(snapshots["stacks_bytes"].max())),
         )
-        return [*notices, Notice("no-heap", said)]
+        return [*warnings, FileWarning("no-heap", said)]
     if peak.tree is None:
         said = phrase(
             "No snapshot has a tree, so no stacks are known, only how much was live over time: {held} at most, in "
@@ -369,7 +369,7 @@ def _notices(
             number=str(peak.snapshot),
             not_counted=not_counted,
         )
-        return [*notices, Notice("no-samples", said)]
+        return [*warnings, FileWarning("no-samples", said)]
     if peak.tree != peak.snapshot:
         said = phrase(
             "The highest snapshot, {highest} with {held}, has no tree{not_counted}. The stacks are those of snapshot "
@@ -382,7 +382,7 @@ def _notices(
             missing=peak.missing_bytes,
             function=NO_TREE.function,
         )
-        notices.append(Notice("peak-without-tree", said))
+        warnings.append(FileWarning("peak-without-tree", said))
     marked = np.flatnonzero(snapshots["tree"] == kernel.PEAK)
     if len(marked) and int(marked[-1]) != peak.tree:
         said = phrase(
@@ -391,7 +391,7 @@ def _notices(
             marked=str(int(marked[-1])),
             peak=str(peak.snapshot),
         )
-        notices.append(Notice("other-peak", said))
+        warnings.append(FileWarning("other-peak", said))
     if below:
         threshold = _option(options, "threshold", _DEFAULT_THRESHOLD)
         said = phrase(
@@ -401,12 +401,12 @@ def _notices(
             threshold=f"{threshold}",
             function=BELOW.function,
         )
-        notices.append(Notice("below-threshold", said))
+        warnings.append(FileWarning("below-threshold", said))
     said = phrase(
         "massif records stacks at {n} of {all} snapshots, not what was allocated or freed between them: differences "
         "over time are those of live memory, and of stacks above the threshold.",
         n=len(detailed),
         all=len(snapshots),
     )
-    notices.append(Notice("detailed-only", said))
-    return notices
+    warnings.append(FileWarning("detailed-only", said))
+    return warnings

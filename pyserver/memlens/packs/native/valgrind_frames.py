@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.containers import Source
-from memlens.formats.notices import counted_notices
 from memlens.formats.symbols.lookup import Region, Symbols
+from memlens.formats.warnings import counted_warnings
 from memlens.model.frames import MOST_LINE, MOST_NAME, MOST_PATH, SourceFrame, profiled_frame
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 
 MOST_TEXT = MOST_NAME + MOST_PATH
 
@@ -29,7 +29,7 @@ _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,10})(?::\d{1,10})?")
 
 def valgrind_frames(
     texts: Sequence[str], source: Source
-) -> tuple[list[SourceFrame], npt.NDArray[np.int64], list[Notice]]:
+) -> tuple[list[SourceFrame], npt.NDArray[np.int64], list[FileWarning]]:
     """Parse all frames; addresses in the program whose functions valgrind didn't know are looked up.
 
     Returns the frames in order, how many of them each text has become, and what is to be said about lookups. Where
@@ -58,8 +58,8 @@ def valgrind_frames(
             lineless += wrong is not None and (
                 wrong["line"] is None or not 0 <= int(wrong["line"]) <= MOST_LINE
             )
-    notices = symbols.notices() if symbols.has_searched else []
-    return frames, sizes, [*notices, *counted_notices(impossible_lines=lineless)]
+    warnings = symbols.warnings() if symbols.has_searched else []
+    return frames, sizes, [*warnings, *counted_warnings(impossible_lines=lineless)]
 
 
 def valgrind_frame(text: str) -> SourceFrame:

@@ -65,7 +65,7 @@ def no_history(case: TraceCase) -> Iterator[Ranked]:
 
 
 def _advice(case: TraceCase) -> Text:
-    codes = {notice.code for notice in case.snapshot.info.warnings if notice.device in (None, case.number)}
+    codes = {warning.code for warning in case.snapshot.info.warnings if warning.device in (None, case.number)}
     if "start-lost" in codes:
         return phrase(
             "Start recording before the model is built, or raise max_entries if the trace was cut off."

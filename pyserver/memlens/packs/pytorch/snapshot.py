@@ -31,7 +31,7 @@ from memlens.formats.pickles import UnsafePickleError, is_pickle, scan
 from memlens.formats.zip_files import MAGIC, TORCH_PICKLE, entries_named, first_name, opened, unpacked
 from memlens.kernels.readers import pickle_machine as machine
 from memlens.model.frames import NATIVE, Frames, lacks_its_line
-from memlens.model.info import HOST_DEVICE, Notice, device_name, device_phrase
+from memlens.model.info import HOST_DEVICE, FileWarning, device_name, device_phrase
 from memlens.model.timeline import (
     ACTIONS,
     NEVER,
@@ -52,9 +52,9 @@ from memlens.packs.pytorch.kernels import torch_pickle as kernel
 from memlens.packs.pytorch.unknown import (
     MOST_BYTES,
     complete_segments,
-    odd_notices,
     odd_top_level,
-    overlap_notices,
+    odd_warnings,
+    overlap_warnings,
     scanned,
     usable_events,
 )
@@ -144,7 +144,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
             n=len(roots),
             number=number + 1,
         )
-        timeline.notices.append(Notice("several-dumps", said))
+        timeline.warnings.append(FileWarning("several-dumps", said))
     return timeline
 
 
@@ -370,7 +370,7 @@ class _Tables:
     def _with_frames(self, making: Background[Frames], report: Report) -> Timeline:
         action_numbers, action_names = self._action_numbers()
         category_numbers, category_names = self._category_numbers()
-        notices: list[Notice] = []
+        warnings: list[FileWarning] = []
         segments = self.segments[self.segment_rows]
         traced = {device for device, rows in enumerate(self.traces) if len(rows)}
         if len(self.host_trace):
@@ -382,7 +382,7 @@ class _Tables:
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
             mine = self.segment_rows[segments["device"] == device]
-            notices += self._overlaps(device, mine)
+            warnings += self._overlaps(device, mine)
             blocks = self._live_blocks(mine)
             rows = self._trace_of(device)
             if self.odd_events:
@@ -397,7 +397,7 @@ class _Tables:
             self.odd["event", "time_us"] += devices[-1].far_times
         frees_repeat, of_frees = drop_stacks_of_frees(devices)
         for built in devices:
-            notices += self._device_notices(built)
+            warnings += self._device_warnings(built)
         if of_frees:
             said = phrase(
                 plural(
@@ -411,13 +411,13 @@ class _Tables:
                     "other frees of this file do repeat it."
                 ),
             )
-            notices.append(Notice("stacks-of-frees", said))
+            warnings.append(FileWarning("stacks-of-frees", said))
         frames = making.result()
-        notices += odd_notices(self.odd) + _file_notices(frames, devices)
+        warnings += odd_warnings(self.odd) + _file_warnings(frames, devices)
         tables = self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
-            notices, frees_repeat, tables, self._strings(tables, devices),
+            warnings, frees_repeat, tables, self._strings(tables, devices),
         )  # fmt: skip
 
     def _reserved(self, segments: npt.NDArray[np.uint32]) -> int | None:
@@ -520,8 +520,8 @@ class _Tables:
             self.segments["stream"][owner[keep]], pending[keep].astype(np.uint8),
         )  # fmt: skip
 
-    def _overlaps(self, device: int, segments: npt.NDArray[np.uint32]) -> list[Notice]:
-        """Notices about memory that several segments or blocks of a device claim."""
+    def _overlaps(self, device: int, segments: npt.NDArray[np.uint32]) -> list[FileWarning]:
+        """Warnings about memory that several segments or blocks of a device claim."""
         rows = [
             self.block_rows[int(self.block_starts[segment]) : int(self.block_starts[segment + 1])]
             for segment in segments.tolist()
@@ -530,7 +530,7 @@ class _Tables:
         mine = self.segments[segments]
         mine = mine[mine["total"] >= 0]
         owner = np.repeat(segments, [len(each) for each in rows])
-        return overlap_notices(
+        return overlap_warnings(
             device, mine["address"], mine["total"], blocks["address"], blocks["size"], self.segments[owner]
         )
 
@@ -561,17 +561,17 @@ class _Tables:
         notes = notes[whole & (rows[events] == extras["event"])]
         return np.sort(notes, order="event", kind="stable")
 
-    def _device_notices(self, built: DeviceTimeline) -> list[Notice]:
-        """Notices about what the file lacks for one device."""
+    def _device_warnings(self, built: DeviceTimeline) -> list[FileWarning]:
+        """Warnings about what the file lacks for one device."""
         device, name = built.device, device_phrase(built.device)
         if len(built.events.action) == 0 and len(built.allocations) == 0:
-            return [Notice("empty", EMPTY, device)]
+            return [FileWarning("empty", EMPTY, device)]
         if len(built.events.action) == 0:
             said = phrase(
                 "{device} has no trace: only what was live when the snapshot was taken is shown.",
                 device=device_name(device),
             )
-            return [Notice("no-trace", said, device)]
+            return [FileWarning("no-trace", said, device)]
         found = []
         early = built.allocations["start"] == 0
         size = format_bytes(int(built.allocations["size"][early].sum()))
@@ -586,10 +586,10 @@ class _Tables:
                 device=name,
                 before=before,
             )
-            found.append(Notice("start-lost", said, device))
+            found.append(FileWarning("start-lost", said, device))
         elif bool(early.any()):
             said = phrase("Allocated before recording, on {device}: {before}.", device=name, before=before)
-            found.append(Notice("live-before", said, device))
+            found.append(FileWarning("live-before", said, device))
         if built.implicit_frees:
             said = phrase(
                 plural(
@@ -602,21 +602,21 @@ class _Tables:
                 device=name,
                 n=built.implicit_frees,
             )
-            found.append(Notice("frees-missing", said, device))
+            found.append(FileWarning("frees-missing", said, device))
         if built.events.time_us is None:
             said = phrase(
                 "The trace of {device} has no times{why}: the axis counts events.",
                 device=name,
                 why=self._why_no_times(),
             )
-            found.append(Notice("no-times", said, device))
+            found.append(FileWarning("no-times", said, device))
         if built.reserved_at_end is None and self.profiled:
             said = phrase(
                 "What {device} had reserved is not in the file: it was made from a profiler's record, which has no "
                 "segments.",
                 device=name,
             )
-            found.append(Notice("no-reserved", said, device))
+            found.append(FileWarning("no-reserved", said, device))
         return found
 
     def _why_no_times(self) -> Text | str:
@@ -694,8 +694,8 @@ def _of_these(bare: int, before: int) -> Text | str:
     return phrase(", allocated before recording (the file has at most their frees)")
 
 
-def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:
-    """Notices about what the file as a whole lacks."""
+def _file_warnings(frames: Frames, devices: list[DeviceTimeline]) -> list[FileWarning]:
+    """Warnings about what the file as a whole lacks."""
     found = []
     depths = np.diff(frames.starts).astype(np.int64)
     total = sum(len(device.allocations) for device in devices)
@@ -717,7 +717,7 @@ def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]
     all_of_them = phrase(plural(total, "{n} allocation", "{n} allocations"), n=total)
     if bare:
         of_these = _of_these(bare, bare_before)
-        found.append(Notice("no-stacks", phrase(
+        found.append(FileWarning("no-stacks", phrase(
             plural(
                 bare,
                 "{n} of {all} has no stack in the file{of_these}.", "{n} of {all} have no stack in the file{of_these}.",
@@ -725,7 +725,7 @@ def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]
             n=bare, all=all_of_them, of_these=of_these,
         )))  # fmt: skip
     if native:
-        found.append(Notice("native-only", phrase(
+        found.append(FileWarning("native-only", phrase(
             plural(
                 native,
                 "{n} of {all} has only C++ frames: the operator is named, but no line of Python is known.",
@@ -734,7 +734,7 @@ def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]
             n=native, all=all_of_them,
         )))  # fmt: skip
     if lineless:
-        found.append(Notice("no-lines", phrase(
+        found.append(FileWarning("no-lines", phrase(
             plural(
                 lineless,
                 "{n} of {all} has Python frames, but none with a known line.",
@@ -746,5 +746,5 @@ def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]
         said = phrase(
             "The file also holds pinned host memory, shown as a device of its own: Pinned host memory."
         )
-        found.append(Notice("host-memory", said, HOST_DEVICE))
+        found.append(FileWarning("host-memory", said, HOST_DEVICE))
     return found

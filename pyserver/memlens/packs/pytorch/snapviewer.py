@@ -29,12 +29,12 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.packing import MOST_EXPANSION
+from memlens.formats.warnings import counted_warnings
 from memlens.formats.zip_files import MAGIC, entries_named, opened, unpacked
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames, SourceFrame, source_frame
-from memlens.model.info import Notice, device_phrase
+from memlens.model.info import FileWarning, device_phrase
 from memlens.model.timeline import ACTIONS, NEVER, NO_CATEGORY, DeviceTimeline, Events, Timeline
 from memlens.progress import Report
 from memlens.texts import phrase, plural
@@ -118,7 +118,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
     report("reading", 1.0)
     device = _device(lives, stacks)
     return Timeline(
-        KIND, frames, [device], list(ACTIONS), [], [0], [(-1, -1)], {}, [*_notices(lives, stacks), *wrong]
+        KIND, frames, [device], list(ACTIONS), [], [0], [(-1, -1)], {}, [*_warnings(lives, stacks), *wrong]
     )
 
 
@@ -231,7 +231,7 @@ def _ends(steps: msgspec.Raw) -> tuple[int, int]:
     return first, last
 
 
-def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32], list[Notice]]:
+def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32], list[FileWarning]]:
     """Return the stacks of ``elements.db``, the stack of each allocation, and what couldn't be read of them."""
     known: dict[str, int] = {"": 0}
     cut: set[int] = set()
@@ -281,7 +281,7 @@ def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32], 
         sequence.extend(numbers.setdefault(_frame(line), len(numbers)) for line in lines)
         starts.append(len(sequence))
     frames = Frames(list(numbers), np.array(starts, np.uint64), np.array(sequence, np.uint32))
-    wrong = counted_notices(
+    wrong = counted_warnings(
         unread_stacks=unread_stacks, shortened_stacks=len(cut), unread_frames=unread_frames
     )
     return frames, stacks, wrong
@@ -362,9 +362,9 @@ def _allocation_dtype() -> np.dtype[np.void]:
     )  # fmt: skip
 
 
-def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
-    notices = [
-        Notice(
+def _warnings(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[FileWarning]:
+    warnings = [
+        FileWarning(
             "snapviewer",
             phrase(
                 "A SnapViewer archive has sizes, stacks, and the order of allocations and frees. It has no "
@@ -382,17 +382,17 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
             "ones.",
             allocations=allocations,
         )
-        notices.append(Notice("stacks-unsure", said, 0))
+        warnings.append(FileWarning("stacks-unsure", said, 0))
     elif before:
         said = phrase(
             "Allocated before recording, on {device}: {before}.", device=device_phrase(0), before=allocations
         )
-        notices.append(Notice("live-before", said, 0))
+        warnings.append(FileWarning("live-before", said, 0))
     if lives.end_unknown:
         said = phrase(
             "Whether the last allocation was freed by the last event is not in the archive; it is shown as live."
         )
-        notices.append(Notice("end-unsure", said, 0))
+        warnings.append(FileWarning("end-unsure", said, 0))
     if bare := int(np.count_nonzero(stacks == 0)):
         said = phrase(
             plural(
@@ -404,5 +404,5 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
             all=phrase(plural(len(stacks), "{n} allocation", "{n} allocations"), n=len(stacks)),
             of_these="",
         )
-        notices.append(Notice("no-stacks", said))
-    return notices
+        warnings.append(FileWarning("no-stacks", said))
+    return warnings

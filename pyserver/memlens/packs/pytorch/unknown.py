@@ -1,4 +1,4 @@
-"""Invalid values in a snapshot: what is inferred from other records instead, and notices about the rest.
+"""Invalid values in a snapshot: what is inferred from other records instead, and warnings about the rest.
 
 Writers fill fields with -1 (2^64-1 if unsigned), None, NaN, text or nothing. Such a value affects only its own record:
 a size is taken from other events of the same memory, a block's address from its neighbours, and only what can't be used
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.info import Notice, device_phrase
+from memlens.model.info import FileWarning, device_phrase
 from memlens.model.timeline import Blocks, Column
 from memlens.packs.pytorch.kernels import torch_pickle as kernel
 from memlens.texts import Text, phrase, plural
@@ -66,7 +66,7 @@ _MEANING: dict[tuple[str, str], Text] = {
 _TOP_LEVEL = "top level"
 
 
-def odd_notices(odd: OddCounts) -> list[Notice]:
+def odd_warnings(odd: OddCounts) -> list[FileWarning]:
     """A sentence for each field with impossible values."""
     found = []
     for (record, field), count in sorted(odd.items()):
@@ -84,7 +84,7 @@ def odd_notices(odd: OddCounts) -> list[Notice]:
                 lack=phrase("no usable {field}", field=field) if field else phrase("no usable record"),
                 means=_MEANING.get((record, field), phrase("taken as not recorded")),
             )
-        found.append(Notice("odd-values", said))
+        found.append(FileWarning("odd-values", said))
     return found
 
 
@@ -257,10 +257,10 @@ def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None
         segment["total"] = last - address
 
 
-def overlap_notices(
+def overlap_warnings(
     device: int, starts: Column, sizes: Column, block_starts: Column, block_sizes: Column, owners: Column
-) -> list[Notice]:
-    """Notices about segments and blocks of a device at addresses that others have, and blocks outside of theirs.
+) -> list[FileWarning]:
+    """Warnings about segments and blocks of a device at addresses that others have, and blocks outside of theirs.
 
     ``owners`` are the segments of the blocks.
     """
@@ -272,7 +272,7 @@ def overlap_notices(
             device=name,
             n=segments,
         )
-        found.append(Notice("overlapping-segments", said, device))
+        found.append(FileWarning("overlapping-segments", said, device))
     blocks = _overlapping(block_starts, block_sizes)
     if blocks:
         said = phrase(
@@ -280,7 +280,7 @@ def overlap_notices(
             device=name,
             n=blocks,
         )
-        found.append(Notice("overlapping-blocks", said, device))
+        found.append(FileWarning("overlapping-blocks", said, device))
     ends = _ends(block_starts, block_sizes)
     outside = (block_starts < owners["address"]) | (ends > _ends(owners["address"], owners["total"]))
     outside &= owners["total"] >= 0
@@ -290,7 +290,7 @@ def overlap_notices(
             device=name,
             n=int(np.count_nonzero(outside)),
         )
-        found.append(Notice("blocks-outside", said, device))
+        found.append(FileWarning("blocks-outside", said, device))
     return found
 
 

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.notices import counted_notices
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers, distinct_frames
+from memlens.formats.warnings import counted_warnings
 from memlens.model.frames import Frames, profiled_frame
 from memlens.model.graph import (
     MOST_BYTES,
@@ -36,7 +36,7 @@ from memlens.model.graph import (
     Types,
     Values,
 )
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.texts import Texts
 from memlens.packs.api import JsonFormat
 from memlens.packs.ruby.kernels import ruby_json as kernel
@@ -217,7 +217,7 @@ def _graph(lines: kernel.Lines, columns: dict[str, Column], *, cut: bool) -> Gra
         ),
         facts=Facts(truncated=cut),
         settings={"format_version": 1},
-        notices=_notices(lines, cut=cut, traced=bool(objects.stack.any())),
+        warnings=_warnings(lines, cut=cut, traced=bool(objects.stack.any())),
     )
 
 
@@ -303,8 +303,8 @@ def _roots(columns: dict[str, Column]) -> npt.NDArray[Any]:
     return rows
 
 
-def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
-    notices = []
+def _warnings(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[FileWarning]:
+    warnings = []
     if cut:
         said = phrase(
             plural(
@@ -316,8 +316,8 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
             ),
             n=lines.good_lines,
         )
-        notices.append(Notice("cut-file", said))
-    notices += counted_notices(
+        warnings.append(FileWarning("cut-file", said))
+    warnings += counted_warnings(
         bad_lines=lines.bad_lines,
         dangling=lines.dangling,
         duplicate_ids=lines.duplicates,
@@ -330,5 +330,5 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
             "The dump doesn't say where objects were allocated: ObjectSpace.trace_object_allocations_start was not "
             "called."
         )
-        notices.append(Notice("no-allocations", said))
-    return notices
+        warnings.append(FileWarning("no-allocations", said))
+    return warnings

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.interned import Interned
-from memlens.formats.notices import counted_notices
+from memlens.formats.warnings import counted_warnings
 from memlens.kernels.graph.reach import reached_from
 from memlens.model.distinct import distinct
 from memlens.model.graph import (
@@ -24,7 +24,7 @@ from memlens.model.graph import (
     Strength,
     Types,
 )  # fmt: skip
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.packs.v8.kernels import graph as kernel
 from memlens.packs.v8.keys import mark_keys
 from memlens.packs.v8.places import Places, places_of
@@ -115,18 +115,18 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False)
     objects.flags = _flags(snapshot)
     snapshot.has_unknown_scopes |= unread is None and snapshot.scopes is not None
     # last, as what went before reads the names in the file
-    joined, notices = joined_texts(snapshot, texts), _notices(snapshot, maps)
+    joined, warnings = joined_texts(snapshot, texts), _warnings(snapshot, maps)
     if joined is not None:
         objects.name[joined.objects] = joined.numbers
-        notices += joined.notices()
-    notices += counted_notices(lost_stacks=places.lost, equal_ids=_equal_ids(objects.ids))
+        warnings += joined.warnings()
+    warnings += counted_warnings(lost_stacks=places.lost, equal_ids=_equal_ids(objects.ids))
     all_texts = texts.texts() if joined is None else texts.texts(joined.texts)
     return Graph(
         KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, all_texts,
         type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
         frames=places.frames, tree=places.tree, allocated=places.allocated, places=places.places,
         samples=snapshot.samples, unread=unread_rows, facts=Facts(unreachable_attached=True),
-        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=notices,
+        settings={"extra_native_bytes": snapshot.extra_native_bytes}, warnings=warnings,
     )  # fmt: skip
 
 
@@ -419,8 +419,8 @@ def _equal_ids(ids: npt.NDArray[np.uint64]) -> int:
     return int(np.count_nonzero(sorted_ids[1:] == sorted_ids[:-1]))
 
 
-def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:
-    notices = []
+def _warnings(snapshot: Snapshot, maps: SourceMaps) -> list[FileWarning]:
+    warnings = []
     if maps.used:
         said = phrase(
             plural(
@@ -432,18 +432,18 @@ def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:
             ),
             n=len(maps.used),
         )
-        notices.append(Notice("source-maps", said))
+        warnings.append(FileWarning("source-maps", said))
     if snapshot.extra_native_bytes > 0:
         amount = format_bytes(snapshot.extra_native_bytes)
         said = phrase(
             "V8 knew of {amount} of native memory that belongs to no object; no figure contains it.",
             amount=amount,
         )
-        notices.append(Notice("extra-native-bytes", said))
+        warnings.append(FileWarning("extra-native-bytes", said))
     if snapshot.has_unknown_scopes:
         said = phrase(
             "The file's scopes of variables are damaged, or in a layout that Memlens doesn't know: it can't say which "
             "variables of closures nothing reads."
         )
-        notices.append(Notice("unknown-scopes", said))
-    return notices
+        warnings.append(FileWarning("unknown-scopes", said))
+    return warnings

@@ -18,7 +18,7 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.json_faults import decoded
 from memlens.formats.stacks import Numbers
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
-from memlens.model.info import Notice, ValueType
+from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import MOST_VALUE, Profile, StackTree, sums_fit
 from memlens.packs.api import JsonFormat
 from memlens.packs.v8.places import path_of
@@ -106,7 +106,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         KIND, Frames(list(numbers), np.zeros(2, np.uint64), np.empty(0, np.uint32)),
         VALUES if has_samples else VALUES[:1], 0, used.astype(np.uint32),
         [column[used] for column in values[: 1 + has_samples]],
-        settings={"profile": "heap"}, notices=_notices(len(used), lost, len(sizes) - len(rows)),
+        settings={"profile": "heap"}, warnings=_warnings(len(used), lost, len(sizes) - len(rows)),
         tree=StackTree(np.array(parents, np.uint32), np.array(frames, np.uint32)),
     )  # fmt: skip
 
@@ -131,22 +131,22 @@ def _frame(call: _CallFrame, maps: SourceMaps) -> SourceFrame:
     return profiled_frame(path, line, call.functionName or _ANONYMOUS)
 
 
-def _notices(samples: int, lost: int, repeated: int) -> list[Notice]:
-    notices = []
+def _warnings(samples: int, lost: int, repeated: int) -> list[FileWarning]:
+    warnings = []
     if lost:
         said = phrase("Samples left out because their stacks are not in the file: {n}.", n=lost)
-        notices.append(Notice("lost-samples", said))
+        warnings.append(FileWarning("lost-samples", said))
     if repeated:
         said = phrase(
             "Stacks with the number of another: {n}. Samples count for the last one with their number.",
             n=repeated,
         )
-        notices.append(Notice("equal-ids", said))
+        warnings.append(FileWarning("equal-ids", said))
     if not samples:
         said = phrase("The file has no samples: nothing that was recorded is still alive.")
-        return [*notices, Notice("no-samples", said)]
+        return [*warnings, FileWarning("no-samples", said)]
     said = phrase(
         "Sampled: V8 has estimated the bytes from a sample every so many (the file doesn't say how many; 32 KiB in "
         "DevTools, 512 KiB with --heap-prof, by default). Lines are those where functions begin."
     )
-    return [*notices, Notice("sampled", said)]
+    return [*warnings, FileWarning("sampled", said)]

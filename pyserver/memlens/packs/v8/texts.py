@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.interned import Interned
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.texts import Texts
 from memlens.packs.v8.kernels.texts import Joined
 from memlens.packs.v8.snapshot import Snapshot
@@ -31,7 +31,7 @@ class JoinedTexts(NamedTuple):
     left_out: int
     """How many have no text because all would be too large."""
 
-    def notices(self) -> list[Notice]:
+    def warnings(self) -> list[FileWarning]:
         """What is to be said of them."""
         if not self.left_out:
             return []
@@ -43,7 +43,7 @@ class JoinedTexts(NamedTuple):
             ),
             n=self.left_out,
         )
-        return [Notice("left-out-texts", said)]
+        return [FileWarning("left-out-texts", said)]
 
 
 def joined_texts(snapshot: Snapshot, before: Interned) -> JoinedTexts | None:

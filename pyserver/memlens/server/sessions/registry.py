@@ -18,7 +18,7 @@ from memlens import limits
 from memlens.child import IngestError
 from memlens.errors import FileError
 from memlens.model.frames import LIBRARY, USER
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
 from memlens.server.sessions.children import ProgressListener, examine, fill_tables, ingest
@@ -423,10 +423,10 @@ class Registry:
         return [*options, "--cache-dir", str(self._configuration.cache.folder)]
 
     @property
-    def warnings(self) -> list[Notice]:
+    def warnings(self) -> list[FileWarning]:
         """What is wrong with the place of all snapshots' archives."""
         warning = self._configuration.cache.warning
-        return [] if warning is None else [Notice("cache", warning)]
+        return [] if warning is None else [FileWarning("cache", warning)]
 
     def _changed(self) -> None:
         for listener in self.listeners:

@@ -34,7 +34,7 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
         "headline": said(top.sentences, values=values),
         "findings": [finding_of(snapshot, each, values=values) for each in every[:_MOST_SHOWN]],
         "more_findings": max(0, len(every) - _MOST_SHOWN),
-        "not_in_the_file": [Longer(spoken(notice.said)) for notice in top.warnings],
+        "not_in_the_file": [Longer(spoken(warning.said)) for warning in top.warnings],
         "file": {key: value for key, value in in_english(snapshot.info).items() if key != "warnings"},
     }
     if any(each.ooms for each in devices_of(snapshot.info)):

@@ -366,7 +366,7 @@ def _info(
     objects, references, types, roots = counts
     return GraphInfo(
         kind=graph.kind, path=source.path, file_bytes=source.size,
-        warnings=[*graph.notices, *(allocations.warnings if allocations else [])],
+        warnings=[*graph.warnings, *(allocations.warnings if allocations else [])],
         objects=objects, references=references, types=types, roots=roots, threads=len(graph.threads.rows),
         shallow_bytes=int(graph.objects.shallow.sum()),
         reachable_objects=derived.reachable_objects, reachable_bytes=derived.reachable_bytes,

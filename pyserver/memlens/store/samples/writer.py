@@ -11,7 +11,7 @@ from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.distinct import distinct
 from memlens.model.expansion import deep_stacks
 from memlens.model.frames import LIBRARY, Frames, are_mixed
-from memlens.model.info import Notice, ProfileInfo, ProfileValue, plausible_time
+from memlens.model.info import FileWarning, ProfileInfo, ProfileValue, plausible_time
 from memlens.model.own_root import OwnFrames
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
 from memlens.model.timeline import NEVER
@@ -76,14 +76,14 @@ def _write_times(columns: ColumnFiles, times: ProfileTimes) -> None:
     columns.write(Times, {"change_offsets": times.change_offsets, "changes": times.changes})
 
 
-def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[Notice]) -> ProfileInfo:
+def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[FileWarning]) -> ProfileInfo:
     times = profile.times
     counts = companions(profile.value_types)
     return ProfileInfo(
         kind=profile.kind,
         path=source.path,
         file_bytes=source.size,
-        warnings=[*profile.notices, *deep],
+        warnings=[*profile.warnings, *deep],
         values=[
             ProfileValue(
                 kind.name, kind.unit, kind.meaning, kind.title, int(values.sum()), count,

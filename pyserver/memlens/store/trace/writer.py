@@ -98,7 +98,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
         ).device,
         categories=inference.categories,
         mixed_stacks=are_mixed(timeline.frames.frames),
-        warnings=[*timeline.notices, *deep_stacks(called.parents, called.nodes)],
+        warnings=[*timeline.warnings, *deep_stacks(called.parents, called.nodes)],
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,

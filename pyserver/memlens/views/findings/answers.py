@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.texts import Text
 from memlens.units import format_value
 from memlens.views.answers import FrameSource
@@ -136,7 +136,7 @@ class HeadlineAnswer(Struct, frozen=True):
     rule: str
     sentences: list[TextPart]
     text: str
-    warnings: list[Notice]
+    warnings: list[FileWarning]
 
 
 class FindingName(Struct, frozen=True):

@@ -10,7 +10,7 @@ import { messageOf, visible } from '../../base/text';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
 import { parseColour, type Rgb } from '../../canvas/colour';
 import { theme } from '../../canvas/theme';
-import { Notice, noticeOf, type NoticeText } from '../../compare/bar';
+import { Banner, bannerOf, type BannerText } from '../../compare/bar';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Action } from '../../shell/keys';
 import { Chart } from '../../widgets/chart';
@@ -36,7 +36,7 @@ export const comparePicture: MakePicture = (context) => new ComparePicture(conte
 
 interface Words {
   /** Why there is nothing to compare. */
-  readonly notice: NoticeText | null;
+  readonly banner: BannerText | null;
   /** What both hold at the cursor. */
   readonly readout: string;
   /** How the steps are known that lie on each other. */
@@ -59,11 +59,11 @@ class ComparePicture implements Picture, Movable {
     },
   });
   private readonly card = new HoverCard(Card, this.chart.surface);
-  private readonly words = signal<Words>({ notice: null, readout: '', steps: null });
+  private readonly words = signal<Words>({ banner: null, readout: '', steps: null });
   /** How many pictures were drawn. */
   private readonly drawn = signal(0);
   private isShown = false;
-  private notice: NoticeText | null = null;
+  private banner: BannerText | null = null;
   private curves: Curves | null = null;
   /** What is in view; null for all that both runs take up. */
   private range: Range | null = null;
@@ -92,11 +92,11 @@ class ComparePicture implements Picture, Movable {
   }
 
   readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => {
-    const { notice, readout, steps } = this.words.value;
+    const { banner, readout, steps } = this.words.value;
     return (
       <section class="compare-picture" hidden={hidden} data-drawn={this.drawn.value || undefined}>
-        {notice ? (
-          <Notice {...notice} />
+        {banner ? (
+          <Banner {...banner} />
         ) : (
           <div class="compare-content">
             <Controls
@@ -122,18 +122,18 @@ class ComparePicture implements Picture, Movable {
 
   update(changes: ReadonlySet<Change>): void {
     this.isShown = true;
-    const notice = noticeOf(this.context);
-    if (notice) {
+    const banner = bannerOf(this.context);
+    if (banner) {
       this.latest.curves.cancel();
       this.curves = null;
       this.asked.curves = '';
-      if (changes.has('compare') || !this.notice) {
-        this.notice = notice;
+      if (changes.has('compare') || !this.banner) {
+        this.banner = banner;
         this.show();
       }
       return;
     }
-    this.notice = null;
+    this.banner = null;
     if (changes.has('axis') || changes.has('device')) this.range = this.curves = null;
     else if (changes.has('camera') && !this.moving) this.follow();
     this.show();
@@ -363,8 +363,8 @@ class ComparePicture implements Picture, Movable {
   // --- what it shows -----------------------------------------------------------------------------------------------
 
   private show(): void {
-    const { context, notice, readout, steps } = this;
-    this.words.value = { notice, readout, steps };
+    const { context, banner, readout, steps } = this;
+    this.words.value = { banner, readout, steps };
     const { before, after } = context.compare.names(context.device);
     this.chart.setLabel(
       [

@@ -76,7 +76,7 @@ def test_totals_of_whole_dumps(name: str, tmp_path: Path) -> None:
     graph = load(REAL / name if name in TOTALS else made(tmp_path, OBJECTS))
     found = (len(graph.objects), int(graph.objects.shallow.sum()), graph.facts.id_bytes)
     assert found == TOTALS.get(name, (8, 2_880, 8))
-    assert graph.notices == []
+    assert graph.warnings == []
     assert graph.root is not None
     assert type_names(graph)[graph.root] in ("[.NET Roots]", "[JS Roots]")
     assert not graph.facts.truncated
@@ -119,7 +119,7 @@ def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
         "format_version": 10, "tool": "dotnet-gcdump", "machine": "MACHINE", "process": "app", "process_id": 42,
         "written_ms": 1_420_454_920_375, "working_set_bytes": 8192, "log": "a log",
     }  # fmt: skip
-    assert [notice.code for notice in graph.notices] == ["sampled"]
+    assert [warning.code for warning in graph.warnings] == ["sampled"]
 
 
 def test_estimates_of_a_sampled_dump(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_dump_that_stopped_at_its_limit(tmp_path: Path, monkeypatch: pytest.Mo
     types, nodes = [("A", 8, None)], [(0, None, [1]), (0, None, [])]
     graph = load(made(tmp_path, gcdump(types, nodes)))
     assert graph.facts.capped
-    assert [notice.code for notice in graph.notices] == ["capped"]
+    assert [warning.code for warning in graph.warnings] == ["capped"]
     assert not load(made(tmp_path, gcdump(types, nodes, tool="PerfView"))).facts.capped
     assert not load(made(tmp_path, gcdump(types, [(0, None, [])]))).facts.capped
 
@@ -168,7 +168,7 @@ def test_types_without_names(tmp_path: Path) -> None:
 
 def test_a_total_that_differs_from_the_objects(tmp_path: Path) -> None:
     graph = load(made(tmp_path, gcdump([("A", 8, None)], [(0, None, [])], total=1 << 20)))
-    assert [notice.message for notice in graph.notices] == [
+    assert [warning.message for warning in graph.warnings] == [
         "The objects' sizes add up to 8 B, but the file says 1 MiB."
     ]
 
@@ -179,7 +179,7 @@ def test_impossible_nodes(tmp_path: Path) -> None:
     data = gcdump([("A", 8, None)], nodes)
     broken = data.replace(number(0) + number(3), number(6) + number(3), 1)
     graph = load(made(tmp_path, data))
-    assert {notice.code for notice in graph.notices} == {"broken-nodes", "dangling", "other-total"}
+    assert {warning.code for warning in graph.warnings} == {"broken-nodes", "dangling", "other-total"}
     assert graph.objects.shallow.tolist() == [8, 0, 7, 9]
     assert children(graph) == [[1, 2, 3], [], [], [0]]
     assert children(load(made(tmp_path, broken)))[0] == []
@@ -196,7 +196,7 @@ def test_dumps_cut_off_anywhere(tmp_path: Path) -> None:
             continue
         graph = load(tmp_path / "cut.gcdump")
         assert graph.facts.truncated
-        assert graph.notices[0].code == "cut-file"
+        assert graph.warnings[0].code == "cut-file"
         known = int((graph.objects.shallow > 0).sum())
         counts.add(known)
         assert known <= int((whole.objects.shallow > 0).sum())

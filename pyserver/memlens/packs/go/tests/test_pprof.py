@@ -173,7 +173,7 @@ def test_rare_but_valid_profiles(tmp_path: Path) -> None:
         assert [column.tolist() for column in profile.values] == [[2, 1, 5], [64, 8, 5]]
         assert profile.sizes is not None
         assert profile.sizes.tolist() == [32, 0, 0]
-        assert [notice.code for notice in profile.notices] == ["no-symbols"]
+        assert [warning.code for warning in profile.warnings] == ["no-symbols"]
     # fields of a later version are skipped, and fields may be in any order
     whole = build().bytes()
     later = whole[6:12] + b"\xfa\x01\x03abc" + whole[12:] + b"\xf0\x01\x07" + whole[:6]
@@ -239,12 +239,12 @@ def test_the_value_shown_first_has_samples_and_is_of_memory(
     assert profile.value_types[profile.default_value].name == shown
 
 
-def test_difference_has_a_notice(tmp_path: Path) -> None:
+def test_difference_has_a_warning(tmp_path: Path) -> None:
     builder = build()
     builder.sample([builder.location(("main", "/src/main.cc", 20))], -2, -64, **{"pprof::base": "true"})
     profile = made(builder.bytes(), tmp_path)
     assert int(profile.values[1].sum()) == 64 + 8 + 5 - 64
-    assert {"difference", "negative"} <= {notice.code for notice in profile.notices}
+    assert {"difference", "negative"} <= {warning.code for warning in profile.warnings}
 
 
 def test_stacks_that_were_cut_off_are_marked(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_stacks_that_were_cut_off_are_marked(tmp_path: Path) -> None:
     mark = "(cut off after 32 calls)"
     assert outermost == ["runtime.main", mark, mark, mark, mark, "worker", "worker", "f19"]
     assert [len(stack) for stack in stacks_of(profile)] == [32, 32, 32, 33, 31, 31, 9, 20]
-    assert "4 of 8 samples" in profile.notices[0].message
+    assert "4 of 8 samples" in profile.warnings[0].message
 
 
 def test_a_cpu_profile_keeps_its_runtime_frames(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_cpu_profile_keeps_its_runtime_frames(tmp_path: Path) -> None:
         builder.sample([*deep, builder.location((last, "a.go", 99))], 10)
     builder.sample(deep, 10)
     profile = made(builder.bytes(), tmp_path)
-    assert "2 of 4 samples" in profile.notices[0].message
+    assert "2 of 4 samples" in profile.warnings[0].message
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_other_versions(tmp_path: Path) -> None:
         load(path)
     path.write_bytes(WHOLE.replace(b'"dhatFileVersion":2', b'"dhatFileVersion":3'))
     profile = load(path)
-    assert [notice.code for notice in profile.notices] == ["newer-version"]
+    assert [warning.code for warning in profile.warnings] == ["newer-version"]
     assert value(profile, "total_bytes") == sum(point["tb"] for point in json.loads(WHOLE)["pps"])
 
 

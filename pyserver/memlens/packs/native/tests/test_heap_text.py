@@ -75,7 +75,7 @@ def test_gperftools_truncates_its_files(
     path: Path | None, bytes_in_header: int, words: tuple[str, ...], most: int, tmp_path: Path
 ) -> None:
     profile = load(path or truncated(tmp_path))
-    message = next(notice.message for notice in profile.notices if notice.code == "rows-missing")
+    message = next(warning.message for warning in profile.warnings if warning.code == "rows-missing")
     assert "919,422 in total" not in message
     assert all(each in message for each in words)
     assert profile.settings["header_alloc_bytes"] == bytes_in_header
@@ -119,7 +119,7 @@ def test_settings_and_labels_of_jemalloc(path: Path, program: str) -> None:
     name = Path(program).name
     found = {frame.file for frame in profile.frames.frames if frame.function.startswith(f"{name} at 0x55")}
     assert found == {program}
-    codes = {notice.code for notice in profile.notices}
+    codes = {warning.code for warning in profile.warnings}
     assert {"sampled", "no-symbols"} <= codes
     assert "rows-missing" not in codes
 
@@ -155,7 +155,7 @@ def test_named_frames_of_go() -> None:
     assert mine
     source = (FIXTURES / "src" / "words.go").read_text("utf-8").splitlines()
     assert all(file.endswith("words.go") and 0 < line <= len(source) for file, line in mine)
-    assert not any(notice.code == "no-symbols" for notice in profile.notices)
+    assert not any(warning.code == "no-symbols" for warning in profile.warnings)
 
 
 THREADS = """heap_v2/1000
@@ -237,7 +237,7 @@ def test_a_file_that_ends_within_a_line(tmp_path: Path) -> None:
     text = "heap profile: 3: 30 [3: 30] @ heapprofile\n1: 10 [1: 10] @ 0x10\n2: 20 [2: 2"
     profile = load(written(tmp_path / "x.heap", text))
     assert value(profile, "inuse_space") == 10
-    assert next(notice.code for notice in profile.notices) == "rows-missing"
+    assert next(warning.code for warning in profile.warnings) == "rows-missing"
 
 
 WRONG = {
@@ -262,7 +262,9 @@ def test_invalid_contents_are_reported(tmp_path: Path, what: str) -> None:
 
 def test_unknown_kinds_are_reported(tmp_path: Path) -> None:
     profile = load(written(tmp_path / "x", "heap profile: 1: 5 [1: 5] @ heapest\n1: 5 [1: 5] @ 0x1\n"))
-    assert "heapest" in next(notice.message for notice in profile.notices if notice.code == "unknown-kind")
+    assert "heapest" in next(
+        warning.message for warning in profile.warnings if warning.code == "unknown-kind"
+    )
 
 
 @pytest.mark.parametrize("text", [THREADS, None], ids=["threads", "go"])

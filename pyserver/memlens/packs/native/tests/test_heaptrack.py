@@ -51,8 +51,8 @@ def total(profile: Profile, name: str) -> int:
     return int(profile.values[[kind.name for kind in profile.value_types].index(name)].sum())
 
 
-def notices(profile: Profile) -> set[str]:
-    return {notice.code for notice in profile.notices}
+def warnings(profile: Profile) -> set[str]:
+    return {warning.code for warning in profile.warnings}
 
 
 def written(path: Path, text: str | bytes) -> Path:
@@ -202,7 +202,7 @@ def test_the_recording_of_the_service() -> None:
         if frame.function == "session"
     }
     assert leaks == {30}
-    assert not notices(profile)
+    assert not warnings(profile)
 
 
 @pytest.mark.skipif(not shutil.which("heaptrack_print"), reason="heaptrack is not installed")
@@ -345,7 +345,7 @@ def test_gzip_zstd_and_plain_text(tmp_path: Path) -> None:
         found = load(written(tmp_path / name, data))
         assert found.settings == expected.settings
         assert all(map(np.array_equal, found.values, expected.values)), name
-        assert "truncated" not in notices(found)
+        assert "truncated" not in warnings(found)
 
 
 # time
@@ -451,7 +451,7 @@ def test_records(tmp_path: Path) -> None:
     assert profile.times is not None
     assert profile.times.time_us.tolist() == [0, 10_000, 20_000, 21_000]
     assert profile.times.series["rss_bytes"].tolist() == [0, 0x10000, 0x8000, 0x8000]
-    assert not profile.notices
+    assert not profile.warnings
 
 
 def test_temporary_allocations(tmp_path: Path) -> None:
@@ -505,7 +505,7 @@ def test_version_0_identifies_blocks_by_address(tmp_path: Path) -> None:
     assert profile.sizes is not None
     leaked = profile.values[names.index("leaked_count")].tolist()
     assert dict(zip(profile.sizes.tolist(), leaked, strict=True)) == dict(expected)
-    assert "damaged-lines" not in notices(profile)
+    assert "damaged-lines" not in warnings(profile)
 
 
 def test_raw_recordings_have_the_figures_of_interpreted_ones(tmp_path: Path) -> None:
@@ -546,7 +546,7 @@ def test_raw_recordings_have_the_figures_of_interpreted_ones(tmp_path: Path) -> 
     assert figures[0] == figures[1]
     assert len(figures[0]) > 30
     assert {frame.function for frame in first.frames.frames} >= {"shop at 0x1100", "libx.so.1 at 0x2300"}
-    assert "Not found here: shop, libx.so.1." in " ".join(str(notice.message) for notice in first.notices)
+    assert "Not found here: shop, libx.so.1." in " ".join(str(warning.message) for warning in first.warnings)
 
 
 RAW = [(FIXTURE.with_name("service.raw.heaptrack.zst"), FIXTURE)]
@@ -568,16 +568,16 @@ def test_attaching_resets_the_counts(tmp_path: Path) -> None:
     # a free of an earlier allocation does not make a later one temporary
     assert [total(profile, name) for name in ("total_count", "leaked_count", "temporary_count")] == [2, 1, 1]
     assert total(profile, "peak_bytes") == 0x30
-    assert "attached" in notices(profile)
+    assert "attached" in warnings(profile)
     assert profile.times is not None
     assert profile.times.series["live_bytes"][0] == 0
 
 
-def test_newer_version_has_a_notice(tmp_path: Path) -> None:
+def test_newer_version_has_a_warning(tmp_path: Path) -> None:
     text = HEAD.replace("10400 3", "20000 7") + TABLES + KINDS + "+ 0\nz what is new\n+ 1\n"
     profile = load(written(tmp_path / "a", text))
     assert total(profile, "total_count") == 2
-    messages = {notice.code: notice.message for notice in profile.notices}
+    messages = {warning.code: warning.message for warning in profile.warnings}
     assert "version 7" in messages["version"]
     assert messages["damaged-lines"].startswith("Invalid lines of the file: 1.")
 
@@ -595,7 +595,7 @@ def test_invalid_lines_are_skipped_and_counted(tmp_path: Path) -> None:
         if line != "+ 0 ":
             assert total(profile, "total_count") == total(expected, "total_count"), line
             code = "unknown-sizes" if line in ("a", "a fffffffffffffffff 1") else "damaged-lines"
-            assert code in notices(profile), line
+            assert code in warnings(profile), line
 
 
 def test_excessive_files_are_rejected(tmp_path: Path) -> None:
@@ -613,7 +613,7 @@ def test_excessive_files_are_rejected(tmp_path: Path) -> None:
     # stacks that grow with each line, and many frames inlined in one address
     deep = HEAD + TABLES + "".join(f"t 1 {n:x}\n" for n in range(4, 20_000)) + "a 10 4e00\n+ 0\n"
     profile = load(written(tmp_path / "deep", deep))
-    assert "stacks-cut" in notices(profile)
+    assert "stacks-cut" in warnings(profile)
     assert max(map(len, unrolled(profile))) <= 4096
     wide = HEAD + TABLES + "i 1 1" + " 2 3 1" * 3000 + "\nt 5 0\na 10 5\n+ 0\n"
     assert len(unrolled(load(written(tmp_path / "wide", wide)))[0]) <= 256
@@ -642,7 +642,7 @@ def test_truncated_recording_is_read_up_to_its_end(tmp_path: Path) -> None:
         whole_lines = text[: text.rindex("\n", 0, place) + 1]
         events = len(re.findall(r"(?m)^\+ ", whole_lines))
         assert total(profile, "total_count") == events
-        assert ("truncated" in notices(profile)) == bool(number % 2 or text[place - 1] != "\n")
+        assert ("truncated" in warnings(profile)) == bool(number % 2 or text[place - 1] != "\n")
 
 
 @pytest.mark.slow
@@ -664,7 +664,7 @@ def test_a_compressed_file_cut_off_or_changed_anywhere(suffix: str, tmp_path: Pa
             assert len(str(error)) > 20  # noqa: PT017
             continue
         if number % 2:
-            assert "truncated" in notices(profile)
+            assert "truncated" in warnings(profile)
             assert total(profile, "total_count") <= all_events
             shown_parts.add(total(profile, "total_count"))
     assert len(shown_parts) > (1 if suffix == "zst" else 50), (

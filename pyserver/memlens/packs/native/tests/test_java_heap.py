@@ -83,7 +83,7 @@ def test_figures_agree_with_pprof(tmp_path: Path, column: int) -> None:
         ]
         assert (+mine[0], +mine[1]) == (theirs[0], +theirs[1])
         assert profile.value_types[profile.default_value].name == "inuse_space"
-        assert [notice.code for notice in profile.notices] == ["sampled"]
+        assert [warning.code for warning in profile.warnings] == ["sampled"]
 
 
 @needs_go
@@ -124,13 +124,13 @@ def test_the_lines_of_a_program(tmp_path: Path) -> None:
     assert "com.shop.Never.called" not in frames
 
 
-def test_notices(tmp_path: Path) -> None:
+def test_warnings(tmp_path: Path) -> None:
     unnamed = load(recorded(tmp_path, HEAP.replace(" 0x00000097 GC\n", "")))
-    assert [notice.code for notice in unnamed.notices] == ["sampled", "no-symbols"]
+    assert [warning.code for warning in unnamed.warnings] == ["sampled", "no-symbols"]
     assert "0x97" in {frame.function for frame in unnamed.frames.frames}
     for end in (HEAP.index("0x00000007") + 4, HEAP.index("add (Cart"), len(HEAP) - 2):
         cut = load(recorded(tmp_path, HEAP[:end]))
-        assert [notice.code for notice in cut.notices] == ["sampled", "cut-file"]
+        assert [warning.code for warning in cut.warnings] == ["sampled", "cut-file"]
         assert value(cut, "inuse_objects") > 0
 
 

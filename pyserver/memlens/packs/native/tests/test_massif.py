@@ -122,7 +122,7 @@ def test_the_recording_in_the_repository() -> None:
         held[source[line.line - 1].split("//")[0].strip() if line else ""] += values[0]
     # massif records a peak only if it is 1% higher than the last
     assert held["char *note = new char[64];"] in [count * 64 for count in range(145, 151)]
-    assert {"below-threshold", "detailed-only"} <= {notice.code for notice in profile.notices}
+    assert {"below-threshold", "detailed-only"} <= {warning.code for warning in profile.warnings}
     assert profile.times is not None
     assert profile.times.unit == "bytes"
     assert profile.settings["command"] == "./ledger"
@@ -165,8 +165,8 @@ def test_units_of_time(tmp_path: Path, unit: str, called: str, time: int) -> Non
 
 def test_pages_are_not_heap(tmp_path: Path) -> None:
     profile = load(written(tmp_path / "massif.out.1", what="page allocation syscalls"))
-    assert "pages" in {notice.code for notice in profile.notices}
-    assert "pages" not in {notice.code for notice in load(written(tmp_path / "massif.out.2")).notices}
+    assert "pages" in {warning.code for warning in profile.warnings}
+    assert "pages" not in {warning.code for warning in load(written(tmp_path / "massif.out.2")).warnings}
 
 
 @pytest.mark.parametrize(("depth", "cut"), [(2, True), (3, True), (4, False)])
@@ -184,7 +184,7 @@ SNAPSHOT = re.compile(
 
 
 def check_peak(path: Path) -> tuple[int, int, set[str]]:
-    """Check the peak; return its bytes, those without a stack, and the codes of notices."""
+    """Check the peak; return its bytes, those without a stack, and the codes of warnings."""
     rows = [
         (int(heap), int(number), int(extra), int(stacks), tree, int(root or 0))
         for number, heap, extra, stacks, tree, root in SNAPSHOT.findall(path.read_text("utf-8"))
@@ -203,8 +203,8 @@ def check_peak(path: Path) -> tuple[int, int, set[str]]:
     assert (
         highest, settings["peak_snapshot"], settings["peak_heap_extra_bytes"], settings["peak_stacks_bytes"],
     ) in [row[:4] for row in at_peak]  # fmt: skip
-    codes = {notice.code for notice in profile.notices}
-    text = " ".join(notice.message for notice in profile.notices)
+    codes = {warning.code for warning in profile.warnings}
+    text = " ".join(warning.message for warning in profile.warnings)
     assert ("peak-without-tree" in codes) == (in_tree > 0 and not any(row[4] != "empty" for row in at_peak))
     if missing:
         assert f"{highest:,} bytes" in text
@@ -250,9 +250,9 @@ PEAKS: dict[str, tuple[str, int, int, set[str]]] = {
 def test_a_peak_without_a_tree(tmp_path: Path, what: str) -> None:
     text, highest, missing, codes = PEAKS[what]
     path = written(tmp_path / "massif.out.1", text)
-    *peak, notices = check_peak(path)
+    *peak, warnings = check_peak(path)
     assert peak == [highest, missing]
-    assert notices - {"detailed-only"} == codes
+    assert warnings - {"detailed-only"} == codes
     times = load(path).times
     assert times is not None
     assert times.peaks.max() == highest
@@ -323,7 +323,7 @@ def test_complete_snapshots_of_a_truncated_file_are_shown(tmp_path: Path) -> Non
         # a line that is cut after a bracket looks complete
         assert edges == count or (edges == count + 1 and whole[:end].endswith(b")")), end
         begun = len(re.findall(rb"(?m)^snapshot=", whole[:end]))
-        codes = {notice.code for notice in cut.notices}
+        codes = {warning.code for warning in cut.warnings}
         assert "breaks-off" in codes if edges < begun else edges == begun, end
         assert list(held_over_time(cut)) == every[:edges], end
     path.write_bytes(whole[: starts[1] - 40])

@@ -150,7 +150,7 @@ def check_round_trip(path: Path, folder: Path, opened: Opened, snapshot_data: An
             # a frame without a file has only a name
             assert [one_line(each[2]) for each in mine] == [each[2] for each in theirs]
             assert [each[:2] for each in mine if each[0]] == [each[:2] for each in theirs if each[0]]
-        assert "snapviewer" in {notice.code for notice in again.info.warnings}
+        assert "snapviewer" in {warning.code for warning in again.info.warnings}
 
 
 def test_the_sample_there_and_back(sample: Path, tmp_path: Path, opened: Opened) -> None:
@@ -220,7 +220,7 @@ def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
     assert device.start.tolist() == [0, 0, 2, 3]
     assert device.end.tolist() == [1, 4, NEVER, NEVER]
     assert (info.peak_bytes, info.live_at_start_bytes, info.live_at_end_bytes) == (90, 30, 70)
-    assert {notice.code for notice in snapshot.info.warnings} >= {"snapviewer", "stacks-unsure"}
+    assert {warning.code for warning in snapshot.info.warnings} >= {"snapviewer", "stacks-unsure"}
     frames = stack_frames(snapshot, int(device.stack[2]))
     assert [(f.file, f.line, f.function, f.kind) for f in frames] == [
         ("C:\\m.py", 3, "f2", "user"), ("", 0, "at::g", "native")
@@ -229,11 +229,11 @@ def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
     snapshot = opened(write_zip(tmp_path / "b.zip", [polygon(5, 0, 2), polygon(6, 1, 2)], [
         (0, 5, 0, 2, ""), (1, 6, 1, 2, "(0) a.py:1:f")]))  # fmt: skip
     assert snapshot.device(0).start.tolist() == [1, 2]
-    assert "no-stacks" in {notice.code for notice in snapshot.info.warnings}
+    assert "no-stacks" in {warning.code for warning in snapshot.info.warnings}
     # whether it was freed is unknown
     snapshot = opened(write_zip(tmp_path / "c.zip", [polygon(5, 0, 1)], [(0, 5, 0, 1, "")]))
     assert snapshot.device(0).end.tolist() == [NEVER]
-    assert "end-unsure" in {notice.code for notice in snapshot.info.warnings}
+    assert "end-unsure" in {warning.code for warning in snapshot.info.warnings}
 
 
 def test_an_archive_without_segments_is_grouped_by_pool(tmp_path: Path, opened: Opened) -> None:

@@ -329,7 +329,7 @@ def test_an_odd_value_does_not_affect_other_records(
         timeline = read(tmp_path, data, container)
         assert allocations_read(timeline) == allocations_meant(meant), name
         assert others_read(timeline) == others_meant(meant), name
-        messages = [notice.message for notice in timeline.notices if notice.code == "odd-values"]
+        messages = [warning.message for warning in timeline.warnings if warning.code == "odd-values"]
         if odd is not GONE and odd is not None and field not in ("fx_node_info", "max_split_size"):
             quiet = record == "annotate" and field in ("addr", "size")
             word = field if isinstance(field, str) else "left out" if record != "traces" else "device_traces"
@@ -435,10 +435,10 @@ def test_a_time_years_from_all_others_is_unknown(
         assert info.time_origin_us == known[0]
         assert info.time_axis is not None
         assert info.time_axis.x1 < 2 * wanted[-1] + 2
-        (notice,) = [warning.message for warning in snapshot.info.warnings if warning.code == "odd-values"]
+        (warning,) = [warning.message for warning in snapshot.info.warnings if warning.code == "odd-values"]
         have = "event has" if len(places) == 1 else "events have"
         assert (
-            notice == f"{len(places)} {have} no usable time_us: shown at the time of the event before them."
+            warning == f"{len(places)} {have} no usable time_us: shown at the time of the event before them."
         )
     finally:
         snapshot.close()
@@ -469,7 +469,7 @@ def test_unsigned_minus_one_is_not_a_line(tmp_path: Path) -> None:
         ("/p/a.py", 1, "main"),
     ]
     assert "1 frame has no usable line: shown without a line." in [
-        notice.message for notice in timeline.notices
+        warning.message for warning in timeline.warnings
     ]
 
 

@@ -228,12 +228,12 @@ def test_absent_frames_and_times(opened: Opened, tmp_path: Path) -> None:
 
 
 def messages(snapshot: Snapshot) -> list[str]:
-    return [notice.message for notice in snapshot.info.warnings]
+    return [warning.message for warning in snapshot.info.warnings]
 
 
 @pytest.mark.parametrize("made", [0, 1, 3])
 @pytest.mark.parametrize("freed", [0, 1, 2])
-def test_a_single_notice_has_the_number_without_a_stack(
+def test_a_single_warning_has_the_number_without_a_stack(
     opened: Opened, tmp_path: Path, made: int, freed: int
 ) -> None:
     trace = [event("free_completed", 4096 * number, 64, time_us=1) for number in range(1, freed + 1)]
@@ -259,7 +259,7 @@ def test_a_single_notice_has_the_number_without_a_stack(
 
 
 @pytest.mark.parametrize("real", [None, *real_files("nothanmin__memory_snapshot__96f7f9*")])
-def test_no_number_is_in_two_notices(opened: Opened, tmp_path: Path, real: Path | None) -> None:
+def test_no_number_is_in_two_warnings(opened: Opened, tmp_path: Path, real: Path | None) -> None:
     """Of what was allocated before recording, 657 were freed, and 656 are live with a stack."""
     path = real or tmp_path / "s.pickle"
     if real is None:

@@ -83,7 +83,7 @@ def check(graph: Graph, data: bytes) -> None:
 def test_a_recording_line_by_line() -> None:
     graph = load(ruby_files.RECORDED)
     check(graph, ruby_files.recorded())
-    assert [notice.code for notice in graph.notices] == ["dangling"]
+    assert [warning.code for warning in graph.warnings] == ["dangling"]
 
 
 def test_rubys_own_counts_of_the_recording() -> None:
@@ -148,7 +148,7 @@ def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     assert flags == [[], [], [], ["old"], ["frozen", "embedded"], [], ["shared"]]
     assert graph.texts[int(graph.objects.name[4])] == 'a "b"\n\u00e9\U0001f600'
     assert graph.objects.ids.tolist()[-2:] == [INTERNAL, LOST]
-    assert [notice.code for notice in graph.notices] == ["dangling"]
+    assert [warning.code for warning in graph.warnings] == ["dangling"]
 
 
 def test_what_c_code_keeps_for_itself_is_called_by_its_struct(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_what_c_code_keeps_for_itself_is_called_by_its_struct(tmp_path: Path) ->
 
 def test_a_dump_without_tracing_is_reported(tmp_path: Path) -> None:
     graph = load(written(tmp_path, made(root("vm", TEXT), line(TEXT, "STRING", [], value="x"))))
-    assert [notice.code for notice in graph.notices] == ["no-allocations"]
+    assert [warning.code for warning in graph.warnings] == ["no-allocations"]
 
 
 def test_free_slots_of_full_dumps_are_no_objects(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_free_slots_of_full_dumps_are_no_objects(tmp_path: Path) -> None:
     assert graph.objects.ids.tolist() == without.objects.ids.tolist()
     assert type_names(graph) == type_names(without)
     assert graph.references.target.tolist() == without.references.target.tolist()
-    assert graph.notices == without.notices
+    assert graph.warnings == without.warnings
 
 
 def test_two_objects_at_one_address(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_two_objects_at_one_address(tmp_path: Path) -> None:
         root("vm", TEXT), *(line(TEXT, "STRING", [TEXT], value=text, file="a.rb", line=1) for text in "ab")
     )
     graph = load(written(tmp_path, data))
-    assert [notice.code for notice in graph.notices] == ["duplicate-ids"]
+    assert [warning.code for warning in graph.warnings] == ["duplicate-ids"]
     assert graph.references.target.tolist() == [0, 0]
 
 
@@ -219,7 +219,7 @@ def test_impossible_values(tmp_path: Path) -> None:
     ):
         graph = load(written(tmp_path, made(*good) + bad + b"\n"))
         assert len(graph.objects) == 40, bad
-        assert [notice.code for notice in graph.notices] == ["bad-lines"], bad
+        assert [warning.code for warning in graph.warnings] == ["bad-lines"], bad
     with pytest.raises(DamagedSnapshotError, match="not objects"):
         load(written(tmp_path, made(*good) + b"x\n" * 10))
     with pytest.raises(NotASnapshotError, match="no objects"):
@@ -275,4 +275,4 @@ def test_a_long_chain_and_long_texts(tmp_path: Path) -> None:
     text = graph.texts[int(graph.objects.name[count])]
     assert set(text) == {"\u20ac"}
     assert 1_300 < len(text) < 1_400
-    assert "shortened-texts" in [notice.code for notice in graph.notices]
+    assert "shortened-texts" in [warning.code for warning in graph.warnings]

@@ -96,7 +96,7 @@ def test_a_bundle_of_esbuild_leads_to_typescript(tmp_path: Path, inline: bool) -
     assert (tmp_path / "there" / "dist" / "app.js").read_text().count("\n") <= 3
     assert places(graph, "Session") == {("app.ts", line_of("constructor"))}
     assert places(graph, "report") == {("app.ts", line_of("function report"))}
-    assert [notice.code for notice in graph.notices] == ["source-maps"]
+    assert [warning.code for warning in graph.warnings] == ["source-maps"]
     (frame,) = {row.file for row in graph.frames.frames if row.file.endswith("app.ts")}
     assert frame == str(tmp_path / "there" / "src" / "app.ts")
     if inline:

@@ -42,8 +42,8 @@ def test_stacks_are_those_of_the_tree(tmp_path: Path) -> None:
     ]
     # without samples there is nothing to count
     assert [kind.name for kind in found.value_types] == ["selfSize"]
-    assert (value(found, "selfSize"), [each.code for each in found.notices]) == (305, ["sampled"])
-    assert [each.code for each in _load(tmp_path, _call("(root)", -1)).notices] == ["no-samples"]
+    assert (value(found, "selfSize"), [each.code for each in found.warnings]) == (305, ["sampled"])
+    assert [each.code for each in _load(tmp_path, _call("(root)", -1)).warnings] == ["no-samples"]
 
 
 def test_a_source_map_leads_to_the_original_line(tmp_path: Path) -> None:

@@ -174,9 +174,9 @@ def test_hostile_depth_is_neither_slow_nor_large(tmp_path: Path, monkeypatch: py
     known = [number for number in made if int(graph.objects.name[number])]
     assert len(known) < len(made) - 1_000
     assert all(name_of(graph, number) == heap.as_devtools(number) for number in known[:400])
-    (notice,) = graph.notices
-    assert notice.code == "left-out-texts"
-    assert notice.said.text.startswith("1")
+    (warning,) = graph.warnings
+    assert warning.code == "left-out-texts"
+    assert warning.said.text.startswith("1")
 
 
 def duplicates() -> Ropes:

@@ -11,7 +11,7 @@ from memlens.views.findings.writing import linked, percent
 from memlens.views.graph.native import own_native
 
 _LEAST_SHARE = 0.5
-"""Of what roots reach in the heap: from so much on that memory belongs in the first line."""
+"""Share of the reachable heap from which such memory belongs in the first line."""
 
 
 def outside_of_heap(case: GraphCase) -> Text | None:

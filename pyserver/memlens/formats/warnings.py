@@ -1,8 +1,8 @@
-"""Notices that count what a file lacks, or what can't be true in it, shared by the readers of several formats."""
+"""Warnings that count what a file lacks, or what can't be true in it, shared by the readers of several formats."""
 
 from collections.abc import Callable
 
-from memlens.model.info import Notice
+from memlens.model.info import FileWarning
 from memlens.texts import Text, phrase
 
 _SAID: dict[str, Callable[[int], Text]] = {
@@ -82,6 +82,6 @@ _SAID: dict[str, Callable[[int], Text]] = {
 }
 
 
-def counted_notices(**counts: int) -> list[Notice]:
-    """A notice for each count that isn't 0; names are codes of notices, with ``_`` for ``-``."""
-    return [Notice(name.replace("_", "-"), _SAID[name](n)) for name, n in counts.items() if n]
+def counted_warnings(**counts: int) -> list[FileWarning]:
+    """A warning for each count that isn't 0; names are codes of warnings, with ``_`` for ``-``."""
+    return [FileWarning(name.replace("_", "-"), _SAID[name](n)) for name, n in counts.items() if n]
