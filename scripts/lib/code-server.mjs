@@ -36,6 +36,16 @@ const UNWANTED = [
   'kerberos',
 ];
 
+/** What the package's own lock leaves open: a peer of one of its dependencies. */
+const UNLOCKED = {
+  'node_modules/tslib': {
+    version: '2.8.1',
+    integrity:
+      'sha512-oJFu94HQb+KVduSUQL7wnpmqnfmLsOA/nAh6b6EH0wCEoK0/mPeXU6c3wKDV83MkOuHPRHtSXKKU99IBazS/2w==',
+    peer: true,
+  },
+};
+
 /** Idempotent: a finished step is not repeated. */
 export async function installCodeServer(log = (text) => void process.stdout.write(text)) {
   const arch = process.arch;
@@ -103,13 +113,28 @@ async function installDependencies(arch) {
   const contents = JSON.parse(readFileSync(manifest, 'utf8'));
   for (const name of UNWANTED) delete contents.dependencies[name];
   writeFileSync(manifest, JSON.stringify(contents, null, 2));
-  // `npm ci` rejects the package's shrinkwrap because of a missing entry; `npm install` uses its versions.
+  const lock = path.join(VSCODE, 'npm-shrinkwrap.json');
+  const locked = JSON.parse(readFileSync(lock, 'utf8'));
+  Object.assign(locked.packages, UNLOCKED);
+  writeFileSync(lock, JSON.stringify(locked, null, 2));
+  // `npm ci` rejects a lock with more than the manifest has; `npm install` uses its versions and hashes.
   const flags = ['--omit=dev', '--ignore-scripts', '--no-save', '--no-audit', '--no-fund'];
   await must(npm('install', ...flags, `--cpu=${arch}`, '--os=linux', '--libc=glibc'), {
     cwd: VSCODE,
     // The settings of the npm that runs this script are for another project.
     env: { npm_config_omit: 'dev', npm_config_loglevel: 'error' },
   });
+  const { packages } = JSON.parse(readFileSync(path.join(MODULES, '.package-lock.json'), 'utf8'));
+  const open = unlocked(packages, locked.packages);
+  if (open.length) throw new UserError(`No lock has a hash of what npm installed: ${open.join(', ')}.`);
+}
+
+/** The packages that were installed otherwise than by the hash that a lock has for them. */
+export function unlocked(installed, locked) {
+  const hashOfLock = (name) => locked[name]?.integrity;
+  return Object.entries(installed)
+    .filter(([name, { integrity, link }]) => !link && (!integrity || integrity !== hashOfLock(name)))
+    .map(([name]) => name);
 }
 
 /** Replaces native modules, which would have to be compiled, by the functions that the server needs. */
