@@ -286,9 +286,10 @@ cdef class Survey:
 
     cdef int take_object(self) noexcept nogil:
         """Add the object to the last chunk, or begin another."""
-        cdef Chunk *last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
+        cdef Chunk *last
         cdef Chunk chunk
         if self.chunks.count:
+            last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
             if self.position - last.start < CHUNK_BYTES:
                 return 0
             last.end = self.position
