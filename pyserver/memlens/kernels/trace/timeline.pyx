@@ -10,8 +10,8 @@ A trace is a ring buffer with gaps, so the rules are those of an observer, not o
   free, unless a live block of the final segments still has the allocation's own.
 * Live blocks of the final segments that no event mentions were live before the trace as well.
 
-A recorder's own viewer has the same rules (``process_alloc_data`` in MemoryViz.js), and its order of allocations is kept:
-those from before the trace come first, with the one found last at the bottom, then those of the trace in order.
+A recorder's own viewer has the same rules (``process_alloc_data`` in MemoryViz.js), and its order of allocations is
+kept: those from before the trace come first, with the one found last at the bottom, then those of the trace in order.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
