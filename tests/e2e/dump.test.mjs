@@ -196,11 +196,7 @@ test('a dump that is cancelled leaves nothing, and the program runs on', async (
   await until(begun, 'the dump has begun');
   // it can't be finished before it is cancelled
   program.kill('SIGSTOP');
-  await vscode.runCommand('Notifications: Show Notifications');
-  const said = vscode.page.locator('.notification-list-item', {
-    hasText: 'pauses while its heap dump',
-  });
-  await said.waitFor();
+  const said = await vscode.notification('pauses while its heap dump');
   await vscode.screenshot('dump-progress');
   await said.hover();
   await said.locator('.monaco-button', { hasText: 'Cancel' }).click();
@@ -225,9 +221,8 @@ test('allocations are recorded until they are stopped, and a range of their time
   await vscode.choosePath(/checkout-service-\d{8}-\d{6}\.heaptimeline$/, path.join(vscode.folder, file));
   const running = page.locator('.statusbar-item', { hasText: /0:0[3-9]/ });
   await running.waitFor();
-  await vscode.runCommand('Notifications: Show Notifications');
-  const link = page.locator('.notification-list-item a', { hasText: 'Stop and Open' });
-  await link.waitFor();
+  const recording = await vscode.notification('Recording the allocations');
+  const link = recording.locator('a', { hasText: 'Stop and Open' });
   await vscode.screenshot('record-progress');
   await link.click();
   await page.locator('.tab.active', { hasText: file }).waitFor();

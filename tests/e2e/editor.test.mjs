@@ -207,10 +207,7 @@ test('a file that changed since the run is marked, with a link to the functionâ€
   await view.selected(allocation);
   await view.locator('.panel .frames button', { hasText: 'train.py:66' }).first().click();
   await vscode.atLine('train.py', 66);
-  // with the driver of tests VS Code keeps messages in its centre
-  await vscode.runCommand('Notifications: Show Notifications');
-  const message = vscode.page.locator('.notification-list-item', { hasText: `is now at line ${moved}` });
-  await message.waitFor();
+  const message = await vscode.notification(`is now at line ${moved}`);
   await message.locator('.monaco-button', { hasText: `Go to Line ${moved}` }).click();
   await vscode.atLine('train.py', moved);
 });

@@ -115,9 +115,8 @@ test('a folder is read while its map grows, until it is cancelled; its lines are
   await vscode.runCommand('Memlens: Open Folder as Fleet');
   await vscode.choosePath(/^\//, path.join(vscode.folder, 'ranks') + path.sep);
   await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Read All' }).click();
-  await vscode.runCommand('Notifications: Show Notifications');
-  const notice = page.locator('.notification-list-item', { hasText: 'Reading the snapshots of ranks' });
-  await notice.filter({ hasText: new RegExp(`\\d+ of ${RANKS}: \\w+\\d+`) }).waitFor();
+  const reading = await vscode.notification('Reading the snapshots of ranks');
+  await reading.filter({ hasText: new RegExp(`\\d+ of ${RANKS}: \\w+\\d+`) }).waitFor();
   await vscode.tab('memlens-fleet.db').last().waitFor();
   const fleet = await vscode.webview();
   const summary = fleet.locator('.fleet-summary');
@@ -130,7 +129,7 @@ test('a folder is read while its map grows, until it is cancelled; its lines are
     first,
   );
   await vscode.screenshot('fleet-growing');
-  await notice.getByRole('button', { name: 'Cancel' }).click();
+  await reading.getByRole('button', { name: 'Cancel' }).click();
   const fleets = () => vscode.host.processes('-m memlens fleet');
   while (fleets().length > 0) await page.waitForTimeout(100);
   // Finished summaries are kept, and the map shows those.
@@ -170,11 +169,10 @@ test('a rank of a store is fetched, which can be cancelled, and opened', async (
     };
     const resume = store.pause();
     await fetching();
-    await vscode.runCommand('Notifications: Show Notifications');
-    const notice = page.locator('.notification-list-item', { hasText: 'Fetching rank7.pickle' });
+    const notification = await vscode.notification('Fetching rank7.pickle');
     await vscode.screenshot('fleet-fetching');
-    await notice.getByRole('button', { name: 'Cancel' }).click();
-    await notice.waitFor({ state: 'detached' });
+    await notification.getByRole('button', { name: 'Cancel' }).click();
+    await notification.waitFor({ state: 'detached' });
     resume();
     // Cancelling isn't an error, and nothing was opened.
     const mentioned = page.locator('.notification-list-item', { hasText: /rank7|cancel/i });

@@ -15,6 +15,7 @@ import { pixelOf } from './pixels.mjs';
 import { isOpen, settledIn } from './settled.mjs';
 import { TextEditors } from './text-editor.mjs';
 import { colourWorkbench, hasTheme } from './themes.mjs';
+import { TIMEOUT_MS, came } from './waiting.mjs';
 import { Window } from './window.mjs';
 
 export { ROOT };
@@ -161,6 +162,19 @@ class VSCode {
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
   runCommand(title) {
     return this.#palette.run(title);
+  }
+
+  /**
+   * The notification with a text, once it is shown. With the driver of tests VS Code keeps notifications in its centre,
+   * which closes when the last one goes: when a progress ends, for example, just before the message about it comes.
+   */
+  async notification(text) {
+    const found = this.page.locator('.notification-list-item', { hasText: text });
+    for (const until = Date.now() + TIMEOUT_MS; ;) {
+      await this.runCommand('Notifications: Show Notifications');
+      if (await came(found.first().waitFor({ timeout: 5000 }))) return found;
+      if (Date.now() > until) throw new Error(`No notification says "${text}".`);
+    }
   }
 
   /** Opens the palette, does something once a command is selected in it, and runs that command then. */

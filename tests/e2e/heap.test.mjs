@@ -242,9 +242,7 @@ test('a dump is saved without its values and names, and opens with the names tha
   const mapping = /shared\.mapping\.txt$/;
   await vscode.choosePath(/sessions-without-values\.hprof\.zst$/, saved, mapping);
   await vscode.choosePath(mapping, path.join(vscode.folder, 'shared.mapping.txt'));
-  // with the driver of tests VS Code keeps messages in its centre
-  await vscode.runCommand('Notifications: Show Notifications');
-  const said = vscode.page.locator('.notification-list-item', { hasText: 'saved without its values' });
+  const said = await vscode.notification('saved without its values');
   await said.locator('.monaco-button', { hasText: 'Open' }).click();
   await vscode.page.locator('.tab.active', { hasText: 'shared.hprof' }).waitFor();
   const open = new SnapshotView(vscode, await vscode.webview());

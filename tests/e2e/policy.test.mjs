@@ -244,9 +244,7 @@ test('a file named as a link is no link in the notification that it was not foun
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
   await view.locator('.headline button', { hasText: 'main.go' }).first().click();
-  await vscode.runCommand('Notifications: Show Notifications');
-  const notification = vscode.page.locator('.notification-list-item', { hasText: 'was not found' });
-  await notification.waitFor();
+  const notification = await vscode.notification('was not found');
   assert.match(await notification.innerText(), /\[\/srv\/app\/main\.go\]/);
   assert.equal(await notification.locator('.notification-list-item-message a').count(), 0);
   await vscode.screenshot('hostile-notification');

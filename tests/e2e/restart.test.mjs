@@ -116,13 +116,10 @@ test('after five crashes it is not restarted automatically, and one message is s
 });
 
 test('its button starts the server, and the view is restored as it was', async () => {
-  // with the driver of tests VS Code keeps messages in its centre
-  await vscode.runCommand('Notifications: Show Notifications');
-  const notice = vscode.page.locator('.notification-list-item', { hasText: CRASHED });
-  await notice.waitFor();
+  const said = await vscode.notification(CRASHED);
   await vscode.screenshot('five-deaths');
-  assert.equal(await notice.count(), 1);
-  await notice.locator('.monaco-button', { hasText: 'Restart' }).click();
+  assert.equal(await said.count(), 1);
+  await said.locator('.monaco-button', { hasText: 'Restart' }).click();
   await until(() => servers().length === 1, 'there is a server again');
   await until(async () => {
     const answers = await view.locator('.panel .frames').count();

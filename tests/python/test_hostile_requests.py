@@ -1,5 +1,6 @@
 """Every hostile name in every field of every format, through every request of the contract and every tool."""
 
+import contextlib
 import json
 import random
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ LACKING = {
     "memlens/archivedText", "memlens/cell", "memlens/heapImage", "memlens/heapThumbnails", "memlens/heapMoments",
 }  # fmt: skip
 """Requests that are refused here, with a sentence, for want of class archives, notebooks, images and recordings."""
+OF_EACH_MODEL = ("torch", "pprof", "hprof")
 OF_PROCESSES = {"memlens/redact"}
 """Requests that start a process each."""
 FLEET_PARAMS = {kind for kind, _ in fleet_protocol.REQUESTS.values()}
@@ -42,54 +44,87 @@ FLEET_PARAMS = {kind for kind, _ in fleet_protocol.REQUESTS.values()}
 
 @pytest.mark.slow
 def test_every_request_and_tool_is_answered(places: dict[str, Place], fleet: Path, folder: Path) -> None:
-    faults, answered, tools, why = [], set(), set(), {}
+    requests = [method for method in REQUESTS if method not in REQUESTS_ELSEWHERE]
     chance = random.Random(37)
     with LspClient({"MEMLENS_MEMRAY_PYTHON": str(MEMRAY_PYTHON)}) as server:
         server.start(folder, {"cache_directory": str(folder / "cache")})
+        asking = Asking(server, chance, fleet)
         for form, place in places.items():
             for path in (place.path, place.other):
                 # the server would start a process for each table
                 archive = archive_of(path, Cache(folder / "cache"))
                 memlens("tables", archive, "--cache-dir", folder / "cache")
-            opened, other = (
-                server.request("memlens/open", {"path": str(path), "view": f"{form}{number}"})
-                for number, path in enumerate((place.path, place.other))
-            )
-            info = msgspec.convert(opened["info"], SnapshotInfo)
-            sent = [
-                (method, asked(kind, place, opened, other, info, chance, fleet, likely=likely))
-                for method, (kind, _) in REQUESTS.items()
-                if method not in REQUESTS_ELSEWHERE
-                for likely in ((True, False) if method in OF_PROCESSES else (True, True, False))
-            ]
-            sent += [
-                ("memlens/tool", {"name": name, "arguments": json.dumps(arguments)})
-                for name, arguments in calls(form, place, chance)
-            ]
-            # one after the other: queries at the same time have a process each, of which one is enough here
-            for method, params in sent:
-                try:
-                    answer = server.request(method, params)
-                except RpcError as error:
-                    code = error.data["code"] if error.data else error.code
-                    if code == "internal" or (not error.data and params):
-                        faults.append(f"{form}: {method} {json.dumps(params)[:600]}: {error.message[:300]}")
-                    why[method] = (str(params)[:300], error.message[:160])
-                    continue
-                answered.add(method)
-                if method == "memlens/tool":
-                    if "nternal error" in answer["text"]:
-                        faults.append(f"{form}: {json.dumps(params)[:600]}: {answer['text'][:300]}")
-                    if not answer["is_error"]:
-                        tools.add(params["name"])
-            for number, one in enumerate((opened, other)):
-                server.request("memlens/close", {"snapshot": one["snapshot"], "view": f"{form}{number}"})
-    assert not faults, "\n".join(faults)
+            with asking.opened(form, place):
+                # one after the other: queries at the same time have a process each, of which one is enough here
+                for method in requests:
+                    for likely in (True, False) if method in OF_PROCESSES else (True, True, False):
+                        asking.send(method, likely=likely)
+                for name, arguments in calls(form, place, chance):
+                    asking.call(name, arguments)
+        # what chance didn't draw so that it can be answered
+        for form in OF_EACH_MODEL:
+            with asking.opened(form, places[form]):
+                for method in set(requests) - asking.answered - LACKING:
+                    for _ in range(30):
+                        if asking.send(method, likely=True):
+                            break
+    assert not asking.faults, "\n".join(asking.faults)
     _, found, trace = server.stderr.decode().partition("Traceback")
     assert not found, trace
-    assert tools == set(TOOLS)
-    refused = {method: why.get(method) for method in set(REQUESTS) - set(REQUESTS_ELSEWHERE) - answered}
+    assert asking.tools == set(TOOLS)
+    refused = {method: asking.why.get(method) for method in requests if method not in asking.answered}
     assert set(refused) <= LACKING, refused
+
+
+class Asking:
+    """Requests about the snapshots that are open, and what came of them."""
+
+    def __init__(self, server: LspClient, chance: random.Random, fleet: Path) -> None:
+        self.server, self.chance, self.fleet = server, chance, fleet
+        self.faults: list[str] = []
+        self.answered: set[str] = set()
+        self.tools: set[str] = set()
+        self.why: dict[str, tuple[str, str]] = {}
+
+    @contextlib.contextmanager
+    def opened(self, form: str, place: Place) -> Iterator[None]:
+        """Have the two files of a place open."""
+        self.form, self.place = form, place
+        both = [
+            self.server.request("memlens/open", {"path": str(path), "view": f"{form}{number}"})
+            for number, path in enumerate((place.path, place.other))
+        ]
+        self.both, self.info = both, msgspec.convert(both[0]["info"], SnapshotInfo)
+        yield
+        for number, one in enumerate(both):
+            self.server.request("memlens/close", {"snapshot": one["snapshot"], "view": f"{form}{number}"})
+
+    def send(self, method: str, *, likely: bool) -> bool:
+        """Send a request with parameters by chance, and return whether it was answered."""
+        kind, _ = REQUESTS[method]
+        one, other = self.both
+        drawn = asked(kind, self.place, one, other, self.info, self.chance, self.fleet, likely=likely)
+        return self._answer(method, drawn) is not None
+
+    def call(self, name: str, arguments: dict[str, Any]) -> None:
+        """Call a tool of models."""
+        answer = self._answer("memlens/tool", {"name": name, "arguments": json.dumps(arguments)})
+        if answer and not answer["is_error"]:
+            self.tools.add(name)
+
+    def _answer(self, method: str, params: dict[str, Any]) -> Any:
+        try:
+            answer = self.server.request(method, params)
+        except RpcError as error:
+            code = error.data["code"] if error.data else error.code
+            if code == "internal" or (not error.data and params):
+                self.faults.append(f"{self.form}: {method} {json.dumps(params)[:600]}: {error.message[:300]}")
+            self.why[method] = (str(params)[:300], error.message[:160])
+            return None
+        self.answered.add(method)
+        if method == "memlens/tool" and "nternal error" in answer["text"]:
+            self.faults.append(f"{self.form}: {json.dumps(params)[:600]}: {answer['text'][:300]}")
+        return answer if answer is not None else {}
 
 
 def asked(

@@ -138,7 +138,7 @@ def test_a_pack_that_fails_costs_its_formats_and_a_sentence(
 def test_a_part_that_fails_is_said_as_the_packs(
     packages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(packages, "sniffs", declared("a", "a", "nowhere"))
+    install(packages, "broken", declared("a", "a", "nowhere"))
     install(packages, "reads", declared("z", "z", "reads_reader"))
     (packages / "reads_reader.py").write_text(
         "def sniff(head): return head.startswith(b'z')\ndef read(*_): return 1 / 0\n"
@@ -149,7 +149,7 @@ def test_a_part_that_fails_is_said_as_the_packs(
     said = capsys.readouterr().err
     assert "The pack reads 1.0 can't read the file (ZeroDivisionError: division by zero)" in said
     (sentence,) = registry.failures()
-    assert str(sentence).startswith("A part of the pack sniffs 1.0 failed (ModuleNotFoundError")
+    assert str(sentence).startswith("A part of the pack broken 1.0 failed (ModuleNotFoundError")
 
 
 def test_no_pack_comes_from_the_working_directory_or_the_workspace(

@@ -138,8 +138,8 @@ def _cache(command: argparse.ArgumentParser) -> None:
 
 
 GROUPINGS = (
-    "line", "function", "file", "module", "stack", "freed", "category", "stream", "pool", "size", "package", "thread",
-    "label",
+    "line", "function", "file", "caller", "module", "stack", "freed", "category", "stream", "pool", "size", "package",
+    "thread", "label",
 )  # fmt: skip
 """What allocations can be grouped by: the groupings of :mod:`memlens.views.tables.groupings`, which takes a while to
 import.

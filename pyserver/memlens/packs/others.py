@@ -93,7 +93,8 @@ def find(formats: Collection[str], packs: Collection[str], runtimes: Collection[
 
     taken = {"pack": {*packs}, "format": {*formats}, "runtime": {*runtimes}}
     seen = set()
-    for distribution in distributions(path=_folders()):
+    # the order of a folder's files is chance
+    for distribution in sorted(distributions(path=_folders()), key=lambda each: each.name or ""):
         if distribution.name in seen:
             continue
         seen.add(distribution.name)
