@@ -39,9 +39,10 @@ class Nothing extends Error {}
 
 /**
  * name: for --only. what: the description. commands: run one after another until one fails. shown: print the output
- * even if the step passes. long: runs beside all others from the start. writes: its tests write many files, in memory
- * where there is enough. slow: left out by --quick. again: the
- * names of failures that may be run once more, and the commands for it; those that pass then are shown as FLAKY.
+ * even if the step passes. long: begin with it. writes: its tests write many files, in memory where there is enough.
+ * alone: run no other step at the same time, which would take as long and make its windows wait. slow: left out by
+ * --quick. again: the names of failures that may be run once more, and the commands for it; those that pass then are
+ * shown as FLAKY.
  * flaky: the names of such tests where the runner itself ran them again.
  */
 const STEPS = [
@@ -159,7 +160,7 @@ const STEPS = [
     name: 'e2e',
     what: 'in a real VS Code in a real browser',
     shown: true,
-    long: true,
+    alone: true,
     commands: async (rest) => {
       if (!values.quick) await installFleet();
       process.env.CHROMIUM = await findChromium({ install: true });
@@ -272,18 +273,18 @@ async function perform(step) {
 }
 
 /**
- * Runs the long steps beside one another and beside the others, which run one by one: the long ones wait often, for a
- * window, a server or the slowest of their tests, and the others fill the time.
+ * Runs two steps at a time, since most use one core, except those that must run alone. The longest begins first, so that
+ * the others fill the cores beside it and none of them is left to the end.
  */
 async function performAll(steps) {
-  const inTurn = async (some) => {
-    const results = [];
-    for (const step of some) results.push(await perform(step));
-    return results;
+  const results = [];
+  const queue = steps.filter((step) => !step.alone).sort((one, other) => !!other.long - !!one.long);
+  const worker = async () => {
+    for (let step = queue.shift(); step; step = queue.shift()) results.push(await perform(step));
   };
-  const long = steps.filter((step) => step.long).map((step) => [step]);
-  const results = await Promise.all([...long, steps.filter((step) => !step.long)].map(inTurn));
-  return steps.map((step) => results.flat().find((result) => result.step === step));
+  await Promise.all([worker(), worker()]);
+  for (const step of steps.filter((one) => one.alone)) results.push(await perform(step));
+  return steps.map((step) => results.find((result) => result.step === step));
 }
 
 main(async () => {

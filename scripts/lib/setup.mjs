@@ -88,17 +88,23 @@ async function pythonPackages(log) {
   });
 }
 
+/** What Cython's own helpers are compiled into, once for all kernels. */
+const SHARED = 'pyserver/memlens/kernels/base/cython_shared';
+
 async function kernels(log) {
   const python = await describe([VENV_PYTHON]);
   const sources = filesUnder('pyserver/memlens', ['.pyx', '.pxd']);
   const recipe = ['pyserver/setup.py', 'pyserver/build_kernels.py', 'pyserver/requirements.lock'];
   // They use Python's stable ABI; one compiled for a single version would be loaded in their place.
   const suffix = WINDOWS ? '.pyd' : '.abi3.so';
-  const compiled = filesUnder('pyserver/memlens', ['.so', '.pyd']);
-  const outdated = compiled.filter((file) => path.basename(file) !== `${stem(file)}${suffix}`);
   const outputs = sources
     .filter((file) => file.endsWith('.pyx'))
     .map((file) => file.slice(0, -'.pyx'.length) + suffix);
+  // so would one whose source has moved or is gone
+  const made = new Set([...outputs.map(path.normalize), path.normalize(SHARED + suffix)]);
+  const outdated = filesUnder('pyserver/memlens', ['.so', '.pyd']).filter(
+    (file) => !made.has(path.normalize(file)),
+  );
   return step({
     name: 'kernels',
     doing: `compiling ${outputs.length} Cython files`,
@@ -116,8 +122,6 @@ async function kernels(log) {
     log,
   });
 }
-
-const stem = (file) => path.basename(file).split('.')[0];
 
 const editableInstall = (log) =>
   step({

@@ -18,8 +18,9 @@ from tests.python.pyheap_files import MAGIC, text
 from memlens.formats.containers import open_source
 from memlens.formats.redacted import VALUES, Wanted
 from memlens.formats.redaction import redact
-from memlens.kernels.readers import python_redaction, python_survey, v8_redaction
+from memlens.kernels.readers import python_redaction, python_survey
 from memlens.model.graph import NONE, Graph
+from memlens.packs.v8.kernels import redaction
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.objects import MOST_LISTED, describe
 from memlens.views.graph.threads import threads, variables
@@ -158,11 +159,11 @@ def test_what_is_left_of_a_weak_maps_entry_is_not_longer_than_it(text: str) -> N
     heap.edge(0, "internal", name, heap.node("object", "A"))
     data = heap.data(order=("strings",))
     start, end = data.index(b'"strings":[') + len(b'"strings":'), len(data) - 1
-    strings = v8_redaction.Strings(data, start, end)
-    while strings.run(end) == v8_redaction.MORE:
+    strings = redaction.Strings(data, start, end)
+    while strings.run(end) == redaction.MORE:
         pass
     count = int(strings.count)
-    strings.write(start, np.full(count, v8_redaction.NAME, np.uint8), np.arange(count, dtype=np.uint32))
+    strings.write(start, np.full(count, redaction.NAME, np.uint8), np.arange(count, dtype=np.uint32))
     out, written = bytearray(1), b""
     while True:
         size = strings.fill(out)
