@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT } from './harness.mjs';
-import { until } from './waiting.mjs';
+import { came, until } from './waiting.mjs';
 import { settledIn } from './settled.mjs';
 
 const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
@@ -204,11 +204,15 @@ export class SnapshotView {
 
   /**
    * Presses a key in the view once it has the focus, which VS Code returns some time after it closes a palette, and may
-   * take again meanwhile: then the view doesn't get the key, and it is pressed again.
+   * take again meanwhile: then the view doesn't get the key, and it is pressed again. A view that is drawn anew while VS
+   * Code returns the focus doesn't get it: then it is asked for.
    */
   async press(key) {
     for (let attempt = 0; attempt < 10; attempt++) {
-      await this.frame.waitForFunction(() => document.hasFocus());
+      if (!(await came(this.frame.waitForFunction(() => document.hasFocus(), null, { timeout: 10_000 })))) {
+        await this.vscode.runCommand('View: Focus Active Editor Group');
+        continue;
+      }
       const before = await this.frame.evaluate(keysSoFar);
       await this.page.keyboard.press(key);
       // a view that is gone was left by that key
