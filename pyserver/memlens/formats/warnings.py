@@ -65,7 +65,7 @@ _SAID: dict[str, Callable[[int], Text]] = {
     "other_count": lambda n: phrase("The file's own count of its objects is wrong: it says {n}.", n=n),
     "lost_addresses": lambda n: phrase("Objects without an address: {n}.", n=n),
     "impossible_multipliers": lambda n: phrase(
-        "Impossible figures of how many objects one stands for: {n}. Each is taken for 1.", n=n
+        "Sampled objects with an impossible multiplier: {n}. Each counts as one.", n=n
     ),
     "unknown_settings": lambda n: phrase(
         "Times, process ids and other facts about the recording that are impossible and left out: {n}.", n=n
