@@ -31,6 +31,7 @@ const FAILED_TESTS = '.pytest_cache/v/cache/lastfailed';
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 const FILTER_TERMS = 'webview/src/shell/filter-terms.gen.ts';
+const SNAPSHOT_ENDINGS = 'extension/shared/endings.gen.ts';
 
 let codeServer;
 
@@ -51,7 +52,7 @@ const STEPS = [
     what: 'generated types and texts are current',
     commands: () => [
       [VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT],
-      [VENV_PYTHON, '-m', 'memlens.server.tools.manifest', '--check', 'package.json'],
+      [VENV_PYTHON, '-m', 'memlens.server.manifest', '--check', 'package.json', SNAPSHOT_ENDINGS],
       [VENV_PYTHON, '-m', 'memlens.cli.filter', '--check', 'docs/filter.md', FILTER_TERMS],
       node('scripts/l10n.mjs', '--check'),
       node('scripts/address.mjs', '--check'),

@@ -278,7 +278,7 @@ LOOKING = {
     "server/sessions/sql.py": "an archive",
     "server/sources.py": "asks binding.py",
     "server/tools/folders.py": "paths of a model, only in the folders that it may read",
-    "server/tools/manifest.py": "the build",
+    "server/manifest.py": "the build",
     "server/tools/session.py": "paths of a model, only in the folders that it may read",
     "sources/archives.py": "archives of classes that the user or the build named",
     "sources/binding.py": NAMED_BY_FILES,

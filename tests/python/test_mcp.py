@@ -22,10 +22,10 @@ from tests.python.mcp_client import META, MODERN, McpClient, bare
 from tests.python.server_harness import snapshot_of
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
+from memlens.server.manifest import main as write_manifest
+from memlens.server.manifest import tools as contributed
 from memlens.server.mcp import MOST_KEPT
 from memlens.server.tools.answers import SQL_SECONDS
-from memlens.server.tools.manifest import contributed
-from memlens.server.tools.manifest import main as write_manifest
 from memlens.server.tools.reading import MOST_CHARACTERS
 from memlens.server.tools.table import TOOLS
 
@@ -814,7 +814,8 @@ def test_what_the_page_says_is_so(client: McpClient, folder: Path) -> None:
 
 
 def test_package_json_declares_the_same_tools(client: McpClient) -> None:
-    assert write_manifest([str(ROOT / "package.json"), "--check"]) == 0
+    endings = ROOT / "extension" / "shared" / "endings.gen.ts"
+    assert write_manifest([str(ROOT / "package.json"), str(endings), "--check"]) == 0
     declared = {each["name"]: each for each in contributed()}
     listed = {each["name"]: each for each in client.request("tools/list")["result"]["tools"]}
     assert list(declared) == list(listed) == list(TOOLS)
@@ -832,12 +833,15 @@ def test_package_json_declares_the_same_tools(client: McpClient) -> None:
 def test_a_stale_package_json_is_noticed_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "package.json"
-    path.write_text('{"name": "x", "contributes": {"languageModelTools": []}}', encoding="utf-8")
-    assert write_manifest([str(path), "--check"]) == 1
-    assert "npm run contract" in capsys.readouterr().err
-    assert write_manifest([str(path)]) == 0
-    assert write_manifest([str(path), "--check"]) == 0
+    path, endings = tmp_path / "package.json", tmp_path / "endings.gen.ts"
+    manifest = json.loads((ROOT / "package.json").read_text("utf-8"))
+    manifest["contributes"]["customEditors"][0]["selector"].pop()
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    files = [str(path), str(endings)]
+    assert write_manifest([*files, "--check"]) == 1
+    assert "package.json and " in capsys.readouterr().err
+    assert write_manifest(files) == 0
+    assert write_manifest([*files, "--check"]) == 0
 
 
 def test_schemas_are_plain(client: McpClient) -> None:

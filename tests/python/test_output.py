@@ -520,7 +520,7 @@ INTERNAL = {
     "packs/dotnet/dumping.py": "the private folder of a dump",
     "regular_files.py": "a file that is only read",
     "server/contract.py": "the build",
-    "server/tools/manifest.py": "the build",
+    "server/manifest.py": "the build",
     "server/handlers/fleet.py": "a copy in the cache",
     "server/process.py": "stdout",
     "stores.py": "a temporary folder",

@@ -1,18 +1,13 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
+import { SNAPSHOT_ENDINGS } from '../../shared/endings.gen';
 import { openDialog, pick, pickMany, showStatus } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import { siblingsOf, whenOf } from './siblings';
 
-const ENDINGS = [
-  ...['pickle', 'pkl', 'json', 'html', 'gz', 'zst', 'pb', 'pprof', 'heap', 'bin'],
-  ...['heapsnapshot', 'heaptimeline', 'heapprofile', 'hprof', 'gcdump', 'pyheap', 'tracemalloc', 'pftrace'],
-  'perfetto-trace',
-];
-
 function filters(): Record<string, string[]> {
-  return { [vscode.l10n.t('Snapshots')]: ENDINGS, [vscode.l10n.t('All Files')]: ['*'] };
+  return { [vscode.l10n.t('Snapshots')]: [...SNAPSHOT_ENDINGS], [vscode.l10n.t('All Files')]: ['*'] };
 }
 
 /** "Compare with an Earlier One…" for the active view, and "Compare Memory Snapshots" for two files. */

@@ -191,6 +191,12 @@ class Format(Struct, frozen=True, kw_only=True):
     """Of files without objects, in a list: ``pprof profiles``."""
     reader: "Part[Reader]"
     """The module that recognises and reads such files."""
+    file_names: tuple[str, ...] = ()
+    """Patterns of names that no other program's files have, as ``*.gcdump``: these open as snapshots by themselves."""
+    contested: tuple[str, ...] = ()
+    """Those of them for which VS Code has an editor of its own."""
+    endings: tuple[str, ...] = ()
+    """Endings of names that other programs' files have as well, as ``json``."""
     beginning: bytes = b""
     """The first bytes of most files, which no other format has: these are read without trying other formats."""
     keeps_memory: bool = False

@@ -18,6 +18,7 @@ PACK = Pack(
         Format(
             name="gcdump",
             title="heap dump of .NET",
+            file_names=("*.gcdump",),
             reader=Part(f"{_HERE}.gcdump"),
             beginning=b"\x14\0\0\0!FastSerialization.1",
             keeps_memory=True,

@@ -21,6 +21,8 @@ PACK = Pack(
         Format(
             name="pprof",
             title="pprof profile",
+            file_names=("*.pb.gz", "*.pprof"),
+            endings=("pb", "prof", "out"),
             several=phrase("pprof profiles"),
             reader=Part(f"{_HERE}.pprof"),
             without_people=Part(f"{_HERE}.redaction:without_people"),

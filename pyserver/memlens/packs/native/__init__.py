@@ -15,6 +15,8 @@ PACK = Pack(
         Format(
             name="dhat",
             title="DHAT profile",
+            file_names=("dhat.out.*",),
+            endings=("json",),
             several=phrase("DHAT profiles"),
             reader=Part(f"{_HERE}.dhat"),
             json=Part(f"{_HERE}.dhat:JSON"),
@@ -22,6 +24,7 @@ PACK = Pack(
         Format(
             name="heaptrack",
             title="heaptrack recording",
+            file_names=("heaptrack.*.zst", "heaptrack.*.gz"),
             several=phrase("heaptrack recordings"),
             reader=Part(f"{_HERE}.heaptrack"),
             not_redacted=(
@@ -35,6 +38,8 @@ PACK = Pack(
         Format(
             name="massif",
             title="massif profile",
+            file_names=("massif.out.*",),
+            endings=("out",),
             several=phrase("massif profiles"),
             reader=Part(f"{_HERE}.massif"),
             without_people=Part(f"{_HERE}.redaction:without_people"),
@@ -42,6 +47,8 @@ PACK = Pack(
         Format(
             name="heap_text",
             title="heap profile in text",
+            file_names=("*.heap",),
+            endings=("prof", "dat"),
             several=phrase("heap profiles in text (gperftools, tcmalloc, jemalloc, Go)"),
             reader=Part(f"{_HERE}.heap_text"),
             without_people=Part(f"{_HERE}.redaction:without_people"),
@@ -49,6 +56,7 @@ PACK = Pack(
         Format(
             name="java_heap",
             title="heap profile of a Java program",
+            endings=("prof",),
             several=phrase("heap profiles of Java programs"),
             reader=Part(f"{_HERE}.java_heap"),
             not_redacted=(

@@ -15,6 +15,8 @@ PACK = Pack(
         Format(
             name="torch",
             title="PyTorch memory snapshot",
+            file_names=("*.pickle", "*.pkl"),
+            endings=("json", "html", "snapshot", "bin", "dat"),
             kind="pytorch-snapshot",
             inference=Part(f"{_HERE}.inference:TorchInference"),
             several=phrase("PyTorch memory snapshots"),
@@ -26,6 +28,7 @@ PACK = Pack(
         Format(
             name="snapviewer",
             title="SnapViewer archive",
+            endings=("zip",),
             several=phrase("SnapViewer's archives"),
             kind="snapviewer-archive",
             inference=Part(f"{_HERE}.inference:TorchInference"),

@@ -23,6 +23,7 @@ PACK = Pack(
         Format(
             name="ruby",
             title="heap dump of Ruby",
+            endings=("json",),
             reader=Part(f"{_HERE}.reader"),
             json=Part(f"{_HERE}.reader:JSON"),
             objects=Objects(

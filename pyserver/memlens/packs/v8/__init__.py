@@ -20,6 +20,8 @@ PACK = Pack(
         Format(
             name="v8-sampling",
             title="sampling heap profile of V8",
+            file_names=("*.heapprofile",),
+            contested=("*.heapprofile",),
             several=phrase("sampling heap profiles of V8"),
             reader=Part(f"{_HERE}.sampling"),
             json=Part(f"{_HERE}.sampling:JSON"),
@@ -27,6 +29,8 @@ PACK = Pack(
         Format(
             name="v8",
             title="V8 heap snapshot",
+            file_names=("*.heapsnapshot", "*.heapsnapshot.gz", "*.heapsnapshot.zst", "*.heaptimeline"),
+            contested=("*.heapsnapshot",),
             reader=Part(f"{_HERE}.heap"),
             beginning=b'{"snapshot":{"meta":{"node_fields":',
             keeps_memory=True,
