@@ -4,7 +4,7 @@ A name is code's if it is an identifier that compiled code has among its constan
 as well, or that a prototype or one of the engine's own objects has. All others were given by data: ``sessions[user]``.
 In a file without constants of code, as older versions and other engines write them, the objects of a class
 decide: with more than 256 properties, or three or more with more than twice as many in all as any of them has, only
-what half of them have is a name. The redaction's kernel ``v8_rows`` has the same rules.
+what half of them have is a name. The redaction's kernel ``rows`` has the same rules.
 """
 
 import re

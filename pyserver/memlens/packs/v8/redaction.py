@@ -3,7 +3,7 @@
 Names are those of properties, variables, functions, classes, scripts and the engine's own objects. A string that is
 also a name is written twice, so that nobody can see which objects have it as their content. Names of classes are
 contents, unless a function has them, too, and so are those of properties that aren't identifiers, or that no code has
-(see the kernel ``v8_rows``), unless something else has them: they are keys of objects that the program uses as
+(see the kernel ``rows``), unless something else has them: they are keys of objects that the program uses as
 dictionaries. In a snapshot that Memlens has redacted before, these are gone.
 
 The engine has one object for each string of one character, in a table with the character as index, and one for each of

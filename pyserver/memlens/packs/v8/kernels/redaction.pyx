@@ -2,7 +2,7 @@
 """Writes the strings of V8's heap snapshots anew, of which those stay that name something.
 
 A string of the file may be the text of a string object and the name of a property at once. :class:`Rows` of
-``v8_rows`` notes what uses each, and then writes the rows of objects, in which those with a content get another string
+``rows`` notes what uses each, and then writes the rows of objects, in which those with a content get another string
 than the names have.
 """
 
@@ -14,6 +14,10 @@ from memlens.kernels.base.vectors cimport Vector, column_of, vector_push
 from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_SYNTAX, E_TOO_LARGE, E_TRUNCATED, is_blank, skip_string,
 )
+from memlens.packs.v8.kernels.forms cimport (
+    F_ALWAYS, F_CONSTANTS, F_CONSTRUCTOR, F_ENGINES, F_PLAIN, F_POOL, U_CONSTANT, U_DECLARED, U_FIXED, U_NAME,
+    U_NODE, U_SHORT,
+)
 from memlens.packs.v8.kernels.heap_json cimport ArrayReader
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
@@ -24,27 +28,10 @@ texts that the engine gives to all objects of a kind, which stay as they are. Te
 those of the engine's constants, which are objects that all share who have one. The name of an object's class, and a
 function's name or one that the engine gives to classes."""
 
-cdef enum:
-    U_NAME = 1
-    U_VALUE = 2
-    U_NODE = 4
-    U_FIXED = 8
-    U_SHORT = 16
-    U_CONSTANT = 32
-    U_DECLARED = 128
-
 PLAIN, ALWAYS, CONSTRUCTOR, CONSTANTS, POOL, ENGINES = 1, 2, 4, 8, 16, 32
 """What a text could be: a name that code can write without quotes; one that is never a key; the property that leads
 from a prototype to its function; the name of a part of compiled code that has names which code uses; of these that of
 all constants; and the name of an object that is the engine's or a page's own."""
-
-cdef enum:
-    F_PLAIN = 1
-    F_ALWAYS = 2
-    F_CONSTRUCTOR = 4
-    F_CONSTANTS = 8
-    F_POOL = 16
-    F_ENGINES = 32
 
 cdef enum:
     FIXED_COUNT = 6

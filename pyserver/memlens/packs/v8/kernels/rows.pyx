@@ -17,6 +17,9 @@ from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector
 from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, is_blank,
 )
+from memlens.packs.v8.kernels.forms cimport (
+    F_ALWAYS, F_CONSTANTS, F_CONSTRUCTOR, F_ENGINES, F_PLAIN, F_POOL, U_CLASS, U_CONSTANT, U_DECLARED, U_SHORT,
+)
 from memlens.packs.v8.kernels.heap_json cimport ArrayReader, short_number
 
 NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
@@ -56,12 +59,6 @@ cdef enum:
     K_USE = 7               # the bits that are uses of a string
 
 cdef enum:
-    U_SHORT = 16
-    U_CONSTANT = 32
-    U_CLASS = 64
-    U_DECLARED = 128
-
-cdef enum:
     J_JUDGED = 1
     J_FUNCTION = 2
     J_CODE = 4
@@ -70,15 +67,6 @@ cdef enum:
 cdef enum:
     P_PROPERTY = 1
     P_OF_CODE = 2
-
-cdef enum:
-    # forms of texts, of v8_redaction
-    F_PLAIN = 1
-    F_ALWAYS = 2
-    F_CONSTRUCTOR = 4
-    F_CONSTANTS = 8
-    F_POOL = 16
-    F_ENGINES = 32
 
 cdef enum:
     MOST_ATTRIBUTES = 256   # of a class whose objects aren't used as dictionaries
