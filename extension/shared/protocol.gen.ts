@@ -3214,7 +3214,8 @@ export interface SqlTableColumn {
  *
  * `freed_frames` is the stack of its free, if that is recorded; it counts for no line. `inferred_module` is the
  * path of the module that memory from before recording was inferred to belong to. `stack_of_free` says that
- * `frames` are inferred: the stack of the free, which repeats the allocation's.
+ * `frames` are inferred: the stack of the free, which repeats the allocation's. `inferred_block_bytes` is the
+ * size of its block by the allocator's rules, where the file doesn't have it (`rounded_bytes` is None).
  */
 export interface StackAnswer {
   allocation: AllocationSummary;
@@ -3225,6 +3226,7 @@ export interface StackAnswer {
   same_stack: Totals;
   inferred_module: string | null;
   stack_of_free: boolean;
+  inferred_block_bytes: number | null;
 }
 
 /** The stack that made an allocation. With `filter` its totals are of what matches it, on that device. */

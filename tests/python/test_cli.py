@@ -244,6 +244,19 @@ def test_stack_without_a_line_and_with_a_category(tmp_path: Path) -> None:
     assert lines[-1] == "  Allocator.cpp malloc"
 
 
+def test_the_block_of_what_was_freed_is_inferred(tmp_path: Path) -> None:
+    """Of memory from before recording, too: its free says what was requested, the rules say how much that took."""
+    free = event("free_completed", 1 << 20, 700)
+    place = {"device": 0, "address": 1 << 20, "total_size": 2 << 20, "stream": 0}
+    segment = {**place, "segment_type": "small", "blocks": []}
+    for segments, said in (([segment], ["block: 1 KiB (1,024 bytes) (inferred)"]), ([], [])):
+        path = tmp_path / f"{len(segments)}.pickle"
+        path.write_bytes(pickle.dumps({"segments": segments, "device_traces": [[free]]}))
+        lines = memlens("stack", path, 0).stdout.splitlines()
+        assert "(700 bytes)" in lines[0]
+        assert [line for line in lines if line.startswith("block: ")] == said
+
+
 @pytest.mark.parametrize(
     "path",
     [

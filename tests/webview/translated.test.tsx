@@ -102,6 +102,7 @@ const TOTALS: Totals = {
 
 const STACK: StackAnswer = {
   ...{ allocation: allocation(), same_stack: TOTALS, inferred_module: 'Λ', stack_of_free: true },
+  inferred_block_bytes: 512,
   frames: [frame('user', 'inferred'), frame('library'), frame('native'), frame('library')],
   fx_traces: [{ of: frame('user'), frames: [frame('user', 'fx')] }],
   ...{ forward_frames: [frame('user', 'forward')], freed_frames: [frame('user')] },

@@ -8,12 +8,12 @@ from memlens.cli.output import json_line, say, terminal_columns
 from memlens.model.info import device_phrase
 from memlens.units import SOURCE_WORDS, counted, format_bytes
 from memlens.views.answers import Frame
-from memlens.views.lines.stack import stack
+from memlens.views.trace.details import details
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    answer = ask(options, lambda snapshot: stack(snapshot, options.allocation))
+    answer = ask(options, lambda snapshot: details(snapshot, options.allocation))
     if options.json:
         json_line(answer)
         return 0
@@ -29,6 +29,9 @@ def run(options: argparse.Namespace) -> int:
             + (", its stack inferred: its free repeats it" if answer.stack_of_free else "")
             + ("" if answer.frames else ", its stack is not in the file")
         )
+    if answer.inferred_block_bytes is not None:
+        size = answer.inferred_block_bytes
+        say(f"block: {format_bytes(size)} ({size:,} bytes) (inferred)")
     if allocation.category is not None:
         say(f"category: {allocation.category.replace('_', ' ')}")
     if answer.inferred_module is not None:

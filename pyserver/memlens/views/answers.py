@@ -94,7 +94,8 @@ class StackAnswer(Struct, frozen=True):
 
     ``freed_frames`` is the stack of its free, if that is recorded; it counts for no line. ``inferred_module`` is the
     path of the module that memory from before recording was inferred to belong to. ``stack_of_free`` says that
-    ``frames`` are inferred: the stack of the free, which repeats the allocation's.
+    ``frames`` are inferred: the stack of the free, which repeats the allocation's. ``inferred_block_bytes`` is the
+    size of its block by the allocator's rules, where the file doesn't have it (``rounded_bytes`` is None).
     """
 
     allocation: AllocationSummary
@@ -105,6 +106,7 @@ class StackAnswer(Struct, frozen=True):
     same_stack: Totals
     inferred_module: str | None
     stack_of_free: bool
+    inferred_block_bytes: int | None = None
 
 
 class MomentAnswer(Struct, frozen=True):

@@ -231,6 +231,7 @@ export class FakeServer {
       same_stack: this.sum((i) => this.run.allocations[i]?.stack === summary.stack),
       inferred_module: null,
       stack_of_free: false,
+      inferred_block_bytes: null,
     };
   }
 

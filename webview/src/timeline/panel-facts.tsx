@@ -83,9 +83,11 @@ export function TotalFacts({ totals }: { readonly totals: Totals }): VNode {
 export function AllocationFacts({
   allocation: a,
   inferredModule,
+  inferredBlockBytes,
 }: {
   readonly allocation: AllocationSummary;
   readonly inferredModule: string | null;
+  readonly inferredBlockBytes: number | null;
 }): VNode {
   const start = a.before_trace
     ? t('allocated before recording')
@@ -94,7 +96,12 @@ export function AllocationFacts({
   const rows: Fact[] = [
     [t('Requested'), `${bytes(a.size_bytes)} (${exactBytes(a.size_bytes)})`],
     a.rounded_bytes === null
-      ? null
+      ? inferredBlockBytes === null
+        ? null
+        : [
+            t('Rounded'),
+            t('{0} (inferred)', `${bytes(inferredBlockBytes)} (${exactBytes(inferredBlockBytes)})`),
+          ]
       : [t('Rounded'), `${bytes(a.rounded_bytes)} (${exactBytes(a.rounded_bytes)})`],
     [t('Start'), start],
     [t('End'), end],

@@ -289,7 +289,11 @@ function Stack({ shown, actions, missing }: StackProps): VNode {
           </FoldedSection>
         ))}
       <h3>{t('Allocation')}</h3>
-      <AllocationFacts allocation={allocation} inferredModule={answer.inferred_module} />
+      <AllocationFacts
+        allocation={allocation}
+        inferredModule={answer.inferred_module}
+        inferredBlockBytes={answer.inferred_block_bytes}
+      />
     </>
   );
 }

@@ -25,11 +25,11 @@ from memlens.views.answers import (
     OverviewAnswer,
     StackAnswer,
 )
-from memlens.views.lines import stack
 from memlens.views.lines import totals as lines
 from memlens.views.selection import sets
 from memlens.views.selection.columns import Lit, device_of, of_stacks
 from memlens.views.tables import groups
+from memlens.views.trace.details import details
 from memlens.views.trace.picture import hit, live, locate, overview, viewport
 from memlens.views.trace.picture.boxes import Box
 
@@ -67,7 +67,7 @@ def _hit(snapshot: Snapshot, p: HitParams) -> HitAnswer:
 
 
 def _stack(snapshot: Snapshot, p: StackParams) -> StackAnswer:
-    return stack.stack(snapshot, p.allocation, p.filter)
+    return details(snapshot, p.allocation, p.filter)
 
 
 def _live(snapshot: Snapshot, p: LiveParams) -> LiveAnswer:

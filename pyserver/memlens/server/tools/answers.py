@@ -34,9 +34,9 @@ from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths as paths_to
 from memlens.views.graph.plain_names import WITHOUT_CONTENTS
 from memlens.views.graph.thread_stacks import thread_with_stack
-from memlens.views.lines.stack import stack as stack_of
 from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.sql.schema import schema_of
+from memlens.views.trace.details import details
 from memlens.views.trace.steps.whole import steps_and_growth
 
 _MOST_VARIABLES = 5
@@ -72,7 +72,7 @@ async def stack(opened: OpenSnapshot, arguments: StackArguments) -> Any:
             graph_of(snapshot.info)
             return readable(thread_with_stack(snapshot, thread, _MOST_VARIABLES), values=arguments.values)
         if allocation is not None:
-            return readable(stack_of(snapshot, allocation))
+            return readable(details(snapshot, allocation))
         if number is None:
             raise BadRequestError(phrase("The arguments name no allocation, stack or thread"))
         if number >= len(snapshot.stacks.node):

@@ -36,6 +36,18 @@ def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
     return snapshot.keep(f"{device}.block_sizes", make)
 
 
+def inferred_block_size(snapshot: Snapshot, device: Device, row: int) -> int | None:
+    """The size of an allocation's block in bytes by the allocator's rules, None where no allocator's blocks are known.
+
+    A block is never smaller than its request: where it would be, these rules aren't the allocator's.
+    """
+    number = device.info.device
+    if not len(segments_of(snapshot, number)):
+        return None
+    found = int(block_sizes(snapshot, number)[row if device.rows is None else device.rows[row]])
+    return found if found >= int(device.size[row]) else None
+
+
 def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
     """Block sizes only by the allocator's rules."""
     if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
