@@ -11,7 +11,7 @@ import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 
-from memlens.cli import diagnostics
+from memlens.cli.commands import diagnostics
 from memlens.project import ISSUES
 
 KERNELS = list((ROOT / "pyserver" / "memlens").rglob("*.pyx"))

@@ -12,7 +12,7 @@ from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.heap_files import small_heap
 
-from memlens.cli import filter as page
+from memlens.cli import filter_page as page
 from memlens.cli.arguments import parser
 from memlens.views.graph import filters as object_filters
 from memlens.views.graph.filters import FIELDS as OBJECT_FIELDS
@@ -152,4 +152,6 @@ def test_a_stale_page_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert page.main([*files, "--check"]) == 1
     assert "terms.ts is stale: run `npm run contract`" in capsys.readouterr().err
     scripts = json.loads((ROOT / "package.json").read_text("utf-8"))["scripts"]
-    assert "memlens.cli.filter docs/filter.md webview/src/shell/filter-terms.gen.ts" in scripts["contract"]
+    assert (
+        "memlens.cli.filter_page docs/filter.md webview/src/shell/filter-terms.gen.ts" in scripts["contract"]
+    )

@@ -32,9 +32,9 @@ TO_BE_MOVED: dict[str, list[str]] = {
     ],
     "v8": [
         "cli/arguments.py",
-        "cli/dump.py",
-        "cli/info.py",
-        "cli/record.py",
+        "cli/commands/dump.py",
+        "cli/commands/info.py",
+        "cli/commands/record.py",
         "dumping/heap_profiler.py",
         "dumping/inspector.py",
         "dumping/node.py",

@@ -22,7 +22,7 @@ from tests.python.recordings import TORCH
 from tests.python.replays.torch import allocations, live_bytes, load
 
 from memlens import cli
-from memlens.cli.sql import csv_value
+from memlens.cli.query_rows import csv_value
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo
 from memlens.store.artefacts import SEAL_BYTES

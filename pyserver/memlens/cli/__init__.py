@@ -19,9 +19,9 @@ from typing import NoReturn
 
 from memlens.cli.arguments import parse
 from memlens.cli.failures import drop_output, fail, failed, problem_of
-from memlens.cli.fleets.arguments import with_run
+from memlens.cli.fleet_arguments import with_run
 from memlens.cli.output import PlainLog
-from memlens.cli.parsers import UsageError, not_here
+from memlens.cli.parsers import INTERNAL, UsageError, not_here
 from memlens.errors import Problem
 from memlens.texts import phrase
 
@@ -89,7 +89,8 @@ def _command(name: str) -> ModuleType:
     is_first = not gc.isenabled()
     gc.disable()
     try:
-        return import_module(f"memlens.cli.{name.replace('-', '_')}")
+        folder = "internal" if name in INTERNAL else "commands"
+        return import_module(f"memlens.cli.{folder}.{name.replace('-', '_')}")
     finally:
         if is_first:
             # so far this process has done nothing but import, and a collection would go through all of that

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from memlens.cli.attribution import add_any_code
-from memlens.cli.fleets.arguments import add_fleet
+from memlens.cli.fleet_arguments import add_fleet
 from memlens.cli.parsers import INTERNAL, LeftOut, Parser, Version, snapshot, with_language
 from memlens.model.graph import Strength
 from memlens.packs import registry

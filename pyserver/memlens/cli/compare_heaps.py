@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from memlens.cli.ask import ask
-from memlens.cli.object import place, words
+from memlens.cli.object_words import place, words
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.export.markdown import place_of

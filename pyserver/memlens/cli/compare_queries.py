@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memlens.cli.ask import libraries_of
-from memlens.cli.sql import Form, filled, print_rows, with_tables
+from memlens.cli.query_rows import Form, filled, print_rows, with_tables
 from memlens.interrupting import ended_by_signals
 from memlens.store.relabel import open_with
 from memlens.views.sql.compared import Pages, QuerySide, compare_queries

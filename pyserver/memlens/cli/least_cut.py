@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from memlens.cli.object import words
+from memlens.cli.object_words import words
 from memlens.units import counted, format_bytes
 from memlens.views.graph.least_cut import LeastCutAnswer
 

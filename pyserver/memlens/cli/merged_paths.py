@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from memlens.cli.ask import ask
 from memlens.cli.least_cut import least_cut_lines
-from memlens.cli.object import words
+from memlens.cli.object_words import words
 from memlens.cli.output import json_line, say
 from memlens.export.markdown import code
 from memlens.model.graph import RETAINING

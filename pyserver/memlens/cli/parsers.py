@@ -116,7 +116,7 @@ class _AsWritten(_Help):
 def with_language(command: argparse.ArgumentParser) -> None:
     """Let the help of a command end with the language of filters."""
     # imported here, because only that command needs the table
-    from memlens.cli.filter import text
+    from memlens.cli.filter_page import text
 
     command.formatter_class = _AsWritten
     command.epilog = text(output_columns())

@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "pyserver"))
 def run() -> int:
     """Run the command, which imports as ``python -m memlens`` does: without garbage collection."""
     gc.disable()
-    from memlens.cli import ingest as command
     from memlens.cli import main
+    from memlens.cli.commands import ingest as command
     from memlens.ingest import ingest
 
     vars(command)["ingest"] = functools.partial(ingest, ahead=False)

@@ -2,8 +2,8 @@
 
 Limits bound values, expressions, programs and memory. They don't bound time: SQLite notices an interrupt only between
 some steps of a query's program, and a sort, or a row of functions of long values, may take minutes without one. So
-queries run in a process that can be ended: a server's in :mod:`memlens.cli.queries`, those of the command line in its
-own, see :mod:`memlens.interrupting`.
+queries run in a process that can be ended: a server's in :mod:`memlens.cli.internal.queries`, those of the command
+line in its own, see :mod:`memlens.interrupting`.
 """
 
 import contextlib

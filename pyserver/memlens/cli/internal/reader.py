@@ -14,8 +14,8 @@ import msgspec
 
 from memlens import limits
 from memlens.child import ErrorLine
+from memlens.cli.commands.fleet.summary import summarised
 from memlens.cli.failures import problem_of
-from memlens.cli.fleets.summary import summarised
 from memlens.cli.output import message_line, say_traceback
 from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine
 from memlens.formats import import_readers

@@ -2,7 +2,7 @@
 
 import argparse
 
-from memlens.cli.fleets.arguments import TOP_GROWTH
+from memlens.cli.fleet_arguments import TOP_GROWTH
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.growth import Kind, growth

@@ -2,7 +2,7 @@
 
 import argparse
 
-from memlens.cli.fleets.arguments import TOP_LINES
+from memlens.cli.fleet_arguments import TOP_LINES
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.lines import LineOfSnapshot, line, lines

@@ -4,7 +4,7 @@ import argparse
 
 import msgspec
 
-from memlens.cli.fleets.arguments import TOP_CURVES
+from memlens.cli.fleet_arguments import TOP_CURVES
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.curves import curves

@@ -4,7 +4,7 @@ import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.columns import Piece, Row, say_tables
-from memlens.cli.object import place
+from memlens.cli.object_words import place
 from memlens.cli.output import json_line, say, terminal_columns
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import assert_never
 
 from memlens.cli.ask import ask, check_filter
-from memlens.cli.flame import difference_tree, flame_tree
+from memlens.cli.commands.flame import difference_tree, flame_tree
 from memlens.cli.parsers import UsageError
 from memlens.cli.written import check_out, write_or_say
 from memlens.export.pictures.flame import flame

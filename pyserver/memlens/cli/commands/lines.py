@@ -171,7 +171,7 @@ def _print_json(options: argparse.Namespace, answer: _Answer) -> None:
 
 def _print_csv(answer: _Answer) -> None:
     # imported here, because it needs all of SQL
-    from memlens.cli.sql import print_rows
+    from memlens.cli.query_rows import print_rows
 
     rows = _rows(answer)
     names = list(rows[0].__struct_fields__) if rows else []

@@ -5,7 +5,7 @@ import sys
 
 from memlens.cli.output import say
 from memlens.cli.parsers import UsageError
-from memlens.cli.sql import Form, print_rows
+from memlens.cli.query_rows import Form, print_rows
 from memlens.fleet.questions.sql import query
 from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
 from memlens.interrupting import ended_by_signals

@@ -6,6 +6,6 @@ from importlib import import_module
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    name = "read" if options.what == "run" else options.what
-    status: int = import_module(f"memlens.cli.fleets.{name}").run(options)
+    folder = "internal" if options.what == "reader" else "commands.fleet"
+    status: int = import_module(f"memlens.cli.{folder}.{options.what}").run(options)
     return status

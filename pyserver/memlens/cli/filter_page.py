@@ -1,7 +1,7 @@
-"""``memlens filter``: how filters are written, from the one table of their terms.
+"""The language of filters in words, from the one table of its terms: for terminals, and as files of the project.
 
-As a program it writes what else is made of the table: ``python -m memlens.cli.filter`` with the page ``docs/filter.md``
-and the TypeScript file of what views offer; with ``--check`` it only says whether they are current.
+``python -m memlens.cli.filter_page`` writes the page ``docs/filter.md`` and the TypeScript file of what views offer;
+with ``--check`` it only says whether they are current.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import wrap
 
-from memlens.cli.output import output_columns, say
+from memlens.cli.output import say
 from memlens.model.info import Model
 from memlens.views.selection.language import ALLOCATIONS, OBJECTS, RULES, UNITS, Entry
 
@@ -39,13 +39,6 @@ memlens lines samples/train.pickle --filter "-is:freed" --at end --top 5
 memlens flame samples/words.pb.gz --filter function:snippet
 memlens types tests/fixtures/heap/sessions.hprof.zst --filter "held-by:Sessions shallow>64" --top 5
 """
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
-    for line in (page() if options.markdown else text(output_columns())).splitlines():
-        say(line)
-    return 0
 
 
 def _entries(model: Model) -> list[Entry]:

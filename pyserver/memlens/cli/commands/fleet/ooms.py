@@ -3,7 +3,7 @@
 import argparse
 from datetime import UTC, datetime
 
-from memlens.cli.fleets.arguments import TOP_OOMS
+from memlens.cli.fleet_arguments import TOP_OOMS
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.ooms import ooms

@@ -1,4 +1,4 @@
-"""``memlens sql``: run a query and print a table, JSON or CSV."""
+"""Tables of an archive that a query reads, and its rows as a table, JSON or CSV."""
 
 import argparse
 import csv
@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from memlens.cli.ask import ask, libraries_of
 from memlens.cli.cache import cache_of
-from memlens.cli.output import json_line, say
-from memlens.cli.parsers import UsageError
+from memlens.cli.output import say
 from memlens.cli.progress import reporter
 from memlens.interrupting import ended_by_signals
 from memlens.json_text import escaped
@@ -29,7 +28,6 @@ from memlens.store.tables.fill import fill, remove
 from memlens.texts import phrase
 from memlens.units import plain, shortened
 from memlens.views.sql.query import SqlSession
-from memlens.views.sql.schema import SqlSchema, schema_of
 
 TABLE_ROWS = 1_000
 _WIDEST_CELL = 60
@@ -57,29 +55,6 @@ class UnfinishedError(ContradictionError):
 
 
 Form = Literal["table", "json", "csv"]
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
-    if options.schema:
-        if options.csv:
-            raise UsageError(phrase("The tables and their columns are printed as text or with --json"))
-        tables = ask(options, schema_of)
-        if options.json:
-            json_line(tables)
-        else:
-            print_schema(tables)
-        return 0
-    if options.query is None:
-        raise UsageError(phrase("There is no query"))
-    query = sys.stdin.read() if options.query == "-" else options.query
-    form: Form = "json" if options.json else "csv" if options.csv else "table"
-
-    def print_rows_of(archive: Path) -> None:
-        print_answer(archive, query, form, options.limit, libraries_of(options))
-
-    with_tables(options, query, None, print_rows_of)
-    return 0
 
 
 def with_tables(
@@ -168,20 +143,6 @@ def print_rows(
         _print_table(names, shown)
     if limit is not None and next(rows, None) is not None:
         say(f"There are more rows than {limit:,}: use {option}.", error=True)
-
-
-def print_schema(tables: SqlSchema) -> None:
-    """Print the tables and their columns with descriptions, and queries to start with."""
-    for table in tables.tables:
-        arguments = f"({', '.join(table.arguments)})" if table.arguments else ""
-        say(f"{table.name}{arguments}: {table.description}")
-        for column in table.columns:
-            say(f"    {column.name:22} {column.type:8} {column.description}")
-    for example in tables.examples:
-        say("")
-        say(f"-- {example.title}")
-        for line in example.query.splitlines():
-            say(line)
 
 
 def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:

@@ -3,7 +3,7 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.object import words
+from memlens.cli.object_words import words
 from memlens.cli.output import json_line, say
 from memlens.units import counted, format_bytes, shortened
 from memlens.views.graph.rows import MOST_ROWS

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from memlens.cli import merged_paths
 from memlens.cli.ask import ask
 from memlens.cli.least_cut import least_cut_lines
-from memlens.cli.object import chosen_number, place, reference_words, words
+from memlens.cli.object_words import chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.model.graph import RETAINING

@@ -3,23 +3,13 @@
 import argparse
 
 from memlens.cli.ask import ask
+from memlens.cli.object_words import WIDEST_NAME, chosen_number, place, reference_words, words
 from memlens.cli.output import json_line, say
 from memlens.cli.written import output_of
-from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, id_text, shortened
+from memlens.units import counted, format_bytes, shortened
 from memlens.views.graph.array_contents import whole_contents
-from memlens.views.graph.objects import ObjectAnswer, describe, number_of
-from memlens.views.graph.rows import MOST_ROWS, ObjectRow, ReferenceRow
-from memlens.views.graph.types import TypeRow
-
-_WIDEST_NAME = 80
-
-
-def chosen_number(snapshot: Snapshot, options: argparse.Namespace) -> int:
-    """Return the number of the object that the arguments select. Raises :class:`BadRequestError`."""
-    if options.by_number:
-        return int(options.object)
-    return number_of(snapshot, options.object)
+from memlens.views.graph.objects import ObjectAnswer, describe
+from memlens.views.graph.rows import MOST_ROWS, ReferenceRow
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,19 +33,6 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def words(row: ObjectRow, kind: str) -> str:
-    """Describe an object of a ``kind`` of dump in a few words: ``Session @5143``."""
-    name = shortened(row.name, _WIDEST_NAME)
-    return f"{row.type} {id_text(row.id, kind)}" + (f" {name!r}" if name and name != row.type else "")
-
-
-def place(row: ObjectRow | TypeRow) -> str:
-    """Return where an object or a type is defined, as a suffix of its description."""
-    if row.file is None:
-        return ""
-    return f", defined in {row.file}" if row.line is None else f", defined at {row.file}:{row.line}"
-
-
 def _print(answer: ObjectAnswer, kind: str) -> None:
     row = answer.object
     say(f"{words(row, kind)}{place(row)}")
@@ -74,7 +51,7 @@ def _print(answer: ObjectAnswer, kind: str) -> None:
     if answer.dominator is not None:
         say(f"dominated by {words(answer.dominator, kind)}")
     for field in answer.fields:
-        say(f"  {field.name} = {shortened(field.value, _WIDEST_NAME)}")
+        say(f"  {field.name} = {shortened(field.value, WIDEST_NAME)}")
     _print_rest(answer.fields_total - len(answer.fields))
     _print_contents(answer, kind)
     _print_references("refers to", answer.references, answer.references_total, kind)
@@ -94,7 +71,7 @@ def _print_contents(answer: ObjectAnswer, kind: str) -> None:
         return
     say(f"contains {counted(answer.contents_total, 'element')}:")
     for row in answer.contents:
-        name = shortened(row.name, _WIDEST_NAME)
+        name = shortened(row.name, WIDEST_NAME)
         say(f"  {name}: {words(row.object, kind)}, {format_bytes(row.object.retained_bytes)} retained")
     _print_rest(answer.contents_total - len(answer.contents))
 
@@ -112,11 +89,3 @@ def _print_references(title: str, rows: list[ReferenceRow], total: int, kind: st
         say(f"  {reference_words(row, kind)}")
     if total > len(rows):
         say(f"  and {total - len(rows):,} more: use --top")
-
-
-def reference_words(row: ReferenceRow, kind: str) -> str:
-    """Describe a reference and its other end."""
-    weakness = "" if row.strength == "strong" else f", {row.strength}"
-    unread = ", nothing reads it" if row.is_unread else ""
-    name = f"{row.name} ({row.kind}{weakness}{unread})".lstrip()
-    return f"{name}: {words(row.object, kind)}, {format_bytes(row.object.retained_bytes)} retained"

@@ -1,0 +1,1 @@
+"""The commands that Memlens runs itself, a module each."""
