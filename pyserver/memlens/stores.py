@@ -5,6 +5,7 @@ Credentials are fsspec's own (its configuration, the environment, the machine's 
 
 import contextlib
 import re
+import shutil
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from memlens.formats.containers import ChangedFileError
 from memlens.kernels.base.checksum import Checksum
 from memlens.local_paths import below
 from memlens.missing import needed
-from memlens.store.files.disk import room_in
+from memlens.store.files.disk import FullDiskError, room_in
 from memlens.texts import phrase
-from memlens.units import plain_name
+from memlens.units import format_bytes, plain_name
 
 STORES = ("file", "s3", "gs", "az", "ssh")
 """Schemes of URLs with listings, which fsspec calls the same."""
@@ -39,6 +40,13 @@ _CHUNK_BYTES = 8 << 20
 """Bytes read from a store at a time."""
 _READ_BYTES = 256 << 10
 """Bytes read from a local file at a time."""
+UNDECLARED_BYTES = 4 << 30
+"""The most that is read of a file whose length its server doesn't declare: it may have no end."""
+_SHARE = 0.9
+"""The share of the free disk that a copy may take."""
+_CONNECT_S = 30
+_SILENT_S = 60
+"""How long a web server may send nothing."""
 _SSH_REQUESTS = 64
 """Pieces of 32 KiB that are requested at a time."""
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "versionId", "VersionId")
@@ -189,8 +197,9 @@ def fetch(
 ) -> tuple[Path, str]:
     """A local file and its checksum; for a file in a store, a copy in ``folder``, streamed in pieces.
 
-    ``report`` gets the bytes read so far after each; what it raises ends this.
-    Raises :class:`StoreError`, :class:`FileError`, :class:`ChangedFileError` and OSError.
+    ``report`` gets the bytes read so far after each; what it raises ends this. No more is read than the store declared,
+    or :data:`UNDECLARED_BYTES` where it declares nothing.
+    Raises :class:`StoreError`, :class:`FileError`, :class:`FullDiskError`, :class:`ChangedFileError` and OSError.
     """
     place = _place(url) if isinstance(url, str) else url
     checksum = Checksum()
@@ -212,23 +221,49 @@ def fetch(
     copy = below(folder, [name.rpartition("/")[2]])
     if copy is None:
         raise FileError(phrase("{source} can't be the name of a file here", source=plain_name(name)))
-    with (
-        opened(place) as store,
-        room_in(folder, phrase("a snapshot"), advice=phrase("Give the workers more disk space.")),
-    ):
+    advice = phrase(
+        "Free some space there, or name another folder: in TMPDIR, for the workers of a cluster in Dask's settings."
+    )
+    with opened(place) as store, room_in(folder, phrase("a snapshot"), advice=advice):
         store.invalidate_cache()
-        with (
-            store.open(place.in_store, "rb", block_size=_CHUNK_BYTES, cache_type="readahead") as remote,
-            copy.open("wb") as file,
-        ):
+        declared: int | None = store.info(place.in_store).get("size")
+        if declared is not None and declared > shutil.disk_usage(folder).free * _SHARE:
+            raise FullDiskError(
+                phrase("The disk of {folder} has no room for {what}", folder=folder.parent, what=place.named),
+                advice=advice,
+            )
+        with _remote(store, place) as remote, copy.open("wb") as file:
             if place.scheme == "ssh":
                 # otherwise each 32 KiB would wait for the previous ones
                 remote.prefetch(max_concurrent_requests=_SSH_REQUESTS)
             while piece := remote.read(_CHUNK_BYTES):
+                _check_length(file.tell() + len(piece), declared, place)
                 checksum.update(piece)
                 file.write(piece)
                 report(file.tell())
     return copy, checksum.hexdigest()
+
+
+def _remote(store: Any, place: Place) -> Any:
+    """A file in a store, to be read from its start to its end."""
+    if place.scheme not in _WEB:
+        return store.open(place.in_store, "rb", block_size=_CHUNK_BYTES, cache_type="readahead")
+    # one answer, read piece by piece: fsspec keeps the whole answer to a request for a part, however long it is
+    return store.open(place.in_store, "rb", block_size=0, headers={"Accept-Encoding": "identity"})
+
+
+def _check_length(read_bytes: int, declared: int | None, place: Place) -> None:
+    if declared is None and read_bytes > UNDECLARED_BYTES:
+        raise StoreError(
+            phrase(
+                "{named} has more than {most}, and its server doesn't say how much",
+                named=place.named,
+                most=format_bytes(UNDECLARED_BYTES),
+            ),
+            advice=phrase("Download it with another program, and give the file."),
+        )
+    if declared is not None and read_bytes > declared:
+        raise ChangedFileError(phrase("{named} was written while it was read", named=place.named))
 
 
 def _is_changed(error: Exception) -> bool:
@@ -268,6 +303,15 @@ def opened(place: Place) -> Iterator[Any]:
 
 def _of_host(place: Place) -> dict[str, Any]:
     """Options of fsspec for a host, whose key must be among the known hosts of the reading user."""
+    if place.scheme in _WEB:
+        import aiohttp
+
+        # a large file takes long, a silent server ends it
+        return {
+            "client_kwargs": {
+                "timeout": aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=_SILENT_S)
+            }
+        }
     if place.scheme != "ssh":
         return {}
     import paramiko

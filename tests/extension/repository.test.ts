@@ -104,6 +104,21 @@ test('actions are pinned by their commits, each with its whole version', () => {
   for (const line of lines) assert.match(line, /uses: [\w./-]+@[0-9a-f]{40} # .*v\d+\.\d+\.\d+$/);
 });
 
+test('Node.js is pinned by its whole version, and containers by their content', () => {
+  const text = WORKFLOWS.map(read).join('\n');
+  const versions = [...text.matchAll(/node-version: ([^,\s}]+)/g)].map((found) => found[1] ?? '');
+  assert.ok(versions.length >= 8);
+  assert.match(versions[0] ?? '', /^\d+\.\d+\.\d+$/);
+  assert.deepEqual(new Set(versions), new Set([versions[0]]));
+  const images = read('scripts/package/alpine.Dockerfile').match(/^FROM .+$/gm) ?? [];
+  assert.ok(images.length >= 4);
+  for (const image of images) assert.match(image, /^FROM [a-z]+:[\d.]+-alpine@sha256:[0-9a-f]{64}$/);
+  // no other image is named
+  for (const command of commands.filter((each) => each.includes('docker run') || /-alpine\b/.test(each)))
+    assert.doesNotMatch(command, /\w:[\w$.]+-alpine/);
+  assert.match(text, /for image in .*scripts\/package\/alpine\.Dockerfile/);
+});
+
 test('keys and rights are each in a job that runs nothing else', () => {
   for (const file of WORKFLOWS) assert.deepEqual(workflow(file).permissions, { contents: 'read' });
   let keys = 0;

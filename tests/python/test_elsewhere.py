@@ -1,6 +1,7 @@
 """Snapshots from stdin and by URL, and several at once: the same answers, and nothing is left behind."""
 
 import argparse
+import contextlib
 import io
 import json
 import secrets
@@ -19,6 +20,7 @@ from tests.python.command_line import Done, memlens
 from tests.python.conftest import ROOT
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES, Store, environment
 
+from memlens import stores
 from memlens.cli.arguments import parser
 from memlens.cli.parsers import snapshot
 
@@ -177,14 +179,43 @@ def test_stdin_may_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch, own_folder
 # URLs
 
 
+ENDLESS = {
+    "undeclared": "has more than 2 MiB, and its server doesn't say how much",
+    "short": "was written while it was read",
+    "parts": "was written while it was read",
+    "huge": "has no room for",
+}
+"""Files that never end, and what is said of each."""
+
+
 @pytest.fixture
 def site() -> Iterator[str]:
-    """The URL of a folder on a web server on the loopback interface, in which there is the trace."""
+    """The URL of a folder on a web server on the loopback interface, in which there is the trace.
+
+    Others never end: one declares no length, one a small one, and one answers a request for a part with all of it. The
+    length that one declares is more than any disk has.
+    """
     token = secrets.token_hex(8)
     data = TRACE.read_bytes()
 
     class Answers(BaseHTTPRequestHandler):
+        def endless(self, name: str) -> None:
+            length = {"short": 1 << 20, "parts": 1 << 20, "huge": 1 << 60}.get(name)
+            asked = self.headers.get("Range") if name == "parts" else None
+            self.send_response(206 if asked else 200)
+            # what a reader keeps to is what it was said before
+            if length is not None and (self.command == "HEAD" or name == "huge"):
+                self.send_header("Content-Length", str(length))
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while self.command == "GET" and not done.is_set():
+                    self.wfile.write(data)
+
         def do_GET(self) -> None:
+            name = self.path.removeprefix(f"/{token}/").partition("?")[0]
+            if name in ENDLESS:
+                self.endless(name)
+                return
             found = self.path.partition("?")[0] == f"/{token}/train.pickle"
             self.send_response(200 if found else 404)
             self.send_header("Content-Length", str(len(data) if found else 0))
@@ -197,10 +228,12 @@ def site() -> Iterator[str]:
         def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 - the library's name
             pass
 
+    done = threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/{token}"
+    done.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -219,6 +252,21 @@ def test_a_url(site: str, monkeypatch: pytest.MonkeyPatch, own_folders: Path, ar
     assert "a-secret" not in done.stdout + gone.stderr
     assert not list(own_folders.iterdir())
     assert len(list(archives.iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
+def test_a_url_that_never_ends(
+    name: str, site: str, monkeypatch: pytest.MonkeyPatch, own_folders: Path
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
+    monkeypatch.setattr(stores, "UNDECLARED_BYTES", 2 << 20)
+    # of what is read too much the disk would say so
+    usage = shutil.disk_usage(own_folders)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=64 << 20))
+    done = memlens("info", f"{site}/{name}", status=1)
+    assert ENDLESS[name] in done.stderr
+    assert not list(own_folders.iterdir())
 
 
 @pytest.mark.slow
