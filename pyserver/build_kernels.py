@@ -19,6 +19,9 @@ PACKAGE = HERE / "memlens"
 SHARED_MODULE = "memlens.kernels.base.cython_shared"
 """What all kernels have in common; it has no .pyx."""
 
+SHARED_MODULE_SIZE = 20_000
+"""The bytes of a kernel that takes as long to translate as the shared module."""
+
 STABLE_ABI = 0x030B0000
 """Python's limited API as of 3.11, the first whose buffers are in it: one binary serves that version and all later."""
 
@@ -38,39 +41,57 @@ def translate(jobs: int = 0) -> dict[str, Path]:
     if not found:
         return {}
     common = digest([_cython_version(), *(path.read_bytes() for path in sorted(PACKAGE.rglob("*.pxd")))])
-    tasks = []
-    for module, target in found.items():
-        source = target.with_suffix(".pyx")
-        if module == SHARED_MODULE:
-            tasks.append((target, ["--generate-shared", str(target.relative_to(HERE))], common))
-        else:
-            arguments = ["--shared", SHARED_MODULE, source.relative_to(HERE).as_posix()]
-            tasks.append((target, arguments, digest([common, source.read_bytes()])))
-
-    def work(task: tuple[Path, list[str], str]) -> None:
-        target, arguments, key = task
-        made_by_content(target, key + ".c", lambda: _cython(arguments))
-
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        list(pool.map(work, tasks))
+    keys = {
+        target: common if module == SHARED_MODULE else digest([common, _source(target).read_bytes()])
+        for module, target in found.items()
+    }
+    missing = [target for target, key in keys.items() if not _taken(target, f"{key}.c")]
+    jobs = jobs or os.cpu_count() or 1
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(_cython, _shared_out(missing, jobs)))
+    for target in missing:
+        _keep(target, f"{keys[target]}.c")
     return found
 
 
 def made_by_content(target: Path, key: str, make: Callable[[], object]) -> None:
     """Put a file in its place: from the cache, if one of that key is in it, else made and added to the cache."""
+    if not _taken(target, key):
+        make()
+        _keep(target, key)
+
+
+def _taken(target: Path, key: str) -> bool:
+    """Put a file in its place from the cache, if one of that key is in it."""
     folder = os.environ.get(CACHE_VARIABLE)
-    kept = Path(folder, key) if folder else None
     target.parent.mkdir(parents=True, exist_ok=True)
-    if kept is not None and kept.exists():
-        kept.touch()
-        shutil.copyfile(kept, target)
+    if not folder or not Path(folder, key).exists():
+        return False
+    Path(folder, key).touch()
+    shutil.copyfile(Path(folder, key), target)
+    return True
+
+
+def _keep(target: Path, key: str) -> None:
+    """Add a file to the cache."""
+    folder = os.environ.get(CACHE_VARIABLE)
+    if not folder:
         return
-    make()
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_name(f"{kept.name}.{os.getpid()}")
-        shutil.copyfile(target, partial)
-        partial.replace(kept)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    partial = Path(folder, f"{key}.{os.getpid()}")
+    shutil.copyfile(target, partial)
+    partial.replace(Path(folder, key))
+
+
+def _shared_out(targets: Iterable[Path], jobs: int) -> list[list[Path]]:
+    """Return the C files that each job makes; all take about as long."""
+    sizes = [0] * jobs
+    shares: list[list[Path]] = [[] for _ in range(jobs)]
+    for target in sorted(targets, key=_source_size, reverse=True):
+        job = sizes.index(min(sizes))
+        sizes[job] += _source_size(target)
+        shares[job].append(target)
+    return shares
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
@@ -92,7 +113,26 @@ def _cython_version() -> str:
     return str(Cython.__version__)
 
 
-def _cython(arguments: list[str]) -> None:
+def _source(target: Path) -> Path:
+    return target.with_suffix(".pyx")
+
+
+def _source_size(target: Path) -> int:
+    source = _source(target)
+    return source.stat().st_size if source.exists() else SHARED_MODULE_SIZE
+
+
+def _cython(targets: list[Path]) -> None:
+    """Translate many kernels by one call: Cython takes three times as long to start as for a kernel."""
+    shared = _place(SHARED_MODULE)
+    if shared in targets:
+        _run_cython(["--generate-shared", str(shared.relative_to(HERE))])
+    sources = [_source(target).relative_to(HERE).as_posix() for target in targets if target != shared]
+    if sources:
+        _run_cython(["--shared", SHARED_MODULE, *sources])
+
+
+def _run_cython(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "cython", "-3", *arguments]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -38,6 +38,8 @@ class BuildExt(build_ext):
         flags = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3", "-g0"]
         for extension in self.extensions:
             extension.extra_compile_args = [*extension.extra_compile_args, *flags]
+        # The longest first: they are shared out among the cores one by one.
+        self.extensions.sort(key=lambda extension: Path(extension.sources[0]).stat().st_size, reverse=True)
         self.toolchain = [str(part) for part in (sys.version, sysconfig.get_platform(), self._compiler())]
         super().build_extensions()
 
