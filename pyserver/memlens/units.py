@@ -153,11 +153,6 @@ def whole_number(text: str, base: int = 10) -> int | None:
         return None
 
 
-def id_text(own_id: int, kind: str) -> str:
-    """Return an object's id as :func:`object_id` reads it: V8's are numbers, those of all other dumps addresses."""
-    return f"@{own_id}" if kind == "v8" else f"@{own_id:#x}"
-
-
 def object_id(text: str) -> int | None:
     """Return the id or the address of an object of a heap dump: ``5143``, ``@5143`` or ``0x7f00``; None for others."""
     digits = text.removeprefix("@")

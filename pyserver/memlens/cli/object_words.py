@@ -3,9 +3,9 @@
 import argparse
 
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes, id_text, shortened
+from memlens.units import format_bytes, shortened
 from memlens.views.graph.objects import number_of
-from memlens.views.graph.rows import ObjectRow, ReferenceRow
+from memlens.views.graph.rows import ObjectRow, ReferenceRow, id_text
 from memlens.views.graph.types import TypeRow
 
 WIDEST_NAME = 80

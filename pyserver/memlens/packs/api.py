@@ -114,6 +114,65 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Whether a root's kind by itself says nothing, and is called a root."""
     text_bytes: int | None = None
     """Of a text of so many bytes a dump may have a part alone, or Memlens may keep one."""
+    joined_texts: "JoinedTexts | None" = None
+    """Of engines in which a text may be two others."""
+    has_lasting_ids: bool = False
+    """Whether an object's id is a number that no other object ever gets, and no address."""
+    has_packages: bool = True
+    """Whether the names of types begin with packages; otherwise the scripts that define them are in some."""
+    program_kinds: frozenset[str] = frozenset()
+    """The kinds of types that may be the program's, where a type's kind says that."""
+    engine_types: tuple[str, ...] = ()
+    """How the names of the engine's own types begin."""
+    has_internal_parts: bool = False
+    """Whether objects of internal types, as ``(array)``, are parts of others: none of them is named by itself."""
+    global_object: re.Pattern[str] | None = None
+    """Matches the name and the type of the object that has everything global, and what it is called as group 1. Names
+    along paths begin at it, and roots say nothing."""
+    global_scopes: tuple[str, ...] = ()
+    """How the names of types begin whose objects hold everything that is global."""
+    variables_type: str | None = None
+    """The type of the objects that are the variables of a function."""
+    named_references: tuple[str, ...] = ()
+    """Names of references that the pack's rules look for, which are found together."""
+    platform_files: tuple[str, ...] = ()
+    """How the names of the platform's source files begin."""
+    platform_name: Text = NOTHING
+    """Whose these are, as ``Node.js``."""
+    platform_globals: frozenset[str] = frozenset()
+    """What the platform keeps of its own in the global object."""
+    collection_sizes: "Part[Callable[[GraphCase], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]] | None" = None
+    """Finds the reachable collections, and how many elements each has."""
+    unseen_elements: Text = NOTHING
+    """Which elements these leave out, in a sentence after ``are empty``."""
+    realms: "Part[Realms] | None" = None
+    class_declaration: re.Pattern[str] | None = None
+    """Where dumps have the lines of constructors: matches the beginning of a class in source, with its name as group 1.
+    """
+
+
+class Realms(Protocol):
+    """A module that knows which parts of a program have globals of their own, as the frames of a page do."""
+
+    def realms(self, snapshot: "Snapshot") -> list[int]:
+        """The objects that are realms, ascending."""
+
+    def owners(self, snapshot: "Snapshot", found: list[int]) -> "npt.NDArray[np.uint32]":
+        """By object, the index of its realm, or SEVERAL of ``kernels/graph/owners``, or NONE."""
+
+    def name_of(self, snapshot: "Snapshot", number: int, script: str) -> Text:
+        """A realm's name; ``script`` defines most of its functions."""
+
+
+class JoinedTexts(Struct, frozen=True, kw_only=True):
+    """How a dump has texts that an engine keeps as two others."""
+
+    kind: str
+    """The kind of their types."""
+    most_bytes: int
+    """Of a text of so many bytes the rest may be missing."""
+    unknown_part: str
+    """What stands for a part whose text the dump doesn't have."""
 
 
 def _never(*_: object) -> bool:

@@ -70,12 +70,20 @@ def language_libraries() -> list[str]:
     return [name for pack in packs() for name in pack.language_libraries]
 
 
-def heap_worlds(*, proved: bool = False) -> list[str]:
-    """What heap dumps of the packs are of, for a list in a sentence; ``proved``: that Memlens can verify."""
+def heap_worlds(*, proved: bool = False, lasting_ids: bool = False) -> list[str]:
+    """What heap dumps of the packs are of, for a list in a sentence.
+
+    ``proved``: only those that Memlens can verify; ``lasting_ids``: those whose objects have ids that last.
+    """
     return [
         pack.title
         for pack in packs()
-        if any(each.objects is not None and (each.proof is not None or not proved) for each in pack.formats)
+        if any(
+            each.objects is not None
+            and (each.proof is not None or not proved)
+            and (each.objects.has_lasting_ids or not lasting_ids)
+            for each in pack.formats
+        )
     ]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens.errors import MemlensError
+from memlens.packs.registry import objects_of
 from memlens.server.protocol.sources import Document
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
@@ -21,13 +22,11 @@ from memlens.views.graph.rows import plain_type_names
 
 logger = logging.getLogger(__name__)
 
-_CLASS = re.compile(r"\bclass[ \t]+([\w$]+)")
-
 
 class PlacedDefinition(NamedTuple):
     """A definition of one dump, and where it is in the editor now; ``line`` counts from 1.
 
-    ``class_line`` is the line of the class if ``line`` is its constructor's, as in V8's dumps; else the same.
+    ``class_line`` is the line of the class if ``line`` is its constructor's, as some dumps have it; else the same.
     """
 
     snapshot: OpenSnapshot
@@ -80,9 +79,10 @@ class HeapLines:
             if not rows:
                 continue
             state = await self._sources.state(document, bound)
+            declaration = objects_of(bound.snapshot.info.kind).class_declaration
             classes = (
-                await asyncio.to_thread(_lines_of_classes, document.path, rows, bound.skipped)
-                if bound.snapshot.info.kind == "v8" and document.cell is None
+                await asyncio.to_thread(_lines_of_classes, declaration, document.path, rows, bound.skipped)
+                if declaration is not None and document.cell is None
                 else {}
             )
             for row in rows:
@@ -122,12 +122,14 @@ class HeapLines:
         return found
 
 
-def _lines_of_classes(path: str, rows: list[HeapLine], skipped: int) -> dict[int, int]:
+def _lines_of_classes(
+    declaration: re.Pattern[str], path: str, rows: list[HeapLine], skipped: int
+) -> dict[int, int]:
     """For each row of a constructor the line of its class: the nearest one above that has its name."""
     wanted = {row.name: row.line for row in rows if row.type is not None}
     found = {}
     for at, line in enumerate(text_of(path).splitlines(), 1):
-        for name in _CLASS.findall(line):
+        for name in declaration.findall(line):
             if name in wanted and at <= wanted[name] + skipped:
                 found[wanted[name]] = at
     return found

@@ -15,8 +15,8 @@ from memlens.views.findings.graph.case import (
     object_part,
     retained_sql,
 )  # fmt: skip
-from memlens.views.findings.graph.leaks import LEAST_LISTENERS, of_listeners
-from memlens.views.findings.graph.leaks import MOST_FOUND as MOST_LISTENERS
+from memlens.views.findings.graph.listeners import LEAST_LISTENERS, of_listeners
+from memlens.views.findings.graph.listeners import MOST_FOUND as MOST_LISTENERS
 from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.paths import paths

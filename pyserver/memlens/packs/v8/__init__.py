@@ -1,9 +1,15 @@
 """The world of V8, the engine of JavaScript in Node.js and Chrome: heap snapshots and sampling heap profiles."""
 
-from memlens.packs.api import Format, Objects, Pack, Part, Proof
-from memlens.texts import phrase
+import re
+
+from memlens.packs.api import Format, JoinedTexts, Objects, Pack, Part, Proof, Rule
+from memlens.texts import Text, phrase
 
 _HERE = "memlens.packs.v8"
+REALM = "system / NativeContext"
+"""How the types of realms begin: contexts of a page or a program, from which everything global hangs."""
+OWN_FILES = "node:"
+"""How the names of Node.js's own scripts begin."""
 _BUILT_IN = (
     "Array", "ArrayBuffer", "BigInt", "Boolean", "DataView", "Date", "Error", "FinalizationRegistry",
     "Generator", "global", "Map", "Number", "Promise", "Proxy", "RegExp", "Set", "SharedArrayBuffer", "String",
@@ -43,9 +49,36 @@ PACK = Pack(
                 # Node.js's
                 timers=frozenset(("Timeout", "TimersList", "Immediate")),
                 text_bytes=1_024,
+                # so many characters are joined, see kernels/texts.pyx
+                joined_texts=JoinedTexts(
+                    kind="concatenated string", most_bytes=1_024, unknown_part="(sliced string)"
+                ),
+                has_lasting_ids=True,
+                has_packages=False,
+                program_kinds=frozenset(("object", "closure")),
+                engine_types=("system / ",),
+                has_internal_parts=True,
+                # V8 adds what it is, and the address of its page
+                global_object=re.compile(r"(global|Window)( \(global\*?\))?( /.*)?", re.DOTALL),
+                global_scopes=(REALM,),
+                variables_type="system / Context",
+                named_references=("_events", "context", "table"),
+                platform_files=(OWN_FILES,),
+                platform_name=Text("Node.js"),
+                platform_globals=frozenset(("process",)),
+                collection_sizes=Part(f"{_HERE}.collections:sizes"),
+                unseen_elements=phrase(", or have only small integers, which V8's dumps don't show,"),
+                realms=Part(f"{_HERE}.realms"),
+                class_declaration=re.compile(r"\bclass[ \t]+([\w$]+)"),
             ),
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(recognises=Part(f"{_HERE}.proof:recognises"), reader=Part(f"{_HERE}.proof:V8Reader")),
         ),
+    ),
+    rules=(
+        Rule(findings=("detached_nodes",), find=Part(f"{_HERE}.leaks:detached_nodes")),
+        Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners")),
+        Rule(findings=("unread_variables",), find=Part(f"{_HERE}.unread:unread_variables")),
+        Rule(findings=("contexts",), find=Part(f"{_HERE}.leaks:contexts")),
     ),
 )

@@ -25,7 +25,6 @@ from memlens.views.findings.answers import (
 )
 from memlens.views.findings.callers import Callers, callers_of
 from memlens.views.findings.graph.case import (
-    JAVASCRIPT_GLOBAL,
     GraphCase,
     figure,
     measured,
@@ -60,8 +59,6 @@ MOST_LINES = 4
 MOST_TYPES = 4
 MOST_OWN_TYPES = 3
 LEAST_OWN_SHARE = 0.02
-GENERIC = frozenset(("Object", "Function"))
-"""Types of JavaScript's that every program has objects of; those with " / " are pages' global objects."""
 LEAST_SHARE = 0.03
 SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
@@ -280,8 +277,9 @@ def _own_types(case: GraphCase) -> Text | None:
     # those of one name are of several class loaders
     own: dict[str, list[int]] = {}
     for number in np.argsort(-types.retained.astype(np.int64), kind="stable").tolist():
-        is_own = not packages.is_platform[number] and names[number] not in GENERIC
-        if is_own and " / " not in names[number] and JAVASCRIPT_GLOBAL.fullmatch(names[number]) is None:
+        is_own = not packages.is_platform[number] and names[number] not in case.known.plain
+        # those with a page's address are global objects
+        if is_own and " / " not in names[number] and not case.is_global(names[number]):
             own.setdefault(names[number], []).append(number)
     sums = {name: int(types.retained[numbers].sum()) for name, numbers in own.items()}
     parts = []

@@ -14,11 +14,10 @@ from memlens.views.findings.graph import (
     collections,
     duplicates,
     holders,
-    leaks,
+    listeners,
     runtime,
     slots,
     threads,
-    unread,
 )
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import HOLDING, joined
@@ -54,10 +53,7 @@ PROFILE_RULES: tuple[Callable[[ProfileCase], Iterator[Ranked]], ...] = (
 GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     threads.out_of_memory: (threads.OUT_OF_MEMORY,),
     holders.accumulates: ("retains_most", "group_retains_most"),
-    leaks.detached_nodes: ("detached_nodes",),
-    leaks.listeners: ("listeners",),
-    unread.unread_variables: ("unread_variables",),
-    leaks.contexts: ("contexts",),
+    listeners.listeners: ("listeners",),
     runtime.class_loaders: ("class_loaders",),
     runtime.finalizers: ("finalizers",),
     runtime.soft_references: ("soft_references",),

@@ -11,10 +11,9 @@ from memlens.store.bookmarks import Bookmark, GroupPlace, HeapPlace, MomentPlace
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, as_text
-from memlens.units import id_text
 from memlens.views.graph.groupings import located
 from memlens.views.graph.retained import group_nodes
-from memlens.views.graph.rows import ObjectRow, check_object, object_rows
+from memlens.views.graph.rows import ObjectRow, check_object, id_text, object_rows
 from memlens.views.graph.types import instances
 
 

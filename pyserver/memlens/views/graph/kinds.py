@@ -13,8 +13,6 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
 
-CONCATENATED = "concatenated string"
-"""The kind of V8's strings that two others make up."""
 _STRINGS = frozenset(("java.lang.String", "str", "String"))
 
 _OWN, _OTHER = 1, 2
@@ -41,17 +39,17 @@ def named_kind(name: str) -> tuple[str, str | None]:
 
 
 def internal_name(name: str) -> str:
-    """How V8's own reference is called where it isn't to be taken for a property."""
+    """How an engine's own reference is called where it isn't to be taken for a property."""
     return f"{name} (internal)" if name else name
 
 
 def engine_s_own(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-    """Whether references of each kind are V8's own, as those from objects to their hidden classes, named ``map``."""
+    """Whether references of each kind are the engine's own, as those to hidden classes, named ``map``."""
     return kinds_where(snapshot, lambda kind: kind.name == "internal")
 
 
 def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-    """An item for each string: whether V8's own references have that name and others as well."""
+    """An item for each string: whether the engine's own references have that name and others as well."""
 
     def make() -> npt.NDArray[np.bool_]:
         stored, own = snapshot.references, engine_s_own(snapshot)

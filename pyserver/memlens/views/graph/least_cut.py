@@ -10,6 +10,7 @@ from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.distinct import distinct
 from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.units import plain_name
@@ -17,7 +18,6 @@ from memlens.views.graph.cuts import MOST_LOOKED_AT, common_holder, freed_by_cut
 from memlens.views.graph.freed import amounts
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.reach import followed, holders
-from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import Numbers, ObjectRow, ReferenceRow, object_rows, reference_rows, type_names
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import group_roots
@@ -109,11 +109,11 @@ def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
 
 
 def _is_of_the_runtime(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """Which objects only group roots, or are V8's context of all that is global."""
+    """Which objects only group roots, or hold everything that is global."""
     kinds = snapshot.objects.type[numbers]
     found: npt.NDArray[np.bool_] = group_roots(snapshot, snapshot.types.kind)[kinds]
-    names = type_names(snapshot)
-    return found | np.array([names[kind].startswith(REALM) for kind in kinds.tolist()], np.bool_)
+    names, scopes = type_names(snapshot), registry.objects_of(snapshot.info.kind).global_scopes
+    return found | np.array([names[kind].startswith(scopes) for kind in kinds.tolist()], np.bool_)
 
 
 def _after(sources: list[int], targets: list[int]) -> dict[int, list[int]]:

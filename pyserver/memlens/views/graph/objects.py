@@ -10,7 +10,6 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.units import id_text
 from memlens.views.answers import Frame
 from memlens.views.graph.contents import count_of, some_contents
 from memlens.views.graph.fields import number_array, value_of, value_text
@@ -23,6 +22,7 @@ from memlens.views.graph.rows import (
     ObjectRow,
     ReferenceRow,
     check_object,
+    id_text,
     object_rows,
     page,
     plain_type_names,

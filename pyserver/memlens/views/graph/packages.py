@@ -24,7 +24,7 @@ _PLATFORM = re.compile(
 def short_name(name: str, kind: str) -> str:
     """A type's name without its package and loader: ``HashMap$Node[]`` of ``java.util.HashMap$Node[]``."""
     package = package_of(name, kind)
-    own = name.split(" (", 1)[0] if kind != "v8" else name
+    own = name.split(" (", 1)[0] if registry.objects_of(kind).has_packages else name
     return own[len(package) + 1 :] if package else own
 
 
@@ -32,10 +32,10 @@ def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
     """Whether a type is the platform's or the engine's by its name; ``kind`` is the format."""
     # what a dump makes up to group its roots is in brackets
     own = registry.objects_of(kind)
-    if name.startswith(("[", "(", "system /")) or name in own.built_in:
+    if name.startswith(("[", "(", *own.engine_types)) or name in own.built_in:
         return True
-    if kind == "v8":
-        return type_kind not in ("object", "closure")
+    if own.program_kinds:
+        return type_kind not in own.program_kinds
     if kind == "python":
         return not package or package.partition(".")[0] in sys.stdlib_module_names
     platform = own.platform or _PLATFORM
@@ -53,7 +53,7 @@ class Packages:
             [numbers.setdefault(package_of(name, kind), len(numbers)) for name in names], np.uint32
         )
         of_frames = frames_of_types(snapshot)
-        if kind == "v8":
+        if not registry.objects_of(kind).has_packages:
             self._of_scripts(snapshot, of_frames, numbers)
         self.names: list[str] = list(numbers)
         self.short = [short_name(name, kind) for name in names]
@@ -71,7 +71,7 @@ class Packages:
             self.is_platform[number] |= int(snapshot.frames.kind[frame]) != USER
 
     def _of_scripts(self, snapshot: Snapshot, frames: dict[int, int], numbers: dict[str, int]) -> None:
-        """Names of JavaScript's classes have no packages: the scripts that define them are of some."""
+        """The packages of the scripts that define classes whose names have none."""
         rows = snapshot.frames.rows(frames.values())
         for number, frame in frames.items():
             file, _, function, _ = rows[frame]

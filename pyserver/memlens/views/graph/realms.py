@@ -1,9 +1,6 @@
-"""What belongs to each realm of V8: a frame of a page, or a context of Node.js's module vm.
+"""What belongs to each realm of a heap dump: a part of a program with globals of its own, as a frame of a page.
 
-A realm is a "native context", with global objects and built-in classes of its own. Objects of JavaScript are of the
-realm that made their hidden class. What has none, such as strings, arrays of elements and objects of the browser, is of
-the realm whose objects lead to it, or shared if those of several do. So DevTools' server for language models sums up a
-page; source: ``HeapSnapshot.ts`` of ChromeDevTools/devtools-frontend, version 1.0.1705227.
+Which objects are realms, and what belongs to them, is known by the pack of the dump's format.
 """
 
 from typing import NamedTuple
@@ -13,33 +10,22 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.graph.owners import SEVERAL, named_targets, spread_owners
-from memlens.model.distinct import counted, distinct
+from memlens.kernels.graph.owners import SEVERAL
+from memlens.model.distinct import counted
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
-from memlens.store.models import graph_of
-from memlens.store.objects.columns import ReferenceColumns
+from memlens.packs import registry
+from memlens.packs.api import Realms
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
-from memlens.units import id_text, shortened
-from memlens.views.graph.fields import MOST_NAME
-from memlens.views.graph.kinds import kinds_where
-from memlens.views.graph.stopped import finished
-from memlens.views.graph.types import instances_of
+from memlens.views.graph.rows import id_text
 from memlens.views.selection.filters import Term
 from memlens.views.selection.texts import Pattern
 
 U32 = npt.NDArray[np.uint32]
 
-REALM, _DETACHED = "system / NativeContext", "Detached "
-"""What V8 calls a page's or a program's realm, from which everything that is global hangs, and what it is when the page
-is gone."""
-_LEFT_OUT = ("shortcut", "weak")
-"""Kinds of references by which nothing belongs to what has them."""
-
 SHARED, OF_NONE = "shared", "none"
 """Values of ``realm:`` in filters for what belongs to several realms, and to none."""
-_MOST_SCRIPT = 60
 
 Mask = npt.NDArray[np.bool_]
 
@@ -48,7 +34,7 @@ class RealmRow(Struct, frozen=True):
     """What belongs to a realm, to several or to none."""
 
     object: int | None
-    """Its native context; None for what is shared or of none."""
+    """The object that is the realm; None for what is shared or of none."""
     name: Text
     """The realm's address, with the script in which most of its functions are defined."""
     filter: str
@@ -62,7 +48,7 @@ class Owners(NamedTuple):
     """The realms of a dump, and which each object belongs to."""
 
     realms: list[int]
-    """Their native contexts."""
+    """The objects that are realms."""
     owner: U32
     """One item per object: an index of ``realms``, SEVERAL or NONE."""
 
@@ -86,7 +72,7 @@ def realms(snapshot: Snapshot) -> list[RealmRow]:
 
 
 def realm_of(snapshot: Snapshot, number: int) -> int | None:
-    """The native context that an object belongs to; None for none, -1 for several."""
+    """The realm that an object belongs to; None for none, -1 for several."""
     found = owners(snapshot)
     owner = int(found.owner[number])
     return -1 if owner == SEVERAL else None if owner == NONE else found.realms[owner]
@@ -116,51 +102,21 @@ def in_realm(snapshot: Snapshot, term: Term) -> Mask:
     return of_realms
 
 
-def _realms(snapshot: Snapshot) -> list[int]:
-    def make() -> list[int]:
-        if graph_of(snapshot.info).kind != "v8":
-            return []
-        names = snapshot.strings.texts(snapshot.types.name)
-        kinds = [
-            kind
-            for kind, name in enumerate(names)
-            if f"{name.removeprefix(_DETACHED)} / ".startswith(f"{REALM} / ")
-        ]
-        return sorted(number for kind in kinds for number in instances_of(snapshot, kind).tolist())
+def _of_pack(snapshot: Snapshot) -> Realms | None:
+    part = registry.objects_of(snapshot.info.kind).realms
+    return None if part is None else part.load()
 
-    return snapshot.keep("numbers of realms", make)
+
+def _realms(snapshot: Snapshot) -> list[int]:
+    known = _of_pack(snapshot)
+    return [] if known is None else snapshot.keep("numbers of realms", lambda: known.realms(snapshot))
 
 
 def _owners(snapshot: Snapshot) -> Owners:
-    found, stored, count = _realms(snapshot), snapshot.references, len(snapshot.objects.type)
-    number_of = np.full(count + 1, NONE, np.uint32)
-    number_of[found] = np.arange(len(found))
-    everything = np.arange(count, dtype=np.uint32)
-    maps = _targets(snapshot, everything, "map")
-    # the map of a map is that of its realm
-    metas_of = _targets(snapshot, maps, "map")
-    metas = distinct(metas_of)
-    realm_of = number_of[np.minimum(_targets(snapshot, metas, "native_context"), count)]
-    owner = np.ascontiguousarray(realm_of[np.searchsorted(metas, metas_of)])
-    owner[found] = np.arange(len(found))
-    leads = kinds_where(snapshot, lambda kind: kind.name not in _LEFT_OUT)
-    finished(
-        spread_owners(stored.start, stored.target, stored.kind, leads.view(np.uint8), owner, snapshot.work)
-    )
-    return Owners(found, owner)
-
-
-def _targets(snapshot: Snapshot, objects: U32, name: str) -> U32:
-    """What each of some objects refers to by an internal reference of a name; NONE for none, as ``objects`` may be."""
-    stored, strings, found = snapshot.references, snapshot.strings, np.full(len(objects), NONE, np.uint32)
-    wanted = strings.find(np.arange(1, len(strings.end), dtype=np.int64), name)
-    if wanted >= 0:
-        internal = kinds_where(snapshot, lambda kind: kind.name == "internal").view(np.uint8)
-        named_targets(
-            stored.start, stored.target, stored.kind, stored.items(ReferenceColumns.name, slice(None)),
-            objects, internal, wanted, found,
-        )  # fmt: skip
-    return found
+    known, found = _of_pack(snapshot), _realms(snapshot)
+    if known is None:
+        return Owners([], np.full(len(snapshot.objects.type), NONE, np.uint32))
+    return Owners(found, known.owners(snapshot, found))
 
 
 def _groups(found: Owners) -> npt.NDArray[np.int64]:
@@ -177,11 +133,13 @@ def _summed(snapshot: Snapshot) -> list[RealmRow]:
     groups = _groups(found)[reached]
     counts = np.bincount(groups, minlength=count).tolist()
     sums = np.bincount(groups, objects.shallow[reached].astype(np.float64), count).astype(np.int64).tolist()
+    known = _of_pack(snapshot)
     names = [
-        _name(snapshot, number, script)
+        known.name_of(snapshot, number, script)
         for number, script in zip(found.realms, _scripts(snapshot, found), strict=True)
+        if known is not None
     ]
-    ids = [id_text(int(objects.id[number]), "v8") for number in found.realms]
+    ids = [id_text(int(objects.id[number]), snapshot.info.kind) for number in found.realms]
     named = [
         RealmRow(
             number, name if names.count(name) == 1 else phrase("{name} {id}", name=name, id=own), f"realm:{own}",
@@ -211,16 +169,3 @@ def _scripts(snapshot: Snapshot, found: Owners) -> list[str]:
         # of equally many, the same one in every run
         scripts[number] = max(sorted(of_files), key=lambda file: of_files[file], default="")
     return scripts
-
-
-def _name(snapshot: Snapshot, number: int, script: str) -> Text:
-    """``http://localhost:8080 (/orders.html)``."""
-    name = snapshot.strings.head(int(snapshot.objects.name[number]), MOST_NAME)
-    is_detached = name.startswith(_DETACHED)
-    address = name.removeprefix(_DETACHED).removeprefix(REALM).removeprefix(" / ")
-    own = script.removeprefix(address) if address and script.startswith(address) else ""
-    short = shortened(own or script.rstrip("/").rpartition("/")[2], _MOST_SCRIPT)
-    called = " ".join(part for part in (address, f"({short})" if short else "") if part)
-    if not called:
-        return phrase("(without an address)")
-    return phrase("{name}, detached", name=called) if is_detached else Text(called)

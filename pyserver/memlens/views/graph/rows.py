@@ -11,6 +11,7 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.objects.places import place_frames
@@ -70,6 +71,11 @@ class ReferenceRow(Struct, frozen=True):
     """``strong``, or how the reference is weak."""
     is_unread: bool
     """Whether it is a variable of a closure that no code can read any more."""
+
+
+def id_text(own_id: int, kind: str) -> str:
+    """An object's id as :func:`object_id` reads it: of engines that number objects the number, else the address."""
+    return f"@{own_id}" if registry.objects_of(kind).has_lasting_ids else f"@{own_id:#x}"
 
 
 def page(offset: int, limit: int) -> slice:

@@ -1,7 +1,7 @@
 """Which objects of two heap dumps are the same, and ``in:`` in the filter: what is in another dump as well.
 
-Only V8 numbers its objects once and for all, and never gives a number again. In other runtimes an id is an address: of
-an object that is moved, or of one of several that had it one after the other.
+Few engines number their objects once and for all, and never give a number again. In other runtimes an id is an
+address: of an object that is moved, or of one of several that had it one after the other.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
+from memlens.packs import registry
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.models import heap_dump_of
@@ -28,7 +29,7 @@ SAME_SHARE = 0.9
 
 def same_objects(one: Snapshot, other: Snapshot) -> tuple[Numbers, Numbers] | None:
     """The objects that both dumps have, by their numbers in each; None if ids don't identify objects."""
-    if one.info.kind != "v8" or other.info.kind != "v8":
+    if one.info.kind != other.info.kind or not registry.objects_of(one.info.kind).has_lasting_ids:
         return None
     common, at_one, at_other = np.intersect1d(one.objects.id, other.objects.id, return_indices=True)
     if not len(common):
@@ -66,10 +67,12 @@ def also_in(snapshot: Snapshot, term: Term) -> Mask:
 
 def check_files(snapshot: Snapshot, term: Term) -> None:
     """Raise :class:`BadRequestError` if objects can't be found again in the dumps of a term ``in:``."""
-    if snapshot.info.kind != "v8":
+    if not registry.objects_of(snapshot.info.kind).has_lasting_ids:
         raise BadRequestError(
             phrase(
-                "'{term}': only in heap dumps of V8 an object can be found again in another", term=str(term)
+                "'{term}': only in heap dumps of {worlds} an object can be found again in another",
+                term=str(term),
+                worlds=", ".join(registry.heap_worlds(lasting_ids=True)),
             ),
             advice=phrase("Other runtimes give objects no lasting ids."),
         )

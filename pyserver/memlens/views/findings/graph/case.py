@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +15,10 @@ from memlens.model.graph import JAVA_KINDS, NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
+from memlens.packs.api import Objects
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
-from memlens.units import id_text, plain_name, shortened
+from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import linked, text_in_sql
 from memlens.views.graph.kinds import kinds_where, named_by_code, named_by_text
@@ -26,7 +26,14 @@ from memlens.views.graph.objects import first_references
 from memlens.views.graph.places import places_of
 from memlens.views.graph.reached import reached
 from memlens.views.graph.retained import retained_by
-from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, plain_type_names, type_names
+from memlens.views.graph.rows import (
+    Numbers,
+    ObjectRow,
+    id_text,
+    object_rows,
+    plain_type_names,
+    type_names,
+)  # fmt: skip
 from memlens.views.graph.types import instances_of
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
@@ -34,16 +41,14 @@ _LEAST_OF_COMPONENT = 1 << 10
 _MOST_COMPARED = 50
 _MOST_NAME = 60
 
-NAMES = {"v8": ("_events", "context", "table"), "hprof": ("next", "key"), "perfetto": ("next", "key")}
+_NAMES = {"hprof": ("next", "key"), "perfetto": ("next", "key")}
 """Names of references that rules look for, by the format."""
 
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
-JAVASCRIPT_GLOBAL = re.compile(r"(global|Window)( \(global\*?\))?( /.*)?", re.DOTALL)
-"""The names of JavaScript's global objects and of their types, to which V8 adds what they are and a page's address."""
 _MODULE = re.compile(r"\s\(.*\)$")
 _ENGINE_TYPE = re.compile(r"\((?:imemo )?([a-z][a-z ]*)\)")
-"""What V8 and others call types of objects without a class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
+"""What engines call types of objects without a class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
 _PLAIN_TYPES = frozenset((
     "bigint", "class without a name", "compiled code", "concatenated string", "number", "object shape", "regexp",
     "sliced string", "string", "symbol",
@@ -83,10 +88,19 @@ class GraphCase:
     less. What is too little to be said of this dump alone is then found as well."""
 
     @property
+    def known(self) -> Objects:
+        """What the pack of the dump's format knows of its objects."""
+        return registry.objects_of(self.info.kind)
+
+    def is_global(self, name: str) -> bool:
+        """Whether a name is that of a global object, or of the type of one."""
+        known = self.known.global_object
+        return known is not None and known.fullmatch(name) is not None
+
+    @property
     def is_managed(self) -> bool:
         """Whether what the platform's own objects keep for themselves is known by their packages."""
-        kind = self.info.kind
-        return kind in JAVA_KINDS or registry.objects_of(kind).is_managed
+        return self.info.kind in JAVA_KINDS or self.known.is_managed
 
     @property
     def whole(self) -> int:
@@ -169,8 +183,8 @@ class GraphCase:
         """An item for each number of a byte: whether references of that kind have a name that passes a test."""
         return kinds_where(self.snapshot, lambda kind: test(kind.name))
 
-    def named(self, name: Literal["_events", "context", "table", "next", "key"]) -> Numbers:
-        """The numbers of references of one of the :data:`NAMES` that rules look for in dumps of this kind."""
+    def named(self, name: str) -> Numbers:
+        """The numbers of references of one of the names that rules look for in dumps of this kind."""
         return self.snapshot.keep("findings.named references", self._named)[name]
 
     def _named(self) -> dict[str, Numbers]:
@@ -178,7 +192,8 @@ class GraphCase:
         stored, strings = self.snapshot.references, self.snapshot.strings
         fits = np.zeros(len(strings.end), np.uint8)
         everything = np.arange(len(fits))
-        numbers = {name: strings.find(everything, name) for name in NAMES[self.info.kind]}
+        wanted = _NAMES.get(self.info.kind, self.known.named_references)
+        numbers = {name: strings.find(everything, name) for name in wanted}
         fits[[number for number in numbers.values() if number >= 0]] = 1
         by_text = named_by_text(self.snapshot).view(np.uint8)
         rows = np.asarray(rows_named(stored.name, stored.kind, by_text, fits)).astype(np.int64)
@@ -259,13 +274,13 @@ def is_internal(name: str) -> bool:
 
 def short_type(name: str) -> str:
     """A type's name for a sentence, without its packages: ``HashMap$Node[]`` of ``java.util.HashMap$Node[]``, and
-    ``compiled code`` of V8's ``(compiled code)``.
+    ``compiled code`` of an engine's ``(compiled code)``.
     """
     if found := _ENGINE_TYPE.fullmatch(name):
         return found[1]
     for note in _type_notes():
         name = note.sub("", name)
-    # type arguments have packages of their own, and V8's names that aren't classes no packages at all
+    # type arguments have packages of their own, and names with an address or of what isn't a class no packages at all
     short = re.sub(r"(?<![\w./ ])(?:[a-zA-Z_][\w]*\.)+(?=[A-Z_a-z])", "", name) if " / " not in name else name
     return plain_name(shortened(" ".join((short or name).split()), _MOST_NAME))
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
-from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.views.findings.graph.case import (
     GraphCase,
@@ -28,9 +27,6 @@ from memlens.views.graph.rows import Numbers, references_of_all
 _MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
 """Those with a key for each element."""
 
-_TABLES = frozenset(("Map", "Set", "WeakMap", "WeakSet"))
-"""Collections of JavaScript that have a table even when they are empty."""
-
 _JAVA_BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 _BOXES = frozenset(f"java.lang.{name}" for name in _JAVA_BOXES)
 
@@ -43,40 +39,14 @@ def sized(case: GraphCase) -> Sized:
 
 
 def _sized(case: GraphCase) -> Sized:
-    return Sized(*_tables(case)) if case.info.kind == "v8" else collection_sizes.sized(case.snapshot)
-
-
-def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
-    """JavaScript's maps and sets, and how many references of their tables aren't the engine's own.
-
-    Small integers aren't objects, so a table of them has none either: only one of the smallest size counts as empty.
-    """
-    stored, objects = case.snapshot.references, case.snapshot.objects
-    members = case.instances(case.types_where(_TABLES.__contains__))
-    table = case.named("table")
-    owners = case.sources(table)
-    is_member = np.zeros(len(objects.type), np.bool_)
-    is_member[members] = True
-    own = is_member[owners]
-    table, owners = table[own], owners[own]
-    targets = stored.target[table].astype(np.int64)
-    is_engines = np.zeros(len(case.type_names()), np.bool_)
-    is_engines[case.types_of_kind("hidden", "object shape")] = True
-    holds = case.kinds(lambda name: name in ("internal", "element", "hidden"))
-    at, of = references_of_all(case.snapshot, targets)
-    sizes = counts(of, holds[stored.kind[at]] & ~is_engines[objects.type[stored.target[at]]], len(targets))
-    owners = owners.astype(np.int64)
-    smallest = np.full(len(case.type_names()), np.iinfo(np.uint64).max, np.uint64)
-    np.minimum.at(smallest, objects.type[owners], objects.shallow[owners])
-    is_smallest = objects.shallow[owners] == smallest[objects.type[owners]]
-    return owners[(sizes > 0) | is_smallest], sizes[(sizes > 0) | is_smallest]
+    of_pack = case.known.collection_sizes
+    return collection_sizes.sized(case.snapshot) if of_pack is None else Sized(*of_pack.load()(case))
 
 
 def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     """Collections without an element retain 1% of the reachable heap, and 32 KiB.
 
-    Of the usual classes of Java and Android, whose fields say how many elements each has, and maps and sets of
-    JavaScript with the smallest tables.
+    Of the usual classes of Java and Android, whose fields say how many elements each has, and where packs find them.
     """
     known = sized(case)
     members = known.objects[known.sizes == 0]
@@ -88,9 +58,8 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     listed = ", ".join(map(str, members.tolist())) if len(members) <= 1_000 else ""
     shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
     sentence = phrase(
-        "{objects} are empty, or have only small integers, which V8's dumps don't show, and retain {size} "
-        "({share} of the reachable heap){through}. {advice}" if case.info.kind == "v8"
-        else "{objects} are empty and retain {size} ({share} of the reachable heap){through}. {advice}",
+        "{objects} are empty{unseen} and retain {size} ({share} of the reachable heap){through}. {advice}",
+        unseen=case.known.unseen_elements,
         objects=counted(case, members), size=measured(shown), share=percent(total, case.whole),
         through=mostly_through(case, members), advice=phrase("Create them when the first element is added."),
     )  # fmt: skip
@@ -198,9 +167,9 @@ def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
 def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
     """Numbers that are objects of their own take 1% of the reachable heap, and 32 KiB.
 
-    Boxes of managed runtimes, and V8's heap numbers.
+    Boxes of managed runtimes, and numbers of engines in which small integers are no objects.
     """
-    boxes = _BOXES | registry.objects_of(case.info.kind).boxes
+    boxes = _BOXES | case.known.boxes
     kinds = sorted({*case.types_where(boxes.__contains__), *case.types_of_kind("number", "heap number")})
     members = case.instances(kinds)
     objects = case.snapshot.objects

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from memlens.kernels.graph.alike import first_alike
 from memlens.model.distinct import first_equal
-from memlens.packs import registry
+from memlens.packs.api import JoinedTexts
 from memlens.store.manifest import InconsistentError
 from memlens.store.stacks.strings import Strings
 from memlens.texts import Text, in_a_row, phrase
@@ -26,18 +26,14 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
 from memlens.views.graph.images import groups_of, images_of
-from memlens.views.graph.kinds import CONCATENATED, string_types
+from memlens.views.graph.kinds import string_types
 from memlens.views.graph.rows import Numbers
 
-_MOST_WHOLE = 1_024
-"""Texts of concatenated strings of as many bytes may go on: so many characters are joined, see ``v8_texts.pyx``."""
 _BEGINNINGS = {"hprof": 3_072, "python": 100, "pyheap": 1_000}
 """Of a text of as many bytes the dump may have a part alone, or Memlens may keep one: by the kind of the dump."""
 _UNSURE_SHARE = 0.1
 """Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""
 _MOST_BYTES_OF_A_CHARACTER = 4
-_UNKNOWN_PART = "(sliced string)"
-"""What stands in these texts for a part whose own V8 doesn't write."""
 QUOTED = "“{text}” {n} times"
 """The template of a sentence's part that quotes a string's text."""
 _MOST_SHOWN, _MOST_LOOKED_AT = 3, 50
@@ -54,11 +50,12 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
 
     Strings are equal that have one text and one size of their own. Of long ones the dump has a part alone, or Memlens
     keeps one: those are probably equal, and the sentence says so. What one copy retains stays, the largest.
-    Concatenated strings of V8 are equal to each other if their whole text is known and the same. Each is counted
+    Strings that an engine keeps as two others are equal if their whole text is known and the same. Each is counted
     without its parts, which are strings themselves.
     """
     names = case.type_names()
-    joined = case.types_of_kind(CONCATENATED)
+    of_two = case.known.joined_texts
+    joined = [] if of_two is None else case.types_of_kind(of_two.kind)
     strings = string_types(case.snapshot)
     kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(strings.__contains__)})
     members = case.instances(kinds).astype(np.int64)
@@ -67,9 +64,9 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     stored = case.snapshot.strings
     ends = stored.end
     is_joined = np.isin(objects.type[members], joined)
-    if is_joined.any():
+    if of_two is not None and is_joined.any():
         kept = ~is_joined
-        kept[is_joined] = _are_whole(stored, objects.name[members[is_joined]])
+        kept[is_joined] = _are_whole(of_two, stored, objects.name[members[is_joined]])
         members, is_joined = members[kept], is_joined[kept]
     if len(members) < 2:
         return
@@ -93,14 +90,14 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         "FROM objects AS o JOIN strings AS s ON s.string = o.name_string "
         f"WHERE o.{where} AND o.name_string > 0 AND o.distance IS NOT NULL GROUP BY s.text, o.shallow_bytes)"
     )
-    if joined:
+    if of_two is not None and joined:
         own = f"o.{of_types([names[kind] for kind in joined])}"
         size = f"CASE WHEN {own} THEN o.shallow_bytes ELSE o.retained_bytes END"
         query = (
             f"SELECT coalesce(sum(bytes), 0) FROM (SELECT sum({size}) - max({size}) AS bytes "
             "FROM objects AS o JOIN strings AS s ON s.string = o.name_string "
             f"WHERE o.{where} AND o.name_string > 0 AND o.distance IS NOT NULL AND (NOT {own} "
-            f"OR octet_length(s.text) < {_MOST_WHOLE} AND instr(s.text, {text_in_sql(_UNKNOWN_PART)}) = 0) "
+            f"OR octet_length(s.text) < {of_two.most_bytes} AND instr(s.text, {text_in_sql(of_two.unknown_part)}) = 0) "
             f"GROUP BY s.text, o.shallow_bytes, {own})"
         )
     shown = figure(total, query)
@@ -124,11 +121,10 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         "texts": in_a_row(list(texts.values()), ", "),
     }  # fmt: skip
     sentence = _said(values, probable, mostly=2 * unsure > total)
-    link = chosen(where)
     title, inferred = phrase("Duplicate strings"), probable > 0
     yield Ranked(
         (total - unsure // 2) / case.whole,
-        made("duplicate_strings", title, sentence, shown, None, inferred=inferred, objects=link),
+        made("duplicate_strings", title, sentence, shown, None, inferred=inferred, objects=chosen(where)),
         members[copies[groups] > 1],
     )
 
@@ -145,7 +141,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
     same numbers, by a hash of 64 bits. Neither those of zeros alone, nor those that hold the characters of strings or
     the pixels of images.
     """
-    if case.info.kind == "v8":
+    if case.known.has_internal_parts:
         # parts of objects, and no arrays of the program's
         return
     objects = case.snapshot.objects
@@ -250,13 +246,13 @@ def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArr
     return first
 
 
-def _are_whole(stored: Strings, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    """Which texts of concatenated strings are known to the end, by their numbers."""
+def _are_whole(of_two: JoinedTexts, stored: Strings, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Which texts that are two others are known to the end, by their numbers."""
     ends = stored.end
     begin, end = ends[numbers - 1], ends[numbers]
-    is_whole: npt.NDArray[np.bool_] = end - begin < _MOST_WHOLE
+    is_whole: npt.NDArray[np.bool_] = end - begin < of_two.most_bytes
     first, last = int(begin.min()), int(end.max())
-    part = _UNKNOWN_PART.encode()
+    part = of_two.unknown_part.encode()
     data = np.ascontiguousarray(stored.utf8[first:last])
     found = np.array([first + each.start() for each in re.finditer(re.escape(part), data.data)], np.uint64)
     if len(found):
@@ -290,7 +286,7 @@ def _in_part(case: GraphCase, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Of which texts only a part may be known, by their numbers."""
     stored, most = (
         case.snapshot.strings,
-        _BEGINNINGS.get(case.info.kind, registry.objects_of(case.info.kind).text_bytes),
+        _BEGINNINGS.get(case.info.kind, case.known.text_bytes),
     )
     if most is None:
         return np.zeros(len(numbers), np.bool_)

@@ -13,7 +13,6 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
-    JAVASCRIPT_GLOBAL,
     RUNTIME_KINDS,
     GraphCase,
     is_class,
@@ -24,7 +23,6 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.writing import base_line, linked
 from memlens.views.graph.packages import is_platform
 from memlens.views.graph.paths import Path, paths
-from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import ObjectRow
 from memlens.views.graph.thread_locals import entry_of
 from memlens.views.graph.thread_table import table
@@ -45,8 +43,6 @@ _OF_THREAD_LOCALS = "java.lang.ThreadLocal$ThreadLocalMap$Entry"
 _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MORE_PATHS, _MOST_PATH = 3, 8, 200
 _MOST_CLOSURES = 100
-_CONTEXT = "system / Context"
-"""What V8 calls the variables of a function or a module, which have names of their own."""
 
 
 class _Variable(NamedTuple):
@@ -76,7 +72,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             if not way and is_class(first):
                 # its name alone is that of the type of its instances
                 shown = phrase("the class {name}", name=shown)
-            elif first.type == _CONTEXT and sum(map(bool, names)) == 1:
+            elif first.type == case.known.variables_type and sum(map(bool, names)) == 1:
                 shown = phrase("the variable {name}", name=shown)
             named = _named_first(case, path, first)
             path_part = linked(
@@ -86,7 +82,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             has_name = _has_names(case, first) and (
                 first.object != path.root.object or case.info.kind not in JAVA_KINDS
             )
-            if not kinds or case.info.kind == "v8" or has_name:
+            if not kinds or case.known.global_object is not None or has_name:
                 return path_part
             return in_a_row([path_part, f"({_root(case, kinds, detail)})"], " ")
         if not path.steps and detail and registry.objects_of(case.info.kind).static_roots:
@@ -111,9 +107,9 @@ def and_held(holder: Text | None) -> Text | str:
 
 
 def keeper_of(case: GraphCase, number: int) -> TextPart | None:
-    """The closure with a line that keeps a function's variables, the one nearest to a root, if V8's dump says so."""
+    """The closure with a line that keeps a function's variables, the one nearest to a root, if the dump says so."""
     stored, objects = case.snapshot.references, case.snapshot.objects
-    if case.type_names()[int(objects.type[number])] != _CONTEXT:
+    if case.type_names()[int(objects.type[number])] != case.known.variables_type:
         return None
     begin, end = (int(stored.referrer_start[number + after]) for after in (0, 1))
     found = stored.referrer[begin:end]
@@ -138,8 +134,8 @@ def _paths(case: GraphCase, number: int) -> list[Path]:
     found = paths(case.snapshot, number, _MOST_PATHS).paths
     if _is_python(case):
         return sorted(found, key=lambda path: _is_known_otherwise(case, path))
-    if case.info.kind == "v8":
-        return sorted(found, key=lambda path: not _begins_with_a_name(path))
+    if case.known.global_object is not None:
+        return sorted(found, key=lambda path: not _begins_with_a_name(case, path))
     if case.info.kind not in JAVA_KINDS:
         return found
     if found and not any(_says_a_field(case, path) for path in found):
@@ -147,10 +143,10 @@ def _paths(case: GraphCase, number: int) -> list[Path]:
     return sorted(found, key=lambda path: not _says_a_field(case, path))
 
 
-def _begins_with_a_name(path: Path) -> bool:
-    """Whether a path of V8's passes the global object or a function's variables: the stack has no names."""
+def _begins_with_a_name(case: GraphCase, path: Path) -> bool:
+    """Whether a path passes a global object or a function's variables: the stack has no names."""
     rows = (path.root, *(step.object for step in path.steps))
-    return any(row.type == _CONTEXT or JAVASCRIPT_GLOBAL.fullmatch(row.type) for row in rows[:-1])
+    return any(row.type == case.known.variables_type or case.is_global(row.type) for row in rows[:-1])
 
 
 def _says_a_field(case: GraphCase, path: Path) -> bool:
@@ -319,16 +315,16 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
 
 
 def _variable_s_function(case: GraphCase, ends: list[ObjectRow]) -> int:
-    """The place of the last function's variables on a path of V8's: how these are reached is the engine's concern."""
-    found = [place for place, row in enumerate(ends[:-1]) if row.type == _CONTEXT]
-    return found[-1] if found and case.info.kind == "v8" else 0
+    """The place of the last function's variables on a path: how these are reached is the engine's concern."""
+    variables = case.known.variables_type
+    return max((place for place, row in enumerate(ends[:-1]) if row.type == variables), default=0)
 
 
 def _named_first(case: GraphCase, path: Path, first: ObjectRow) -> ObjectRow:
-    """The object that the first name on a way is of: of V8's variables what the variable refers to."""
+    """The object that the first name on a way is of: of a function's variables what the variable refers to."""
     rows = [path.root, *(step.object for step in path.steps)]
     after = [row.object for row in rows].index(first.object) + 1
-    is_variable = case.info.kind == "v8" and first.type == _CONTEXT
+    is_variable = first.type == case.known.variables_type
     return rows[after] if is_variable and after < len(path.steps) else first
 
 
@@ -341,10 +337,11 @@ def _short_name(case: GraphCase, row: ObjectRow) -> str:
     """What a path begins with: a class's name, a module's, a function's, or else a type with its id."""
     if row.name and _is_python(case) and row.type == "module":
         return plain_name(row.name)
-    if case.info.kind == "v8" and row.type == _CONTEXT:
+    if row.type == case.known.variables_type:
         return ""
-    if is_class(row) or (row.name and case.info.kind == "v8"):
-        found = JAVASCRIPT_GLOBAL.fullmatch(row.name)
+    known = case.known.global_object
+    if is_class(row) or (row.name and known is not None):
+        found = None if known is None else known.fullmatch(row.name)
         return short_type(row.name if found is None else found[1])
     return typed_id(case, row)
 
@@ -369,7 +366,7 @@ def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
     """Whether an object is one that the runtime made up to group its roots."""
     kinds = case.snapshot.graph_names.type_kinds
     kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
-    return kind in RUNTIME_KINDS or row.type.startswith(("[", REALM))
+    return kind in RUNTIME_KINDS or row.type.startswith(("[", *case.known.global_scopes))
 
 
 def _step(name: str, kind: str) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 from memlens.model.distinct import distinct
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
-from memlens.packs import registry
 from memlens.store.objects.walks import dominated_by
 from memlens.views.findings.graph.case import GraphCase, is_internal
 from memlens.views.findings.graph.grouped import MOST_FOUND, Group, by_type, is_mostly, tree_around, within
@@ -40,8 +39,8 @@ _ALONE_SHARE = 0.9
 """One object of a group that retains as much of what the group does is named in its place."""
 
 _PROGRAM_SHARE = 0.8
-"""What has more of everything and no group that has most of it is the program itself, as JavaScript's global object is
-with whatever share."""
+"""What has more of everything and no group that has most of it is the program itself, as a global object is with
+whatever share."""
 _PYTHON = ("type", "module", "function")
 _CODE = {
     **dict.fromkeys(JAVA_KINDS, ("java.lang.Class",)),
@@ -69,8 +68,8 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
     it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:
     children of one type that retain a tenth together, and none of them alone, or that of them which retains nine tenths
     of that. Where the bytes are the engine's own, as those of a WebAssembly memory's buffer, the program's object that
-    holds them is named. JavaScript's global object, and what retains 80% of everything, is named only if half of it is
-    in one group or in itself.
+    holds them is named. A global object, and what retains 80% of everything, is named only if half of it is in one
+    group or in itself.
     """
     least = max(1, int(BIG_SHARE * case.shared))
     objects = case.snapshot.objects
@@ -119,9 +118,9 @@ def _found(case: GraphCase, holder: int | None, least: int) -> Iterator[_Found]:
 
 
 def _is_of_no_one(case: GraphCase, holder: int | None, group: Group) -> bool:
-    """Whether objects of the platform are few bytes and held by nothing in common, or by JavaScript's global object.
+    """Whether objects of the platform are few bytes and held by nothing in common, or by a global object.
 
-    Java's threads, constants and modules, or what Node.js made for itself before the program began.
+    Threads, constants and modules, or what the platform made for itself before the program began.
     """
     is_platform = packages_of(case.snapshot).is_platform
     # the stack of a virtual thread holds what the program's methods work on
@@ -137,10 +136,10 @@ def _types_within(case: GraphCase, group: Group) -> list[int]:
 
 
 def _is_plain_below_global(case: GraphCase, holder: int | None, group: Group) -> bool:
-    """Whether plain objects of JavaScript's are below the global object, and are fewer than a collection has."""
+    """Whether plain objects are below a global object, and are fewer than a collection has."""
     if holder is None or not is_global(case, holder):
         return False
-    is_plain = case.type_names()[group.type] in registry.objects_of(case.info.kind).plain
+    is_plain = case.type_names()[group.type] in case.known.plain
     return is_plain and len(group.members) < LEAST_COLLECTED and group.retained < MOST_OF_RUNTIME
 
 
@@ -156,10 +155,10 @@ def large_object(case: GraphCase) -> int | None:
 
 
 def _is_of_the_program(case: GraphCase, number: int) -> bool:
-    if case.info.kind == "v8":
+    if case.known.global_object is not None:
         is_own = not is_global(case, number) and not is_internal(type_of(case, number))
         return is_own and is_held_by_the_program(case, number)
-    if type_of(case, number) in registry.objects_of(case.info.kind).not_of_the_program:
+    if type_of(case, number) in case.known.not_of_the_program:
         return False
     return not (case.is_managed and is_reached_by_the_runtime(case, number))
 
@@ -182,7 +181,7 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[Group], least
         return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
-    not_of_the_program = registry.objects_of(case.info.kind).not_of_the_program
+    not_of_the_program = case.known.not_of_the_program
     if shallow >= OWN_SHARE * total and type_of(case, holder) in not_of_the_program:
         return False
     if is_global(case, holder) and not (groups and _refers_to(case, holder, groups[0].members)):
@@ -217,7 +216,7 @@ def _is_a_group(case: GraphCase, group: Group) -> bool:
 def _is_code(case: GraphCase, group: Group) -> bool:
     """Whether objects are code, classes or modules, or what these have their names in: a program has many anyway."""
     name = case.type_names()[group.type]
-    code = _CODE.get(case.info.kind) or registry.objects_of(case.info.kind).classes
+    code = _CODE.get(case.info.kind) or case.known.classes
     if name in code or group.type in case.types_of_kind("closure"):
         return True
     return name == "dict" and case.info.kind in _CODE and _are_namespaces(case, group.members)

@@ -3,11 +3,9 @@
 import numpy as np
 
 from memlens.model.timeline import NEVER
-from memlens.packs import registry
 from memlens.texts import Text, phrase
 from memlens.views.findings.answers import ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
-    JAVASCRIPT_GLOBAL,
     GraphCase,
     figure,
     is_class,
@@ -41,7 +39,6 @@ from memlens.views.findings.graph.owners import (
 )  # fmt: skip
 from memlens.views.findings.graph.several import held_by_several
 from memlens.views.findings.writing import Ranked, linked, made, percent
-from memlens.views.graph.kinds import CONCATENATED
 from memlens.views.graph.paths import paths
 from memlens.views.graph.rows import Numbers
 from memlens.views.graph.thread_table import table
@@ -105,7 +102,8 @@ def _thread(case: GraphCase, holder: int) -> TextPart | None:
 
 
 def _is_joined_text(case: GraphCase, chain: Numbers) -> bool:
-    return int(case.snapshot.objects.type[chain[0]]) in case.types_of_kind(CONCATENATED)
+    joined = case.known.joined_texts
+    return joined is not None and int(case.snapshot.objects.type[chain[0]]) in case.types_of_kind(joined.kind)
 
 
 def _of_chain(case: GraphCase, chain: Numbers) -> Text:
@@ -129,7 +127,7 @@ def _advice(
     if not is_mostly(groups, int(case.snapshot.objects.retained[holder])):
         return ""
     if is_of_the_engine(case, holder, groups[0]):
-        return phrase(" It is Node.js's own.")
+        return phrase(" It is {platform}'s own.", platform=case.known.platform_name)
     inner = [groups[0], *within(case, groups[0])]
     if max(len(each.members) for each in inner) < LEAST_COLLECTED or is_of_the_platform(
         case, holder, [each.type for each in inner]
@@ -144,12 +142,12 @@ def _advice(
 
 
 def is_of_the_engine(case: GraphCase, holder: int, group: Group) -> bool:
-    """Whether Node.js itself keeps a group: objects of its own classes, with nothing of the program's in them or above.
+    """Whether the platform itself keeps a group: objects of its classes, and nothing of the program in them or above.
 
-    A program may well have many of Node.js's buffers.
+    A program may well have many of the platform's buffers.
     """
     own = case.line(int(group.members[0]))
-    if own is None or not own.file.startswith("node:"):
+    if own is None or not own.file.startswith(case.known.platform_files):
         return False
     if any(definition(case, each) is not None for each in within(case, group)):
         return False
@@ -157,23 +155,27 @@ def is_of_the_engine(case: GraphCase, holder: int, group: Group) -> bool:
 
 
 def is_held_by_the_program(case: GraphCase, holder: int) -> bool:
-    """Whether a short path to an object of Node.js's passes the program's functions, classes or global variables."""
+    """Whether a short path to an object of the platform passes the program's functions, classes or global variables."""
     for path in paths(case.snapshot, holder, 1, soon=True).paths:
         rows = [path.root, *(step.object for step in path.steps)]
         for row, step in zip(rows, path.steps, strict=False):
             line = case.line(row.object)
             keeper = keeper_of(case, row.object) if line is None else None
             place = line if keeper is None else keeper.line
-            if place is not None and not place.file.startswith("node:"):
+            if place is not None and not place.file.startswith(case.known.platform_files):
                 return True
-            if JAVASCRIPT_GLOBAL.fullmatch(row.type) and step.kind == "property" and step.name != "process":
+            if (
+                step.kind == "property"
+                and step.name not in case.known.platform_globals
+                and case.is_global(row.type)
+            ):
                 return True
     return False
 
 
 def is_global(case: GraphCase, number: int) -> bool:
-    """Whether an object is JavaScript's global object, which holds what the engine and Node.js have for themselves."""
-    return case.info.kind == "v8" and JAVASCRIPT_GLOBAL.fullmatch(type_of(case, number)) is not None
+    """Whether an object is a global one, which also holds what the engine and the platform have for themselves."""
+    return case.is_global(type_of(case, number))
 
 
 def begins_a_chain(case: GraphCase, holder: int) -> bool:
@@ -225,7 +227,7 @@ def of_group(case: GraphCase, holder: int | None, group: Group) -> Ranked:
 
 def _is_of_timers(case: GraphCase, group: Group) -> bool:
     """Whether the runtime's timers hold a group."""
-    timers = registry.objects_of(case.info.kind).timers
+    timers = case.known.timers
     return bool(timers) and any(
         case.type_names()[each.type] in timers for each in (group, *within(case, group))
     )

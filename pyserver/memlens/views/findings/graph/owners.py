@@ -6,7 +6,6 @@ import numpy as np
 
 from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
-from memlens.packs import registry
 from memlens.store.objects.walks import dominator_of
 from memlens.views.findings.graph.case import RUNTIME_KINDS, GraphCase, is_class, is_internal
 from memlens.views.graph.packages import is_platform, packages_of
@@ -31,7 +30,8 @@ def type_of(case: GraphCase, number: int) -> str:
 
 def is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
     """Which objects are not the program's: the engine's own, and those by which the dump groups its roots."""
-    own = case.types_where(lambda name: name.startswith(("system / ", "[")))
+    beginnings = ("[", *case.known.engine_types)
+    own = case.types_where(lambda name: name.startswith(beginnings))
     chosen = np.zeros(len(case.type_names()), np.bool_)
     chosen[[*own, *case.types_of_kind(*RUNTIME_KINDS)]] = True
     return chosen[case.snapshot.objects.type[numbers]]
@@ -43,12 +43,12 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     Above that are the collection that an array is the table of, and what holds the bytes of a buffer.
     """
     objects, name = case.snapshot.objects, type_of(case, holder)
-    collections = registry.objects_of(case.info.kind).collections or _COLLECTION
+    collections = case.known.collections or _COLLECTION
     of_dump = bool(is_made_up(case, np.array([holder]))[0])
     least = int(objects.retained[holder])
     if of_dump and int(objects.shallow[holder]) < OWN_SHARE * least:
         return None
-    of_engine = of_dump or (case.info.kind == "v8" and is_internal(name))
+    of_engine = of_dump or (case.known.has_internal_parts and is_internal(name))
     if not of_engine and not _is_part(case, holder):
         return holder
     above = dominator_of(objects, holder)
@@ -70,9 +70,9 @@ def is_entry(name: str) -> bool:
 def owner_of(case: GraphCase, number: int) -> int:
     """The collection that an array or an entry is a part of, or the program's object that has an engine's table."""
     objects, at = case.snapshot.objects, number
-    collections = registry.objects_of(case.info.kind).collections or _COLLECTION
+    collections = case.known.collections or _COLLECTION
     for _ in range(_MOST_PARTS):
-        of_engine = case.info.kind == "v8" and is_internal(type_of(case, at))
+        of_engine = case.known.has_internal_parts and is_internal(type_of(case, at))
         above = dominator_of(objects, at)
         if above == NEVER or not (of_engine or _is_part(case, at)):
             return at

@@ -4,7 +4,6 @@ import numpy as np
 
 from memlens.model.distinct import counted, distinct
 from memlens.model.timeline import NEVER
-from memlens.packs import registry
 from memlens.store.objects.walks import dominator_of, dominators_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.answers import ObjectsLink, TextPart
@@ -87,8 +86,8 @@ def holder_of_all(case: GraphCase, members: Numbers) -> TextPart | None:
 
 
 def _named(case: GraphCase, number: int) -> TextPart:
-    if type_of(case, number) in registry.objects_of(case.info.kind).timers:
-        name: Text = phrase("Node.js's timers")
+    if type_of(case, number) in case.known.timers:
+        name: Text = phrase("{platform}'s timers", platform=case.known.platform_name)
     else:
         name = held_by(case, number) or object_part(case, number)
     return linked(name, objects=ObjectsLink("object", number))

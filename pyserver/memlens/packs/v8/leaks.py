@@ -1,13 +1,13 @@
 """What is often kept by mistake: detached nodes of the DOM, listeners, contexts of closures."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from memlens.model.distinct import counted, distinct
+from memlens.model.distinct import distinct
 from memlens.model.graph import ENTRY, NONE
+from memlens.packs.v8 import OWN_FILES, REALM
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import plain_name
 from memlens.views.findings.answers import LineLink, ObjectsLink
@@ -19,14 +19,11 @@ from memlens.views.findings.graph.case import (
     retained_sql,
 )  # fmt: skip
 from memlens.views.findings.graph.held import and_held, held_by
+from memlens.views.findings.graph.listeners import LEAST_LISTENERS, MOST_FOUND, of_listeners
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
-from memlens.views.graph.realms import REALM
 from memlens.views.graph.rows import Numbers
 
-LEAST_LISTENERS = 50
 LEAST_DETACHED_BYTES = 16 << 10
-MOST_FOUND = 3
-_LISTENERS = re.compile(r"(?i)(listener|handler|observer|subscriber|callback)s?$")
 _MOST_CONTEXTS = 2_000
 _MOST_FUNCTIONS = 3
 _MOST_TRIED = 12
@@ -66,14 +63,9 @@ def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
     )
 
 
-def listeners(case: GraphCase) -> Iterator[Ranked]:
-    """An emitter has 50 listeners of one event or more, or a field named after listeners retains 1% of what roots
-    reach, and 32 KiB.
-
-    Of Node.js, whose emitters keep them in ``_events``; of Java, by the name of the field.
-    """
-    found = _of_emitters(case) if case.info.kind == "v8" else _of_fields(case)
-    yield from sorted(found, key=lambda each: -each.weight)[: case.most(MOST_FOUND)]
+def emitter_listeners(case: GraphCase) -> Iterator[Ranked]:
+    """An emitter of Node.js, which keeps them in ``_events``, has 50 listeners of one event or more."""
+    yield from sorted(_of_emitters(case), key=lambda each: -each.weight)[: case.most(MOST_FOUND)]
 
 
 def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
@@ -108,100 +100,6 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
                 )  # fmt: skip
 
 
-def _of_fields(case: GraphCase) -> Iterator[Ranked]:
-    stored, objects, strings = case.snapshot.references, case.snapshot.objects, case.snapshot.strings
-    fields = case.kinds(lambda name: name in ("field", "static field"))
-    references = np.flatnonzero(fields[stored.kind])
-    numbers = stored.name[references]
-    names = distinct(numbers)
-    wanted = names[strings.where(names, lambda text: _LISTENERS.search(text) is not None)]
-    references = references[np.isin(numbers, wanted)]
-    targets = stored.target[references]
-    references = references[objects.retained[targets] >= case.least]
-    retained = objects.retained[stored.target[references]].astype(np.int64)
-    references = references[np.argsort(-retained, kind="stable")[: case.most(len(references))]]
-    seen: set[int] = set()
-    for reference in references.tolist():
-        target = int(stored.target[reference])
-        if target in seen or objects.distance[target] == NONE:
-            continue
-        seen.add(target)
-        owner = int(case.sources(np.array([reference]))[0])
-        total = int(objects.retained[target])
-        shown = figure(total, f"SELECT retained_bytes FROM objects WHERE object = {target}")
-        link = ObjectsLink("object", target)
-        name = plain_name(strings.head(int(stored.name[reference]), 40))
-        held = held_by(case, owner)
-        sentence = phrase(
-            "{object} keeps {size} ({share} of the reachable heap) in its field {field}{held}.",
-            object=object_part(case, owner), field=name, size=measured(shown, link),
-            share=percent(total, case.whole), held=phrase("; held by {holder}", holder=held) if held else "",
-        )  # fmt: skip
-        title, line = phrase("Listeners"), case.line(owner)
-        yield Ranked(
-            total / case.whole,
-            made(
-                "listeners",
-                title,
-                sentence,
-                shown,
-                None,
-                line,
-                objects=link,
-                inferred=True,
-                subject=(case.type_names()[int(objects.type[owner])], name, held.text if held else ""),
-            ),
-            np.array([target]),
-        )
-
-
-def of_listeners(
-    case: GraphCase,
-    emitter: int,
-    array: int,
-    members: Numbers,
-    query: str,
-    event: Text | str = "",
-    held: Text | None = None,
-) -> Ranked:
-    """A finding about an emitter's listeners, which an array has; ``query`` is SQL for what they retain.
-
-    ``held`` is what holds the emitter.
-    """
-    total = case.retained(distinct(members))
-    shown = figure(total, query)
-    link = ObjectsLink("object", array)
-    line = _common_line(case, members)
-    place = (
-        phrase(", most of them created at {line}", line=linked(base_line(line), line=line)) if line else ""
-    )
-    sentence = phrase(
-        "{object} has {n} listeners{event}{place}, and they retain {size} ({share} of the reachable heap). "
-        "Remove those that are done.",
-        object=object_part(case, emitter, begins=True) if held is None
-        else phrase("{object} (held by {holder})", object=object_part(case, emitter, begins=True), holder=held),
-        n=len(members), event=event, place=place,
-        size=measured(shown, link), share=percent(total, case.whole),
-    )  # fmt: skip
-    subject = (case.type_names()[int(case.snapshot.objects.type[emitter])], str(event))
-    finding = made(
-        "listeners", phrase("Listeners"), sentence, shown, None, line, objects=link, subject=subject
-    )
-    return Ranked(1.5 * total / case.whole + 0.05, finding, distinct(members))
-
-
-def _common_line(case: GraphCase, members: Numbers) -> LineLink | None:
-    """Where most of some closures are defined."""
-    places = case.snapshot.objects.places
-    if not len(places):
-        return None
-    known = places["frame"][np.isin(places["object"], members)]
-    frames, counts = counted(known)
-    if not len(frames) or int(counts.max()) < len(members) // 2:
-        return None
-    return case.line_of(int(frames[np.argmax(counts)]))
-
-
 class _Keepers(NamedTuple):
     """Functions whose closures keep the same contexts."""
 
@@ -214,11 +112,9 @@ class _Keepers(NamedTuple):
 def contexts(case: GraphCase) -> Iterator[Ranked]:
     """Variables that closures keep retain 1% of the reachable heap, and 32 KiB; three sets of variables at most.
 
-    Of V8: what contexts retain, charged to the functions whose closures refer to them, where these have a line and
+    What contexts retain is charged to the functions whose closures refer to them, where these have a line and
     aren't Node.js's own. Functions whose closures keep the same contexts are one finding.
     """
-    if case.info.kind != "v8":
-        return
     found: list[Ranked] = []
     for tried, keepers in enumerate(_keepers(case)):
         if len(found) == case.most(MOST_FOUND) or tried == _MOST_TRIED:
@@ -325,7 +221,7 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
         groups: dict[bytes, list[int]] = {}
         for function in alike.tolist():
             file, line, _, _ = rows[int(numbers[function])]
-            if file and line > 0 and not file.startswith("node:"):
+            if file and line > 0 and not file.startswith(OWN_FILES):
                 contexts_of = kept[starts[function] : starts[function + 1]]
                 groups.setdefault(contexts_of.tobytes(), []).append(function)
         for functions in groups.values():

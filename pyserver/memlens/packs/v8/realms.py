@@ -1,0 +1,88 @@
+"""The realms of V8: frames of a page, and contexts of Node.js's module vm.
+
+A realm is a "native context", with global objects and built-in classes of its own. Objects of JavaScript are of the
+realm that made their hidden class. What has none, such as strings, arrays of elements and objects of the browser, is of
+the realm whose objects lead to it, or shared if those of several do. So DevTools' server for language models sums up a
+page; source: ``HeapSnapshot.ts`` of ChromeDevTools/devtools-frontend, version 1.0.1705227.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.graph.owners import named_targets, spread_owners
+from memlens.model.distinct import distinct
+from memlens.model.graph import NONE
+from memlens.packs.v8 import REALM
+from memlens.store.objects.columns import ReferenceColumns
+from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, phrase
+from memlens.units import shortened
+from memlens.views.graph.fields import MOST_NAME
+from memlens.views.graph.kinds import kinds_where
+from memlens.views.graph.stopped import finished
+from memlens.views.graph.types import instances_of
+
+U32 = npt.NDArray[np.uint32]
+
+_DETACHED = "Detached "
+"""What the name of a realm begins with whose page is gone."""
+_LEFT_OUT = ("shortcut", "weak")
+"""Kinds of references by which nothing belongs to what has them."""
+_MOST_SCRIPT = 60
+
+
+def realms(snapshot: Snapshot) -> list[int]:
+    """The native contexts, ascending."""
+    names = snapshot.strings.texts(snapshot.types.name)
+    kinds = [
+        kind
+        for kind, name in enumerate(names)
+        if f"{name.removeprefix(_DETACHED)} / ".startswith(f"{REALM} / ")
+    ]
+    return sorted(number for kind in kinds for number in instances_of(snapshot, kind).tolist())
+
+
+def owners(snapshot: Snapshot, found: list[int]) -> U32:
+    """By object, which of the realms it belongs to, as an index; SEVERAL or NONE. Raises :class:`CancelledError`."""
+    stored, count = snapshot.references, len(snapshot.objects.type)
+    number_of = np.full(count + 1, NONE, np.uint32)
+    number_of[found] = np.arange(len(found))
+    everything = np.arange(count, dtype=np.uint32)
+    maps = _targets(snapshot, everything, "map")
+    # the map of a map is that of its realm
+    metas_of = _targets(snapshot, maps, "map")
+    metas = distinct(metas_of)
+    realm_of = number_of[np.minimum(_targets(snapshot, metas, "native_context"), count)]
+    owner = np.ascontiguousarray(realm_of[np.searchsorted(metas, metas_of)])
+    owner[found] = np.arange(len(found))
+    leads = kinds_where(snapshot, lambda kind: kind.name not in _LEFT_OUT)
+    finished(
+        spread_owners(stored.start, stored.target, stored.kind, leads.view(np.uint8), owner, snapshot.work)
+    )
+    return owner
+
+
+def _targets(snapshot: Snapshot, objects: U32, name: str) -> U32:
+    """What each of some objects refers to by an internal reference of a name; NONE for none, as ``objects`` may be."""
+    stored, strings, found = snapshot.references, snapshot.strings, np.full(len(objects), NONE, np.uint32)
+    wanted = strings.find(np.arange(1, len(strings.end), dtype=np.int64), name)
+    if wanted >= 0:
+        internal = kinds_where(snapshot, lambda kind: kind.name == "internal").view(np.uint8)
+        named_targets(
+            stored.start, stored.target, stored.kind, stored.items(ReferenceColumns.name, slice(None)),
+            objects, internal, wanted, found,
+        )  # fmt: skip
+    return found
+
+
+def name_of(snapshot: Snapshot, number: int, script: str) -> Text:
+    """Its address, with the script that defines most of its functions: ``http://localhost:8080 (/orders.html)``."""
+    name = snapshot.strings.head(int(snapshot.objects.name[number]), MOST_NAME)
+    is_detached = name.startswith(_DETACHED)
+    address = name.removeprefix(_DETACHED).removeprefix(REALM).removeprefix(" / ")
+    own = script.removeprefix(address) if address and script.startswith(address) else ""
+    short = shortened(own or script.rstrip("/").rpartition("/")[2], _MOST_SCRIPT)
+    called = " ".join(part for part in (address, f"({short})" if short else "") if part)
+    if not called:
+        return phrase("(without an address)")
+    return phrase("{name}, detached", name=called) if is_detached else Text(called)
