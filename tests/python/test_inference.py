@@ -211,13 +211,13 @@ def test_modules(opened: Opened, tmp_path: Path) -> None:
     numbers = snapshot.trace.stack_module[device.stack].tolist()
     assert [modules[number][2] for number in numbers] == [
         "",
-        "model.py:50 / model.py:20 / nn.Linear",
-        "model.py:50 / model.py:20",
-        "model.py:50 / model.py:80 / nn.conv",
-        "model.py:50 / Head",
+        "forward (model.py:50-54) / forward (model.py:20-22) / nn.Linear",
+        "forward (model.py:50-54) / forward (model.py:20-22)",
+        "forward (model.py:50-54) / forward (model.py:80) / nn.conv",
+        "forward (model.py:50-54) / Head",
         "",
     ]
-    assert modules[modules[numbers[1]][0]][2] == "model.py:50 / model.py:20"
+    assert modules[modules[numbers[1]][0]][2] == "forward (model.py:50-54) / forward (model.py:20-22)"
 
 
 def test_modules_of_the_profiler(opened: Opened, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from memlens.model.own_libraries import Libraries
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import CONTRADICTIONS, ArchiveError
 from memlens.store.models import LackingError, devices_of, timeline_of
-from memlens.store.relabel import open_with
+from memlens.store.relabel import module_places, open_with
 from memlens.store.snapshot import Snapshot
 from memlens.texts import as_text, phrase
 
@@ -78,8 +78,22 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
     return Libraries(options.libraries or ())
 
 
+def libraries_for(archive: Path, options: argparse.Namespace) -> Libraries:
+    """Return them with the classes of modules: sources are where the archive says, or below the current folder."""
+    libraries = libraries_of(options)
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        asked = snapshot.ask(module_places)
+    if not asked:
+        return libraries
+    # imported here, because few files have modules
+    from memlens.sources.binding import in_folder
+    from memlens.sources.module_classes import classes_at
+
+    return libraries.with_classes(classes_at(asked, lambda file: in_folder(file, Path.cwd())))
+
+
 def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snapshot], T]) -> T:
-    with contextlib.closing(open_with(archive, libraries_of(options))) as snapshot:
+    with contextlib.closing(open_with(archive, libraries_for(archive, options))) as snapshot:
         if snapshot.info.model == "graph" and filter_of(options):
             # what such filters have besides takes a while to import
             from memlens.views.filtering import complete_filters

@@ -4,7 +4,7 @@ import argparse
 from contextlib import closing
 from pathlib import Path
 
-from memlens.cli.ask import libraries_of
+from memlens.cli.ask import libraries_for
 from memlens.cli.query_rows import Form, filled, print_rows, with_tables
 from memlens.interrupting import ended_by_signals
 from memlens.store.relabel import open_with
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _side(options: argparse.Namespace, archive: Path) -> QuerySide:
     pages = Pages()
-    session = SqlSession(open_with(archive, libraries_of(options)))
+    session = SqlSession(open_with(archive, libraries_for(archive, options)))
     with closing(session), ended_by_signals():
         while pages.add(session.ask(options.sql, pages.offset, MOST_ROWS)):
             pass

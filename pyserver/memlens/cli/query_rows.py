@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from memlens.cli.ask import ask, libraries_of
+from memlens.cli.ask import ask, libraries_for
 from memlens.cli.cache import cache_of
 from memlens.cli.output import say
 from memlens.cli.progress import reporter
@@ -92,7 +92,9 @@ def filled(options: argparse.Namespace, query: str, path: Path | None = None) ->
     """Return a file's archive with the tables that a query reads. ``path`` is the file, where there are several."""
 
     def fill_tables(snapshot: Snapshot) -> tuple[Path, bool]:
-        names = SqlSession(open_with(snapshot.archive, libraries_of(options)), names_only=True)
+        names = SqlSession(
+            open_with(snapshot.archive, libraries_for(snapshot.archive, options)), names_only=True
+        )
         with closing(names) as session, ended_by_signals():
             parts = session.needs(query)
         report = reporter("auto")

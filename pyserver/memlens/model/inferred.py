@@ -5,17 +5,30 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.timeline import DeviceTimeline, Timeline
+from memlens.model.timeline import NEVER, DeviceTimeline, Timeline
 
 U32 = npt.NDArray[np.uint32]
 
+_MOST_PATH = 1000
+
 
 class Module(NamedTuple):
-    """A module within the one whose number is ``parent``; number 0 means "in no module"."""
+    """A module within the one whose number is ``parent``; number 0 means "in no module".
+
+    Modules of one path are one: there is one for each line of its function, which ``frame`` has (NEVER if there is
+    none), since sources may show that the lines are those of several classes.
+    """
 
     parent: int
     name: str
     path: str
+    frame: int = NEVER
+
+
+def module_path(outer: str, name: str) -> str:
+    """Return the path of a module within another; it is shortened, since it is stored with every module."""
+    whole = f"{outer} / {name}" if outer else name
+    return whole if len(whole) <= _MOST_PATH else f"…{whole[1 - _MOST_PATH :]}"
 
 
 class Inference:

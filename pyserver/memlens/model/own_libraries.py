@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import translate
 from glob import escape
 
@@ -11,6 +11,7 @@ from memlens.model.libraries import canonical, library_of, qualified
 from memlens.result_cache import remembered
 
 WORKSPACE = "workspace:"
+_CLASS = "class:"
 
 _FOLDER = "workspace"
 """Stands for a workspace's folder in paths: the one in which it lies says nothing about its files."""
@@ -31,6 +32,9 @@ class Libraries:
     for libraries within it (``/home/me/app/node_modules``).
 
     Frames without a line and native code keep their kind.
+
+    ``class:Attention::42:/home/me/model.py`` matches no frame: it is the class of the module whose ``forward`` runs at
+    that line; ``class:nn.Conv2d:nn.conv:17:/home/me/model.py`` that of the ``nn.conv`` that is called at that line.
     """
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
@@ -40,7 +44,14 @@ class Libraries:
         self._paths: list[tuple[int, bool, list[Segment]]] = []
         self._functions: list[tuple[int, bool, re.Pattern[str]]] = []
         self._workspaces: list[tuple[int, str]] = []
+        self.classes: dict[tuple[str, str, int], str] = {}
+        """The classes of modules: by a module's name, empty for the function itself, a file and a line."""
         for number, pattern in enumerate(self.patterns):
+            if pattern.startswith(_CLASS):
+                name, known, line, file = (pattern.removeprefix(_CLASS).split(":", 3) + [""] * 3)[:4]
+                if name and file and line.isdecimal():
+                    self.classes[known, file, int(line)] = name
+                continue
             mine = pattern.startswith("!")
             text = pattern.lstrip("!").strip().replace("\\", "/")
             if text.startswith(WORKSPACE):
@@ -67,6 +78,13 @@ class Libraries:
     def with_own_files(self, names: Iterable[str]) -> "Libraries":
         """Return patterns by which bare files of these names are the user's, unless one of these patterns matches."""
         return Libraries([*(f"!/{escape(name)}" for name in names), *self.patterns])
+
+    def with_classes(self, classes: Mapping[tuple[str, str, int], str]) -> "Libraries":
+        """Return patterns with the classes of modules, as in :attr:`classes`."""
+        of_classes = [
+            f"{_CLASS}{name}:{known}:{line}:{file}" for (known, file, line), name in classes.items()
+        ]
+        return Libraries([*of_classes[: _MOST_PATTERNS - len(self.patterns)], *self.patterns])
 
     def kind_of(self, file: str, function: str, kind: int) -> int:
         """Return the kind of a frame; ``kind`` is the one without these patterns."""

@@ -10,6 +10,7 @@ import msgspec
 from memlens.formats import tools as reading
 from memlens.packs.others import leave_out
 from memlens.server.protocol.settings import Settings
+from memlens.sources.binding import Places
 from memlens.store.files.cache import Cache
 
 logger = logging.getLogger(__name__)
@@ -107,6 +108,10 @@ class Configuration:
         """``path_mappings`` with their variables filled in, without those that name an unknown folder."""
         expanded = {prefix: self.expand(value) for prefix, value in self.settings.path_mappings.items()}
         return {prefix: path for prefix, path in expanded.items() if path is not None}
+
+    def places(self) -> Places:
+        """Where the files that a snapshot names are looked for."""
+        return Places(self.mappings, self.settings.remembered_paths, [path for _, path in self.folders])
 
     def expand(self, value: str) -> Path | None:
         """Fill in ``${workspaceFolder}``, ``${workspaceFolder:name}`` and ``${userHome}``.

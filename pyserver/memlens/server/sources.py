@@ -10,7 +10,7 @@ from memlens.server.protocol.sources import ChangedLine, Document, ShowLineArgum
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
-from memlens.sources.binding import Binder, Binding, Places
+from memlens.sources.binding import Binder, Binding
 from memlens.sources.edits import UNCHANGED, Change, Edits, FileState
 from memlens.sources.finder import Finder
 from memlens.sources.index import Indexes
@@ -60,7 +60,7 @@ class Sources:
         self._registry = registry
         self._finder = finder
         self._edits = Edits()
-        self.binder = Binder(finder, self._places)
+        self.binder = Binder(finder, configuration.places)
         self._others: set[str] = set()
         self.indexes = Indexes(self.binder)
         configuration.listeners.append(self.invalidate)
@@ -166,14 +166,9 @@ class Sources:
 
     def invalidate(self) -> None:
         """Start again, because settings, choices or workspace folders changed."""
-        self._finder.folders = self._places().folders
+        self._finder.folders = self._configuration.places().folders
         self._finder.forget()
         self.indexes.refresh()
-
-    def _places(self) -> Places:
-        configuration = self._configuration
-        folders = [path for _, path in configuration.folders]
-        return Places(configuration.mappings, configuration.settings.remembered_paths, folders)
 
     def _snapshots_changed(self) -> None:
         snapshots = self._registry.snapshots()

@@ -122,6 +122,20 @@ def _as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
     return [Path(named)] if is_local(named, folders) else []
 
 
+def in_folder(file: str, folder: Path) -> str | None:
+    """The local file that a foreign path means for someone who works in ``folder``, without a search.
+
+    It is where the path says, or where its last components lead from the folder.
+    """
+    foreign = parse(file)
+    if foreign is None:
+        return None
+    parts = foreign.parts
+    tails = (parts[start:] for start in range(len(parts) - foreign.needed_components + 1))
+    near = (path for tail in tails if (path := below(folder, tail)) is not None)
+    return next((str(path) for path in (*_as_it_stands(foreign, [folder]), *near) if _is_file(path)), None)
+
+
 def _match_all(unknown: Mapping[str, Searched], by_name: dict[str, list[str]]) -> dict[str, Binding]:
     bindings: dict[str, Binding] = {}
     for file, searched in unknown.items():

@@ -18,6 +18,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns
 from memlens.store.stacks.tree import Stacks
 from memlens.store.trace.device import Device, scope_of
+from memlens.store.trace.modules import Place, places
 
 U32 = npt.NDArray[np.uint32]
 
@@ -36,13 +37,17 @@ def open_with(archive: Path, libraries: Libraries) -> Snapshot:
 def relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     """Replace the archive's kinds of frames by those of ``libraries``, and everything that depends on them.
 
-    If no kind changes, nothing else does, and :attr:`Snapshot.relabelled` stays 0. Raises :class:`ArchiveError`.
+    If no kind changes, nothing else does, and :attr:`Snapshot.relabelled` stays 0, unless modules get names of classes.
+    Raises :class:`ArchiveError`.
     """
     if libraries:
         snapshot.ask(lambda asked: _relabel(asked, libraries))
 
 
 def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
+    if libraries.classes and snapshot.info.model == "timeline":
+        snapshot.classes = libraries.classes
+        snapshot.replace({}, libraries.key)
     frames = snapshot.frames
     # native code and frames without a file keep their kind
     others = np.flatnonzero((frames.kind != NATIVE) & (frames.file != 0))
@@ -69,6 +74,18 @@ def has_files_in(snapshot: Snapshot, folder: str) -> bool:
     """Return whether frames of a snapshot are in files of a folder."""
     start = folder.replace("\\", "/").rstrip("/") + "/"
     return bool(snapshot.frames.in_file(lambda file: file.replace("\\", "/").startswith(start)).any())
+
+
+def module_places(snapshot: Snapshot) -> dict[str, list[Place]]:
+    """The places of a trace whose sources have the classes of its modules, by file; none for other models."""
+    found: dict[str, dict[Place, None]] = {}
+    if snapshot.info.model == "timeline":
+        modules = snapshot.module_columns
+        names, lines = snapshot.strings.texts(modules.name), snapshot.module_lines()
+        for each in places(names, modules.parent.tolist(), lines):
+            for place in each:
+                found.setdefault(place[1], {})[place] = None
+    return {file: list(each) for file, each in found.items()}
 
 
 def files_in_doubt(snapshot: Snapshot) -> list[str]:

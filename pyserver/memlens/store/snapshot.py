@@ -43,6 +43,7 @@ from memlens.store.stacks.strings import Strings
 from memlens.store.stacks.tree import Stacks, Tree
 from memlens.store.trace.columns import ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of
+from memlens.store.trace.modules import Place, named
 from memlens.texts import phrase
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ class Snapshot(Uncounted):
         self._files = MappedFiles(archive, manifest)
         self._holders: dict[type[Columns], Columns] = {}
         self.relabelled = 0
-        """Identifies the kinds of frames if they differ from the archive's; 0 if they don't."""
+        """Identifies the kinds of frames and classes of modules if they differ from the archive's; 0 if they don't."""
+        self.classes: Mapping[Place, str] = {}
+        """The classes that sources have for modules, see :mod:`memlens.store.trace.modules`."""
         self._devices: dict[int, Device] = {}
         self._narrowed: dict[int, dict[str, None]] = {}
         """The names of each device's narrowed versions, the least recently used first."""
@@ -107,6 +110,7 @@ class Snapshot(Uncounted):
         opened = Snapshot.open(self.archive)
         if self.relabelled:
             opened.replace(self._files.replaced, self.relabelled)
+            opened.classes = self.classes
         return opened
 
     def close(self) -> None:
@@ -383,7 +387,7 @@ class Snapshot(Uncounted):
     def modules(self) -> list[tuple[int, str, str]]:
         """The modules: parent, name, path. ``trace.stack_module`` has each stack's number here.
 
-        0 is "in no module", with an empty name. Other models have none.
+        Those of one path are one. 0 is "in no module", with an empty name. Other models have none.
         """
         match self.info:
             case TimelineInfo():
@@ -393,7 +397,14 @@ class Snapshot(Uncounted):
             case _:
                 assert_never(self.info)
         names, paths = (self.strings.texts(column) for column in (modules.name, modules.path))
-        return list(zip(modules.parent.tolist(), names, paths, strict=True))
+        found = list(zip(modules.parent.tolist(), names, paths, strict=True))
+        return named(found, self.module_lines(), self.classes) if self.classes else found
+
+    def module_lines(self) -> dict[int, tuple[str, int]]:
+        """The file and the line of each module's function, by the module's number, where there is one."""
+        numbers = self.module_columns.frame.tolist()
+        rows = self.frames.rows(number for number in numbers if number < len(self.frames))
+        return {module: rows[number][:2] for module, number in enumerate(numbers) if number in rows}
 
 
 def counts_of(manifest: Manifest) -> dict[Count, int]:

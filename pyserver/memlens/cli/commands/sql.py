@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from memlens.cli.ask import ask, libraries_of
+from memlens.cli.ask import ask, libraries_for
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.query_rows import Form, print_answer, with_tables
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     form: Form = "json" if options.json else "csv" if options.csv else "table"
 
     def print_rows_of(archive: Path) -> None:
-        print_answer(archive, query, form, options.limit, libraries_of(options))
+        print_answer(archive, query, form, options.limit, libraries_for(archive, options))
 
     with_tables(options, query, None, print_rows_of)
     return 0

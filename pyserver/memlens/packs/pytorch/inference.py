@@ -7,7 +7,7 @@ from memlens.model.timeline import NEVER, DeviceTimeline, Timeline
 from memlens.packs.pytorch.categories import callers_of, has_early, infer_categories
 from memlens.packs.pytorch.forward import infer_forward, operators_of
 from memlens.packs.pytorch.module_sizes import infer_modules
-from memlens.packs.pytorch.modules import modules_of
+from memlens.packs.pytorch.modules import first_of_paths, modules_of
 
 
 class TorchInference(Inference):
@@ -16,6 +16,7 @@ class TorchInference(Inference):
     def __init__(self, timeline: Timeline) -> None:
         super().__init__(timeline)
         self._frames, self._callers = timeline.frames, None
+        self._first = np.zeros(1, np.uint32)
         self._roles, self._operators = operators_of(timeline.frames)
         if not self.categories and not timeline.frees_repeat and any(map(has_early, timeline.devices)):
             self._callers = callers_of(timeline.frames)
@@ -24,7 +25,9 @@ class TorchInference(Inference):
 
     def modules(self, parents: U32, node_frames: U32, nodes: U32) -> tuple[U32, list[Module]]:
         """Return the ``torch.nn`` modules of stacks."""
-        return modules_of(self._frames, parents, node_frames, nodes)
+        of_stacks, modules = modules_of(self._frames, parents, node_frames, nodes)
+        self._first = first_of_paths(modules)
+        return of_stacks, modules
 
     def lines(self, device: DeviceTimeline, labels: U32) -> U32 | None:
         """Return the lines of the forward pass."""
@@ -41,4 +44,4 @@ class TorchInference(Inference):
         """Return the modules that gradients lead to."""
         if self._callers is None:
             return super().early_modules(device, modules)
-        return infer_modules(device, self._callers, self._roles, self._operators, modules)
+        return infer_modules(device, self._callers, self._roles, self._operators, self._first[modules])

@@ -28,9 +28,11 @@ from memlens.server.sessions.opened import Identity, OpenSnapshot
 from memlens.server.sessions.query_process import QueryProcess
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
+from memlens.sources.binding import Binder
 from memlens.sources.finder import Finder
+from memlens.sources.module_classes import MOST_FILES, Place, classes_at
 from memlens.store.manifest import ArchiveError, ContradictionError, InconsistentError
-from memlens.store.relabel import files_in_doubt, has_files_in, open_with, relabel
+from memlens.store.relabel import files_in_doubt, has_files_in, module_places, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.texts import Text, phrase
@@ -97,6 +99,7 @@ class Registry:
     def __init__(self, configuration: Configuration, finder: Finder) -> None:
         self._configuration = configuration
         self._finder = finder
+        self._binder = Binder(finder, configuration.places)
         self._entries: dict[Identity, _Entry] = {}
         self._open: dict[str, OpenSnapshot] = {}
         self.readable: Callable[[], list[str]] | None = None
@@ -285,6 +288,8 @@ class Registry:
             folders = [folder.as_posix() for _, folder in self._configuration.folders]
             having = thread.submit(lambda: [each for each in folders if has_files_in(snapshot, each)])
             libraries = libraries.with_workspace(await asyncio.wrap_future(having))
+            modules = await asyncio.wrap_future(thread.submit(snapshot.ask, module_places))
+            libraries = libraries.with_classes(await self._classes(path, modules))
             if libraries:
                 await asyncio.wrap_future(thread.submit(relabel, snapshot, libraries))
         except BaseException:
@@ -356,6 +361,26 @@ class Registry:
             return libraries.kind_of(path, "", LIBRARY if library_of(path) else USER) == USER
 
         return libraries.with_own_files(name for name in names if any(map(is_own, paths[name.lower()])))
+
+    async def _classes(self, path: str, modules: dict[str, list[Place]]) -> dict[Place, str]:
+        """The classes that sources have for a trace's modules; those of files that are found alone."""
+        if not modules:
+            return {}
+        try:
+            bindings = await asyncio.wait_for(self._binder.bind(list(modules)[:MOST_FILES]), FIND_TIMEOUT_S)
+        except TimeoutError:
+            logger.warning("the workspace was not searched in time for the modules of %s", path)
+            return {}
+        folders = None if self.readable is None else self.readable()
+
+        def local(file: str) -> str | None:
+            found = bindings.get(file)
+            if found is None or len(found.paths) != 1:
+                return None
+            may = folders is None or any(Path(found.paths[0]).is_relative_to(folder) for folder in folders)
+            return found.paths[0] if may else None
+
+        return await asyncio.to_thread(classes_at, modules, local)
 
     async def _give_up(self, damaged: OpenSnapshot, error: ArchiveError) -> None:
         """Release a snapshot whose archive is damaged, and remove the archive.

@@ -12,13 +12,15 @@ FX_NODE_DTYPE = np.dtype(
 
 
 class ModuleColumns(Columns):
-    """An item for each module; 0 is "in no module", with an empty name."""
+    """An item for each module; 0 is "in no module", with an empty name. Modules of one path are one."""
 
     prefix = "module_"
     parent = Stored(np.uint32, "modules", below="modules")
     name = Stored(np.uint32, "modules", below="strings")
     path = Stored(np.uint32, "modules", below="strings")
-    """As ``model.py:42 / model.py:17 / nn.Linear``."""
+    """As ``GPT / forward (model.py:17) / nn.Linear``."""
+    frame = Stored(np.uint32, "modules")
+    """The frame of its function at one line, NEVER for none."""
 
 
 class TraceColumns(Columns):

@@ -211,6 +211,7 @@ def _write_modules(columns: ColumnFiles, modules: Sequence[Module], strings: Str
             "parent": np.array([module.parent for module in modules], np.uint32),
             "name": strings.numbers(module.name for module in modules),
             "path": strings.numbers(module.path for module in modules),
+            "frame": np.array([module.frame for module in modules], np.uint32),
         },
     )
 

@@ -25,24 +25,41 @@ def class_of_module(path: str) -> str:
     return name if _CLASS.fullmatch(name) else ""
 
 
+def merged(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
+    """The number among all paths of each module, and these paths. Number 0 is "in no module", with an empty path."""
+
+    def merge() -> tuple[npt.NDArray[np.uint32], list[str]]:
+        first: dict[str, int] = {"": 0}
+        numbers = [first.setdefault(path, len(first)) for _, _, path in snapshot.modules()]
+        return np.array(numbers or [0], np.uint32), list(first)
+
+    return snapshot.keep("merged modules", merge)
+
+
 def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
     """For each stack the number of its innermost module, NEVER for none; and the modules' paths.
 
-    A path is ``model.py:42 / model.py:17 / nn.Linear``, the outermost module first.
+    A path is ``GPT / forward (model.py:17) / nn.Linear``, the outermost module first.
     """
-    modules = snapshot.modules()
+    numbers_of, names = merged(snapshot)
+    of_stacks = numbers_of[snapshot.trace.stack_module]
     # number 0 is "in no module"
-    names = [path for _, _, path in modules[1:]]
-    of_stacks = snapshot.trace.stack_module
     numbers = np.where(of_stacks == 0, np.uint32(NEVER), of_stacks - np.uint32(1)).astype(np.uint32)
-    return numbers, names
+    return numbers, names[1:]
 
 
-def with_inferred(device: Device, numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.uint32]:
+def inferred_modules(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32] | None:
+    """The number of each allocation's inferred module, as in :func:`merged`; None where nothing was inferred at all."""
+    return None if device.inferred_module is None else merged(snapshot)[0][device.inferred_module]
+
+
+def with_inferred(
+    snapshot: Snapshot, device: Device, numbers: npt.NDArray[np.uint32], count: int
+) -> npt.NDArray[np.uint32]:
     """The module numbers of a device's allocations; inferred ones follow the ``count`` recorded modules."""
-    if device.inferred_module is None:
+    inferred = inferred_modules(snapshot, device)
+    if inferred is None:
         return numbers
-    inferred = device.inferred_module
     return np.where(inferred == 0, numbers, inferred + np.uint32(count - 1)).astype(np.uint32)
 
 

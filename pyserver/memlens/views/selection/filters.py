@@ -347,7 +347,7 @@ def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     fits = [number for number, name in enumerate(every) if any(p.matches(name) for p in patterns)]
     if "none" in term.values:
         fits.append(NEVER)
-    numbers = with_inferred(device, modules[device.stack], len(names))
+    numbers = with_inferred(snapshot, device, modules[device.stack], len(names))
     return np.isin(numbers, np.asarray(fits, np.uint32))
 
 

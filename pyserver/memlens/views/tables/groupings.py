@@ -21,7 +21,7 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
-from memlens.views.naming.modules import inferred_names, modules_of_stacks
+from memlens.views.naming.modules import inferred_modules, inferred_names, merged, modules_of_stacks
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.columns import device_of, frame
@@ -114,7 +114,7 @@ def goes_by_stack(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> boo
 
 def _inferred_modules(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> U32 | None:
     """The modules that were inferred for single allocations, by row, if these are grouped by module."""
-    return device_of(snapshot, of.device, of.filter).inferred_module if kind == "module" else None
+    return inferred_modules(snapshot, device_of(snapshot, of.device, of.filter)) if kind == "module" else None
 
 
 def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
@@ -148,7 +148,7 @@ def grouping(
     if modules is not None:
         # they are the last groups; module 0 has none
         inferred_module = taken(modules, items.rows)
-        first = np.uint32(found.groups - len(snapshot.modules()))
+        first = np.uint32(found.groups - len(merged(snapshot)[1]))
         codes = np.where(inferred_module == 0, codes, inferred_module + first).astype(np.uint32)
     return Grouping(codes, found.groups, found.name, inferred=inferred)
 

@@ -161,7 +161,8 @@ def test_fx_traces_are_inside_the_code_generated_from_them(
     assert stack(snapshot, 1).fx_traces == []
     assert fx_nodes(snapshot) == [("call_function", "addmm_1", "aten.addmm.default", "")]
     modules = snapshot.modules()
-    assert modules[int(snapshot.trace.stack_module[one.allocation.stack])][2] == "net.py:30 / net.py:8"
+    path = modules[int(snapshot.trace.stack_module[one.allocation.stack])][2]
+    assert path == "forward (net.py:30) / forward (net.py:8)"
     assert cli.main(["stack", str(tmp_path / "s.pickle"), "0", "--cache-dir", str(tmp_path / "c")]) == 0
     assert "/p/net.py:8 forward (FX trace)" in capsys.readouterr().out
 
@@ -281,8 +282,8 @@ def test_modules_recorded_by_fx_nodes(opened: Opened, tmp_path: Path) -> None:
     snapshot = made(opened, tmp_path, [*events, event("alloc", 999, 8, bare, *outer)])
     found = module_paths(snapshot)
     assert found[: len(reported)] == [path for _, path in reported]
-    assert set(found[len(reported) : -1]) == {"net.py:8 / net.py:30"}
-    assert found[-1] == "net.py:8"
+    assert set(found[len(reported) : -1]) == {"forward (net.py:8) / forward (net.py:30)"}
+    assert found[-1] == "forward (net.py:8)"
     # the trace's lines are in the stack nevertheless
     assert [f.line for f in stack(snapshot, 0).frames] == [0, 1, 8, 1790, 90]
     assert [[f.line for f in trace.frames] for trace in stack(snapshot, 0).fx_traces] == [[30]]
