@@ -1,7 +1,9 @@
-"""Dumps of Java and Python with other names: none of the program's own is left, and the mapping leads back."""
+"""Heap dumps with other names: none of the program's own is left, and the mapping leads back."""
 
+import json
 import random
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,17 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.python import hprof_files
+from tests.python import hprof_files, planted_heaps
 from tests.python.command_line import memlens
 from tests.python.conftest import real_heaps
 from tests.python.graph_reading import damaged, load, type_names
 from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT
-from tests.python.recordings import RUBY
-from tests.python.redacted_files import SECRET, assert_same_graph, names_of, redacted
+from tests.python.redacted_files import SECRET, assert_same_graph, names_of, redacted, reference_names
 from tests.python.test_redact import FIXTURES, planted_hprof
 
 from memlens.errors import MemlensError
 from memlens.formats.redaction.java_names import NewNames, is_runtimes
+from memlens.packs.ruby.tests import ruby_files
 from memlens.store.snapshot import Snapshot
 
 OWN = (
@@ -206,12 +208,6 @@ def test_the_command(tmp_path: Path) -> None:
     )
     mapping.unlink()
     assert not out.exists()
-    other = RUBY
-    assert (
-        "Names are only replaced"
-        in memlens("redact", other, out, "--rename", "--mapping", tmp_path, "--force", status=1).stderr
-    )
-    assert not out.exists()
 
 
 PROGRAM = """
@@ -232,11 +228,9 @@ def test_names_of_a_python_program_become_other_words(tmp_path: Path) -> None:
     program, path, copy = (tmp_path / name for name in ("acme_shop.py", "own.heap", "copy.heap"))
     program.write_text(PROGRAM)
     subprocess.run([sys.executable, program, path], check=True, cwd=tmp_path)
-    memlens("redact", path, copy, "--rename", "--mapping", tmp_path / "names.txt")
+    leads_back = renamed(path, copy)
     assert b"acme" in path.read_bytes()
     assert b"acme" not in copy.read_bytes().lower()
-    lines = (tmp_path / "names.txt").read_text().splitlines()[1:]
-    leads_back = {new: old for old, new in (line.split(" -> ") for line in lines)}
     assert {"AcmeLedger", "acme_owner", "acme_orders", "acme_local", "acme_shop"} <= set(leads_back.values())
     before, after = load(path), load(copy)
     assert sorted(before.objects.shallow.tolist()) == sorted(after.objects.shallow.tolist())
@@ -245,4 +239,100 @@ def test_names_of_a_python_program_become_other_words(tmp_path: Path) -> None:
     ]
     assert sorted(named) == sorted(type_names(before))
     assert {"dict", "list", "threading.Event"} <= set(type_names(after))
+
+
+SHOP = """
+const lib = require('leftlib');
+class AcmeLedger {
+  constructor(owner) { this.acmeOwner = owner; this.entries = new Map([[owner, this]]); }
+  acmePost(n) { return () => this.acmeOwner + n; }
+}
+const acmeLocal = [1, 2, 3].map((n) => new AcmeLedger(`acme${n}`).acmePost(n));
+globalThis.acmeGlobal = [acmeLocal, new lib.LibCache(), Symbol('acme symbol')];
+String.prototype.acmeFormat = function acmeFormat() {};
+class Session { static acmeAll = [new Session()]; }
+acmeLocal[0]();
+require('v8').writeHeapSnapshot(process.argv[2]);
+"""
+LIBRARY = "exports.LibCache = class LibCache { constructor() { this.libItems = [{}]; } libAdd() {} }"
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
+def test_names_of_a_program_in_node_become_other_words(tmp_path: Path) -> None:
+    shop = tmp_path / "acme-4711"
+    (shop / "node_modules" / "leftlib").mkdir(parents=True)
+    (shop / "node_modules" / "leftlib" / "acme.js").write_text(LIBRARY)
+    (shop / "node_modules" / "leftlib" / "package.json").write_text('{"main": "acme.js"}')
+    (shop / "acme.js").write_text(SHOP)
+    path, copy = tmp_path / "shop.heapsnapshot", tmp_path / "copy.heapsnapshot"
+    subprocess.run(["node", shop / "acme.js", path], check=True)
+    leads_back = renamed(path, copy)
+    left = [each for each in json.loads(copy.read_bytes())["strings"] if "acme" in each.lower()]
+    # the library's own file is called so as well
+    assert all(each.endswith("/node_modules/leftlib/acme.js") for each in left)
+    assert {"AcmeLedger", "acmeOwner", "acmePost", "acmeGlobal", "acmeFormat", "Session", "4711"} <= set(
+        leads_back.values()
+    )
+    before, after = load(path), load(copy)
+    assert np.array_equal(before.objects.shallow, after.objects.shallow)
+    kept = set(type_names(after))
+    assert {"LibCache", "Map", "Object", "Module", "system / Context", "BuiltinModule"} <= kept
+    assert not {"AcmeLedger", "Session"} & kept
+    assert {"libItems", "entries"} & set(reference_names(after, {"property"})) == {"libItems", "entries"}
+    again = [
+        re.sub(r"\b[nC]\d+\b", lambda found: leads_back.get(found[0], found[0]), each)
+        for each in type_names(after)
+    ]
+    assert all(
+        one == other or "removed " in one for one, other in zip(again, type_names(before), strict=True)
+    )
+
+
+def test_names_of_a_ruby_program_become_other_words(tmp_path: Path) -> None:
+    gem = {"file": "/home/ada/.gem/ruby/3.2.0/gems/left-1.2/lib/left.rb", "line": 1, "method": "left_add"}
+    own = {"file": "/home/ada/acme \u00e9/acme.rb", "line": 2, "method": "acme_post"}
+    path, copy = tmp_path / "heap.json", tmp_path / "copy.json"
+    path.write_bytes(
+        ruby_files.made(
+            ruby_files.line(0x100, "CLASS", [], name="Acme::Ledger", memsize=40, **own),
+            ruby_files.line(0x200, "CLASS", [], name="Left::Cache", memsize=40, **gem),
+            ruby_files.line(0x300, "CLASS", [], name="Net::HTTP::AcmeExt", memsize=40),
+            # a class of the program's own, and one of Ruby's
+            ruby_files.line(0x400, "CLASS", [], name="Session", memsize=40, **own),
+            ruby_files.line(0x500, "CLASS", [], name="OpenSSL::SSL::Session", memsize=40),
+            ruby_files.line(0x600, "DATA", [], struct="JSON/Generator/State", memsize=40),
+            ruby_files.line(0x700, "SHAPE", [], edge_name="@acme_owner", memsize=40),
+            ruby_files.line(0x800, "OBJECT", [0x100], **{"class": 0x100}, memsize=40, **own),
+        )
+    )
+    leads_back = renamed(path, copy)
+    rows = [json.loads(line) for line in copy.read_text().splitlines()]
+    assert {"ada", "acme", "acme_post", "acme_owner", "Acme", "AcmeExt", "Ledger", "Session"} == set(
+        leads_back.values()
+    ) - {"\u00e9"}
+    assert "acme" not in copy.read_text().lower()
+    names = [each.get("name", each.get("struct")) for each in rows]
+    assert {"Left::Cache", "OpenSSL::SSL::Session", "JSON/Generator/State"} <= set(names)
+    assert any(re.fullmatch(r"Net::HTTP::C\d+", each or "") for each in names)
+    assert any(each.get("file", "").endswith("/gems/left-1.2/lib/left.rb") for each in rows)
+    assert {"left_add"} <= {each.get("method") for each in rows}
+
+
+def test_names_of_a_program_in_pyheaps_dumps_become_other_words(tmp_path: Path) -> None:
+    path, copy = tmp_path / "heap.pyheap", tmp_path / "copy.pyheap"
+    path.write_bytes(planted_heaps.pyheap(()))
+    leads_back = renamed(path, copy)
+    assert {"Session", "serve", "sessions", "service", "number"} <= set(leads_back.values())
+    data = copy.read_bytes()
+    assert b"MainThread" in data
+    assert not [word for word in leads_back.values() if re.search(rb"(?<!\w)%b(?!\w)" % word.encode(), data)]
+    assert sorted(load(path).objects.shallow.tolist()) == sorted(load(copy).objects.shallow.tolist())
+
+
+def renamed(path: Path, copy: Path) -> dict[str, str]:
+    """The old names by the new ones in a copy, of which nothing else is left."""
+    mapping = copy.parent / "names.txt"
+    memlens("redact", path, copy, "--rename", "--mapping", mapping)
     assert "no content of the original found" in memlens("redact", "--verify", path, copy).stdout
+    lines = mapping.read_text().splitlines()[1:]
+    return {new: old for old, new in (line.split(" -> ") for line in lines)}

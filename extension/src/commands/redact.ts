@@ -16,8 +16,7 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
     const source = editors.active?.uri;
     if (source === undefined) return;
     const name = path.posix.basename(source.path);
-    const hasOtherNames = ['hprof', 'python'].includes(editors.active?.heapFormat ?? '');
-    const renames = hasOtherNames ? await askForNames(name) : false;
+    const renames = editors.active?.hasValues === true ? await askForNames(name) : false;
     if (renames === undefined) return;
     const target = await saveDialog({
       title: vscode.l10n.t('Save {0} Without Values', name),
@@ -43,7 +42,7 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
   return vscode.Disposable.from(command, staying);
 }
 
-/** Whether a dump of Java or Python also gets other names; undefined if the user changed their mind. */
+/** Whether a heap dump also gets other names; undefined if the user changed their mind. */
 async function askForNames(name: string): Promise<boolean | undefined> {
   const items = [
     {
@@ -63,7 +62,7 @@ async function askForNames(name: string): Promise<boolean | undefined> {
 
 /** Where the mapping goes: the home folder is proposed, since the copy that is sent may be anywhere else. */
 function askForMapping(target: vscode.Uri): Thenable<vscode.Uri | undefined> {
-  const name = `${path.posix.basename(target.path).split('.hprof')[0]}.mapping.txt`;
+  const name = `${path.posix.basename(target.path).split('.')[0]}.mapping.txt`;
   return saveDialog({
     title: vscode.l10n.t('Save the Mapping That Leads Back to the Names'),
     defaultUri: vscode.Uri.file(path.join(os.homedir(), name)),

@@ -389,8 +389,8 @@ def _redact(command: AddCommand) -> None:
     redact.add_argument("--keep-numbers", action="store_true",
                         help="remove only what may be text: strings, bytes, characters, and arrays of int")  # fmt: skip
     redact.add_argument("--rename", action="store_true",
-                        help="Java, Android and memlens.dump: also replace names of your classes, their fields, "
-                             "methods and files, and of threads")  # fmt: skip
+                        help="also replace names of your classes, their members, functions and files, and of "
+                             "threads")  # fmt: skip
     redact.add_argument("--mapping", type=Path, metavar="PATH",
                         help="with --rename: file that leads back to the names, or its folder; keep it")  # fmt: skip
     redact.add_argument("--keep-shared", action="store_true",

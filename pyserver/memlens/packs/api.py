@@ -197,8 +197,18 @@ class JsonFormat(Struct, frozen=True, kw_only=True):
 class Redaction(Protocol):
     """A module that writes dumps anew without their values."""
 
-    def redact(self, source: "Source", output: "Output", wanted: "Wanted", report: "Report") -> int | None:
-        """Write the dump; return the offset where it breaks, None if it is whole."""
+    def redact(
+        self,
+        source: "Source",
+        output: "Output",
+        wanted: "Wanted",
+        report: "Report",
+        mapping: list[str] | None = None,
+    ) -> int | None:
+        """Write the dump; return the offset where it breaks, None if it is whole.
+
+        With a list for the lines of a ``mapping`` names of the program become others.
+        """
 
 
 class WithoutPeople(Protocol):

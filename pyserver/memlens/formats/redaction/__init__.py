@@ -20,8 +20,6 @@ from memlens.progress import Report, part_of
 from memlens.texts import Text, phrase
 
 _WITH_VALUES = ("hprof", "python_heap", "pyheap")
-_WITH_OTHER_NAMES = ("hprof", "python_heap")
-"""Formats in which names of the program can be replaced."""
 _SURVEYED = 0.5
 
 
@@ -42,8 +40,7 @@ def redact(
 ) -> Text | None:
     """Write a heap dump to ``output`` without its values; ``report`` gets ``("reading", fraction)`` and "writing".
 
-    With a list for the lines of a ``mapping`` classes of the program and what belongs to them get other names, in dumps
-    of Java, Android, and Python by Memlens.
+    With a list for the lines of a ``mapping`` classes of the program and what belongs to them get other names.
     Returns a sentence about where the dump breaks off, None if it is whole. Raises :class:`BadRequestError` for a file
     that has no values, :class:`DamagedSnapshotError`, also where it breaks off and that isn't allowed,
     :class:`NotASnapshotError` or MemoryError.
@@ -54,17 +51,10 @@ def redact(
     if format_ not in _WITH_VALUES and of_pack is None:
         _redact_profile(format_, source, output, wanted, report, renames=mapping is not None)
         return None
-    if mapping is not None and format_ not in _WITH_OTHER_NAMES:
-        raise BadRequestError(
-            phrase("Names are only replaced in heap dumps of Java, Android, and Python by Memlens"),
-            advice=phrase("Only its values can be removed; its names stay."),
-        )
-    if of_pack is not None:
-        broken = of_pack.load().redact(source, output, wanted, report)
-    else:
-        module = cast("_Redaction", import_module(f"{__name__}.{format_}"))
-        extra = {} if mapping is None else {"mapping": mapping}
-        broken = module.redact(source, output, wanted, report, **extra)
+    module = (
+        of_pack.load() if of_pack is not None else cast("_Redaction", import_module(f"{__name__}.{format_}"))
+    )
+    broken = module.redact(source, output, wanted, report, mapping)
     if broken is None and not source.truncated:
         return None
     offset = source.length if broken is None else broken

@@ -1,4 +1,5 @@
-"""PyHeap's dumps: the objects' representations are left out, as PyHeap does where it is to write none.
+"""PyHeap's dumps: the objects' representations are left out, as PyHeap does where it is to write none, and with a
+mapping names of the program become others.
 
 Addresses are drawn anew, and objects written in another order (see the kernel ``pyheap_redaction``). The marks are bits
 of the flags in the header. What stands before and after the objects is decoded and written again.
@@ -6,6 +7,7 @@ of the flags in the header. What stands before and after the objects is decoded 
 
 import struct
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -23,7 +25,9 @@ from memlens.formats.pyheap import (
 )
 from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output, pour
+from memlens.formats.redaction.own_names import OwnNames
 from memlens.formats.redaction.python_names import ThreadNames
+from memlens.formats.redaction.python_own_names import python_names
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import pyheap_redaction as kernel
 from memlens.progress import Report, part_of
@@ -35,7 +39,9 @@ _KINDS = {
 }  # fmt: skip
 
 
-def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> int | None:
+def redact(
+    source: Source, output: Output, wanted: Wanted, report: Report, mapping: list[str] | None = None
+) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole."""
     source.unpack()
     head = Head.of(source)
@@ -56,20 +62,43 @@ def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> in
     objects.classify({own: _KINDS.get(name.rpartition(".")[2], 0) for own, name in named.items()})
     while objects.stage != kernel.WRITE:
         _run(objects, source, survey, head.end)
-    output.write(_Copy(source, objects, wanted).head())
+    own = None if mapping is None else python_names()
+    if own is not None:
+        objects.rename(_in_utf8(own))
+    output.write(_Copy(source, objects, wanted, own).head())
     report = part_of(report, _SURVEYED, 1.0)
     written = 0
     for count in pour(objects, output):
         written += count
         source.release(source.length)
         report("writing", min(written / source.length, 1.0))
-    if found is None:
-        return objects.objects_end
+    if objects.has_failed:
+        raise MemoryError
+    if found is not None:
+        _write_types(
+            names if own is None else {each: own(name) for each, name in names.items()}, objects, output
+        )
+    if mapping is not None and own is not None:
+        mapping += own.mapping()
+    return objects.objects_end if found is None else None
+
+
+def _write_types(names: dict[int, str], objects: kernel.PyHeap, output: Output) -> None:
+    """Write the names of types by their addresses, with which the file ends."""
     output.write(struct.pack(">I", len(names)))
     for address, name in names.items():
         output.write(struct.pack(">Q", objects.place(address, False)) + _text(name))
     output.write(MAGIC[:8])
-    return None
+
+
+def _in_utf8(own: OwnNames) -> Callable[[bytes], bytes]:
+    """What replaces the names of attributes, each once."""
+
+    @cache
+    def renamed(name: bytes) -> bytes:
+        return own(name.decode("utf-8", "replace")).encode("utf-8", "replace")
+
+    return renamed
 
 
 def _run(objects: kernel.PyHeap, source: Source, report: Report, start: int) -> None:
@@ -80,10 +109,11 @@ def _run(objects: kernel.PyHeap, source: Source, report: Report, start: int) -> 
 class _Copy:
     """Reads what stands before the objects, and writes what it has read."""
 
-    def __init__(self, source: Source, objects: kernel.PyHeap, wanted: Wanted) -> None:
+    def __init__(self, source: Source, objects: kernel.PyHeap, wanted: Wanted, own: OwnNames | None) -> None:
         self._reader = Reader(source, len(MAGIC))
         self._out = bytearray(MAGIC)
         self._objects, self._wanted = objects, wanted
+        self._own = own
         self._new_name = ThreadNames()
 
     def head(self) -> bytes:
@@ -112,7 +142,10 @@ class _Copy:
         self._out += struct.pack(">Q", self._objects.place(int(self._reader.unpack("Q")), is_reference))
 
     def _text(self) -> None:
-        self._out += _text(self._reader.text())
+        self._name(self._reader.text())
+
+    def _name(self, name: str) -> None:
+        self._out += _text(name if self._own is None else self._own(name))
 
     def _rows(self, row: Callable[[], None]) -> None:
         count = self._reader.count()
@@ -126,7 +159,7 @@ class _Copy:
 
     def _thread(self) -> None:
         name = self._reader.text()
-        self._out += _text(name if self._wanted.keeps_threads else self._new_name(name))
+        self._name(name if self._wanted.keeps_threads else self._new_name(name))
         self._out += bytes(min(each, 1) for each in self._reader.bytes(2))
         self._rows(self._frame)
 
@@ -146,7 +179,7 @@ class _Copy:
             # the number of a name that is abbreviated
             self._out += struct.pack(">h", length)
         else:
-            self._out += _text(self._reader.bytes(length).decode("utf-8", "replace"))
+            self._name(self._reader.bytes(length).decode("utf-8", "replace"))
         self._address(is_reference=True)
 
 

@@ -12,7 +12,7 @@ from memlens.formats.python_heap import REDIRECTED, REMOVED, START, check_versio
 from memlens.formats.redacted import CONTENTS, Wanted
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.redaction.python_names import other_threads
-from memlens.formats.redaction.python_own_names import OwnNames
+from memlens.formats.redaction.python_own_names import python_names
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import python_redaction as kernel
 from memlens.kernels.readers import python_survey
@@ -37,7 +37,7 @@ def redact(
         else other_threads(dump.names(python_survey.THREAD), dump.names(python_survey.DETAIL))
     )
     if mapping is not None:
-        own = OwnNames()
+        own = python_names()
         texts = {
             number: text for number, text, _ in dump.names(python_survey.ANY | python_survey.DETAIL)
         } | new

@@ -1,7 +1,6 @@
 """Other names for what a Python program calls its own: types, functions, modules, attributes, variables, files.
 
-Words of the language and of its standard library stay, and so does a name of the program that is one of these. All
-others are replaced wherever they stand, also within dotted names and paths, so that equal parts stay equal.
+Words of the language and of its standard library stay, and so does a name of the program that is one of these.
 """
 
 import builtins
@@ -17,7 +16,8 @@ import weakref
 from functools import cache
 from pathlib import Path
 
-_WORD = re.compile(r"(?<!\w)[^\W\d]\w*")
+from memlens.formats.redaction.own_names import OwnNames
+
 _PYTHON = re.compile(r"python\d*|cpython|pypy\d*")
 _OF_PATHS = frozenset(
     (
@@ -58,25 +58,10 @@ def _of_python() -> frozenset[str]:
     return frozenset(found)
 
 
-class OwnNames:
-    """Replaces them: the same name by the same word."""
+def python_names() -> OwnNames:
+    """What replaces the names of a program, and those of libraries that it installed."""
+    return OwnNames(_of_python(), is_kept=_is_pythons)
 
-    def __init__(self) -> None:
-        self._kept = _of_python()
-        self._new: dict[str, str] = {}
 
-    def __call__(self, text: str) -> str:
-        """A text with other words for the program's own."""
-        return _WORD.sub(self._word, text)
-
-    def mapping(self) -> list[str]:
-        """Lines that lead back to the names: the old one and the new one."""
-        return [f"{old} -> {new}" for old, new in self._new.items()]
-
-    def _word(self, found: re.Match[str]) -> str:
-        name = found[0]
-        if name in self._kept or (name[:2] == "__" == name[-2:] and len(name) > 4) or _PYTHON.fullmatch(name):
-            return name
-        # classes begin with a capital
-        kind = "C" if name[0].isupper() else "n"
-        return self._new.setdefault(name, f"{kind}{len(self._new) + 1}")
+def _is_pythons(word: str) -> bool:
+    return (word[:2] == "__" == word[-2:] and len(word) > 4) or _PYTHON.fullmatch(word) is not None

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ class PyHeap(Scan):
     is_cut: bool
     needed: int
     redirected: int
+    has_failed: bool
     def __init__(
         self,
         data: Buffer,
@@ -35,5 +36,6 @@ class PyHeap(Scan):
         keeps_shared: bool,
     ) -> None: ...
     def classify(self, kinds: Mapping[int, int]) -> None: ...
+    def rename(self, renamed: Callable[[bytes], bytes]) -> None: ...
     def place(self, address: int, is_reference: bool) -> int: ...
     def fill(self, out: bytearray) -> int: ...

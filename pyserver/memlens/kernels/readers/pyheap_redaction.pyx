@@ -58,6 +58,7 @@ cdef enum:
     ADDRESS_BITS = 4            # that are 0 in all new addresses
     LEAST_OBJECTS = 3           # by which it shows that they are used as dictionaries
     MOST_ATTRIBUTES = 4096      # of a type that are counted
+    MOST_LONGER = 12            # times as long as before may be a name that replaces another
     MOST_SHARED = 256           # the largest number that the runtime has one object for
 
 cdef uint64_t NOWHERE = 0xFFFFFFFFFFFFFFFEULL
@@ -98,6 +99,9 @@ cdef class PyHeap(Scan):
     cdef Counts of_types, of_attributes
     cdef Vector kinds, kind_addresses, enum_classes, shared, canonical, numbers, chunks, chunk_order, pieces
     cdef size_t next_chunk, next_piece
+    cdef object renamed         # what an attribute is written as, as a function of its name's bytes; None if all stay
+    cdef size_t growth          # how many times as long an object may become, at most
+    cdef readonly bint has_failed
 
     def __init__(
         self, const uint8_t[::1] data, size_t start, uint64_t count, const uint64_t[::1] containers,
@@ -108,6 +112,7 @@ cdef class PyHeap(Scan):
         self.position = self.start = self.objects_end = start
         # an unfinished file has 0 in place of the number
         self.count = count if count else <uint64_t> -1
+        self.growth = 1
         self.containers = containers
         self.dict_type = containers[0]
         self.common = common
@@ -154,6 +159,10 @@ cdef class PyHeap(Scan):
         if address_map_build(
                 &self.by_kind, <uint64_t *> self.kind_addresses.data, self.kind_addresses.count, self.seed) < 0:
             raise MemoryError
+
+    def rename(self, renamed):
+        """Write names of attributes as what ``renamed`` returns for their bytes."""
+        self.renamed, self.growth = renamed, MOST_LONGER + 1
 
     def place(self, uint64_t address, bint is_reference):
         """Return the address by which an object is written where another part of the file has it."""
@@ -392,8 +401,8 @@ cdef class PyHeap(Scan):
             if not self.read_object(self.position, &parts):
                 # the file has changed since it was looked through
                 return 0
-            if room - written[0] < parts.end - self.position:
-                self.needed = 0 if written[0] else parts.end - self.position
+            if room - written[0] < self.growth * (parts.end - self.position):
+                self.needed = 0 if written[0] else self.growth * (parts.end - self.position)
                 return 0
             written[0] += self.write_object(&parts, out + written[0])
             self.next_piece += 1
@@ -444,13 +453,33 @@ cdef class PyHeap(Scan):
         for _each in range(parts.attribute_count):
             length = self.after_attribute(at) - at
             if self.is_kept(parts.type, at):
-                memcpy(out + done, data + at, length - 8)
-                put64(out + done + length - 8, self.new_reference(u64_at(data + at + length - 8)))
-                done += length
+                if self.growth > 1 and length > 10:
+                    done += self.put_renamed(data + at + 2, length - 10, out + done)
+                else:
+                    memcpy(out + done, data + at, length - 8)
+                    done += length - 8
+                put64(out + done, self.new_reference(u64_at(data + at + length - 8)))
+                done += 8
                 kept += 1
             at += length
         put32(counted, kept)
         return done
+
+    cdef size_t put_renamed(self, const uint8_t *text, size_t length, uint8_t *out) noexcept with gil:
+        """Write another name with its length, and return its bytes. It is empty if it is too long for its place."""
+        cdef bytes name = b""
+        cdef const uint8_t *found
+        try:
+            name = self.renamed(text[:length])
+        except Exception:
+            # there is nobody to raise it to
+            self.has_failed = True
+        if <size_t> len(name) > min(MOST_LONGER * length, <size_t> 0x7FFF):
+            name = b""
+        out[0], out[1] = <uint8_t> (len(name) >> 8), <uint8_t> len(name)
+        found = name
+        memcpy(out + 2, found, len(name))
+        return 2 + len(name)
 
     cdef size_t write_addresses(self, size_t at, size_t count, uint8_t *out, bint in_pairs) noexcept nogil:
         """Write addresses with their number, in a random order."""

@@ -90,6 +90,11 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     return graph
 
 
+def columns_of(source: Source, report: Report) -> Snapshot:
+    """Read the columns alone, as they stand in the file. Raises as :func:`read` does."""
+    return _columns(source, report, ahead=False)[0]
+
+
 class _NotAheadError(Exception):
     """All sections of a file have to be located before they are read."""
 

@@ -23,7 +23,7 @@ _NAMES_OF = (
 )  # fmt: skip
 """Types of objects whose names are no data."""
 
-_PARTS = (
+PARTS_OF_CODE = (
     "(constant pool)", "", "system / ObjectBoilerplateDescription", "system / ClassBoilerplate", "system / ScopeInfo",
     "(context local names)",
 )  # fmt: skip
@@ -157,7 +157,7 @@ class _Judgement:
         """Strings that are among the constants of compiled code; whether there are such constants at all."""
         texts, start = self._snapshot.texts, self._references.start
         is_code = self._snapshot.is_of_type("code")
-        parts = np.flatnonzero(self._snapshot.is_named(is_code, texts.mask(*_PARTS)))
+        parts = np.flatnonzero(self._snapshot.is_named(is_code, texts.mask(*PARTS_OF_CODE)))
         first, count = start[parts].astype(np.intp), (start[parts + 1] - start[parts]).astype(np.intp)
         before = np.cumsum(count) - count
         targets = self._references.target[np.arange(int(count.sum())) + np.repeat(first - before, count)]

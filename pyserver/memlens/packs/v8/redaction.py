@@ -10,6 +10,8 @@ The engine has one object for each string of one character, in a table with the 
 true, false, null and undefined: what leads to one of these leads to the first of them instead. Indexes of elements,
 which may be numbers that a program uses as keys, are counted from 0 in each object.
 
+With a mapping, names of the program's own get others, as :mod:`memlens.packs.v8.own_names` says whose they are.
+
 The header is written from what was understood of it: types of objects and references that aren't known become
 "unknown", and their names contents; fields that aren't known become zeros; other sections and keys are left out.
 """
@@ -26,9 +28,12 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.recorded import ALLOCATED_FIELD
 from memlens.formats.redacted import CONTENTS, Wanted, mark_of
 from memlens.formats.redaction.output import Filler, Output, pour
+from memlens.formats.redaction.own_names import OwnNames
 from memlens.formats.scanning import run_through
+from memlens.packs.v8.heap import columns_of
 from memlens.packs.v8.kernels import redaction as v8_redaction
 from memlens.packs.v8.kernels import rows as v8_rows
+from memlens.packs.v8.own_names import own_names
 from memlens.packs.v8.sections import (
     MARK_FIELD,
     NAMED_BY_INDEX,
@@ -53,6 +58,8 @@ _NAMED = (
 _PROPERTY = "property"
 _REFERENCES = ("context", _PROPERTY, "internal", "shortcut", "weak")
 _STRINGS = "strings"
+_REMOVED = b'"removed '
+"""How strings begin whose contents are gone."""
 _TRACE = "trace_tree"
 _SURVEYED = 0.5
 """The share of the work that is done when it is known what uses each string."""
@@ -88,9 +95,12 @@ class _Section(NamedTuple):
     filler: Filler
 
 
-def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> None:
+def redact(
+    source: Source, output: Output, wanted: Wanted, report: Report, mapping: list[str] | None = None
+) -> None:
     """Write the snapshot. One that is truncated can't be read, since its strings are at the end."""
     source.unpack()
+    own = None if mapping is None else own_names(columns_of(source, report))
     parts = Sections(source)
     for needed in ("nodes", "edges", _STRINGS):
         if needed not in parts.spans:
@@ -106,11 +116,44 @@ def redact(source: Source, output: Output, wanted: Wanted, report: Report) -> No
     output.write(b'{"snapshot":' + msgspec.json.encode(_header(parts.header, wanted, survey.redirected)))
     for section in sections:
         output.write(b",\n" + msgspec.json.encode(section.name) + b":[")
-        for _ in pour(section.filler, output):
+        renaming = None if own is None or section.name != _STRINGS else _Renaming(output, own)
+        for _ in pour(section.filler, renaming or output):
             source.release(section.filler.offset)
             write("writing", section.filler.offset / source.length)
+        if renaming is not None:
+            renaming.end()
         output.write(b"]")
     output.write(b"}")
+    if mapping is not None and own is not None:
+        mapping += own.mapping()
+
+
+class _Renaming:
+    """Writes strings, one in each line, with other names in them."""
+
+    def __init__(self, output: Output, own: OwnNames) -> None:
+        self._output, self._own, self._rest = output, own, b""
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        """Append strings, and what is left of the last for the next call."""
+        lines = (self._rest + bytes(data)).split(b",\n")
+        self._rest = lines.pop()
+        if lines:
+            self._output.write(b"".join(self._renamed(each) + b",\n" for each in lines))
+        return len(data)
+
+    def end(self) -> None:
+        """Write the last string."""
+        self._output.write(self._renamed(self._rest))
+
+    def _renamed(self, line: bytes) -> bytes:
+        if line.startswith(_REMOVED):
+            return line
+        try:
+            text = msgspec.json.decode(line, type=str)
+        except ValueError:
+            text = line.decode("utf-8", "replace")
+        return msgspec.json.encode(self._own(text))
 
 
 class _Survey:

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 from typing_extensions import Buffer
 
 from memlens.kernels.readers.scan import Scan
@@ -5,5 +7,7 @@ from memlens.kernels.readers.scan import Scan
 class Lines(Scan):
     needed: int
     is_cut: bool
+    has_failed: bool
     def __init__(self, data: Buffer) -> None: ...
+    def rename(self, renamed: Callable[[bytes], bytes]) -> None: ...
     def fill(self, out: bytearray) -> int: ...

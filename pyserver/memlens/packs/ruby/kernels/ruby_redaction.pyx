@@ -29,6 +29,7 @@ cdef enum:
     MOST_MORE = 64          # bytes by which a line may become longer, beside two for each of its own
     MOST_DIGITS = 20
     MOST_DEPTH = 64
+    MOST_LONGER = 12        # times as long as before may be a name that replaces another
 
 cdef enum:
     # keys that lines are asked for
@@ -139,7 +140,17 @@ cdef class Lines(Scan):
     cdef readonly uint64_t needed
     cdef readonly bint is_cut
     cdef Span found[KEYS]
+    cdef object renamed         # what a name is written as, as a function of its bytes; None if names stay
+    cdef size_t growth          # how many times as long a line may become, at most
+    cdef readonly bint has_failed
     cdef bint is_list_plain     # whether there is nothing between the addresses of a list but what Ruby writes there
+
+    def __cinit__(self, *_):
+        self.growth = 2
+
+    def rename(self, renamed):
+        """Write names as what ``renamed`` returns for their bytes, both as JSON has them between the quotes."""
+        self.renamed, self.growth = renamed, MOST_LONGER + 2
 
     def fill(self, uint8_t[::1] out) -> int:
         """Write the lines that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
@@ -156,8 +167,8 @@ cdef class Lines(Scan):
             start = self.position
             line_break = memchr(self.data + start, 0x0A, self.length - start)
             end = self.length if line_break == NULL else <size_t> (<const uint8_t *> line_break - self.data)
-            if room - count[0] < 2 * (end - start) + MOST_MORE:
-                self.needed = 0 if count[0] else 2 * (end - start) + MOST_MORE
+            if room - count[0] < self.growth * (end - start) + MOST_MORE:
+                self.needed = 0 if count[0] else self.growth * (end - start) + MOST_MORE
                 return
             while start < end and is_blank(self.data[start]):
                 start += 1
@@ -225,9 +236,28 @@ cdef class Lines(Scan):
             memcpy(out + done, self.data + found.start, length)
             return done + length
         out[done] = 0x22
-        memcpy(out + done + 1, self.data + found.start, length)
+        if FORMS[key] == A_NAME and self.growth > 2:
+            length = self.put_renamed(self.data + found.start, length, out + done + 1)
+        else:
+            memcpy(out + done + 1, self.data + found.start, length)
         out[done + 1 + length] = 0x22
         return done + length + 2
+
+    cdef size_t put_renamed(self, const uint8_t *text, size_t length, uint8_t *out) noexcept with gil:
+        """Write another name, and return its bytes. Nothing is written of one that is too long for its place."""
+        cdef bytes name
+        cdef const uint8_t *found
+        try:
+            name = self.renamed(text[:length])
+            if <size_t> len(name) > MOST_LONGER * length:
+                return 0
+            found = name
+            memcpy(out, found, len(name))
+            return len(name)
+        except Exception:
+            # there is nobody to raise it to
+            self.has_failed = True
+            return 0
 
     cdef size_t write_addresses(self, Span *found, uint8_t *out) noexcept nogil:
         """Write a list of addresses, which has been read before."""

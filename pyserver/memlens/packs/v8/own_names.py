@@ -1,0 +1,201 @@
+"""Whose the names in a V8 heap snapshot are: the engine's and libraries', or the program's own.
+
+A function is a library's by the path of its script, and the engine's without a script. Theirs are the names of these
+functions, what their code has among its constants, the variables that they use, and the properties of them and of their
+prototypes. Parts of the engine, and the references between them, have names that no program gives.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.redaction.own_names import OwnNames
+from memlens.model.libraries import library_of
+from memlens.packs.v8.kernels import places as kernel
+from memlens.packs.v8.keys import PARTS_OF_CODE
+from memlens.packs.v8.places import path_of
+from memlens.packs.v8.snapshot import Snapshot
+
+_SHARED, _CONTEXT, _CONSTRUCTOR = "shared", "context", "constructor"
+_SCRIPT = ("script", "script_or_debug_info")
+_ENGINES_TYPES = ("hidden", "synthetic", "array", "object shape")
+_ENGINES_EDGES = ("internal", "shortcut", "weak")
+_OF_ENGINE = re.compile(r"(?:system / |Node / )?[\w ]+|\([\w ,.-]+\)")
+_OF_CODE = re.compile(r"system / [\w ]+|\((?!bytecode|code|builtin)[\w ,.-]+\)")
+"""Names of parts, without an address, an element of the DOM, or another object's name in them."""
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER = re.compile(r"[#$]?[^\W\d][\w$]*")
+_NEUTRAL = re.compile(r"[nC][0-9]+")
+_LONGEST_NEUTRAL = 10
+_HOLDERS = (
+    "system / SharedFunctionInfo", "system / BytecodeArray", "system / InterpreterData", "system / BytecodeWrapper",
+)  # fmt: skip
+"""What leads from a function to the constants of its code."""
+
+_MOST_STEPS = 12
+"""Functions that are one in another, and the parts of each."""
+
+
+@cache
+def _of_the_language() -> frozenset[str]:
+    """Words of the language, the engine and of pages, and of what every program's paths may have."""
+    table = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+    return frozenset(word for words in table.values() for word in words.split())
+
+
+Rows = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+
+def own_names(snapshot: Snapshot) -> OwnNames:
+    """What replaces the names of the program. ``snapshot`` is as it stands in the file."""
+    theirs = _Theirs(snapshot)
+    # what a function of the program is called as well is replaced
+    words = frozenset(_words(theirs.texts())).difference(_words(theirs.own_functions()))
+    return OwnNames(_of_the_language(), words | {"node"}, taken=theirs.neutral_texts())
+
+
+def _words(texts: Iterable[str]) -> Iterable[str]:
+    for text in texts:
+        yield from _WORD.findall(text)
+        if _IDENTIFIER.fullmatch(text):
+            yield from text.split("$")
+
+
+class _Theirs:
+    """Finds the names that aren't the program's own."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._references, self._objects = snapshot.references, snapshot.objects
+        start = self._references.start.astype(np.intp)
+        self._start = start
+        # of references that have one
+        self._edge_names = self._references.name.astype(np.int64) + 1
+        self._own = self._own_closures()
+
+    def texts(self) -> Iterable[str]:
+        """All texts whose words stay."""
+        snapshot, names = self._snapshot, self._objects.name
+        is_closure = snapshot.is_of_type("closure") != 0
+        is_named = is_closure.copy() if snapshot.locations is not None else np.zeros_like(is_closure)
+        is_named[self._own] = False
+        theirs = np.flatnonzero(is_named)
+        numbers = [names[theirs], *self._constants(theirs), *self._variables(theirs, self._own)]
+        numbers += self._properties(is_named)
+        yield from self._some(np.concatenate(numbers), _IDENTIFIER.fullmatch)
+        yield from self._some(np.concatenate(list(self._engines())), _OF_ENGINE.fullmatch)
+        yield from self._some(names[snapshot.is_of_type("code") != 0], _OF_CODE.fullmatch)
+
+    def own_functions(self) -> Iterable[str]:
+        """What functions of the program are called."""
+        return self._some(self._objects.name[self._own], _IDENTIFIER.fullmatch)
+
+    def neutral_texts(self) -> frozenset[str]:
+        """Texts that look like those that replace others."""
+        texts = self._snapshot.texts
+        lengths = np.diff(texts.end, prepend=np.zeros(1, texts.end.dtype))
+        short = texts.some(np.flatnonzero((lengths > 1) & (lengths <= _LONGEST_NEUTRAL)).tolist())
+        return frozenset(text for text in short.values() if _NEUTRAL.fullmatch(text))
+
+    def _some(self, numbers: npt.NDArray[np.integer], is_theirs: Callable[[str], object]) -> Iterable[str]:
+        known = self._snapshot.texts.some(np.unique(numbers).tolist())
+        return (text for text in known.values() if is_theirs(text))
+
+    def _own_closures(self) -> Rows:
+        """Functions that have a script which is no library's."""
+        snapshot, locations = self._snapshot, self._snapshot.locations
+        if locations is None:
+            return np.flatnonzero(snapshot.is_of_type("closure"))
+        objects = locations["object_index"]
+        rows_of = np.empty(len(snapshot.node_type), np.uint32)
+        kernel.rows_of(objects, rows_of)
+        ids, script = np.unique(locations["script_id"], return_inverse=True)
+        named = np.zeros(len(ids) + 1, np.uint32)
+        texts, references = snapshot.texts, self._references
+        kernel.name_scripts(
+            rows_of, script.astype(np.uint64), locations.get("script_object_index", np.empty(0, np.uint32)),
+            references.start, references.target, references.kind, self._edge_names.astype(np.uint32),
+            texts.mask(_SHARED), texts.mask(*_SCRIPT), snapshot.edge_type("internal"), self._objects.name, named,
+        )  # fmt: skip
+        is_own = np.array([not library_of(path_of(texts[number])) for number in named.tolist()])
+        return objects[is_own[script]].astype(np.intp)
+
+    def _edges_of(self, objects: Rows) -> tuple[Rows, Rows]:
+        """The references of some objects, and for each which of these has it."""
+        first, count = self._start[objects], self._start[objects + 1] - self._start[objects]
+        before = np.cumsum(count) - count
+        return np.arange(int(count.sum())) + np.repeat(first - before, count), np.repeat(objects, count)
+
+    def _named(self, edges: Rows, *texts: str) -> Mask:
+        internal = self._references.kind[edges] == self._snapshot.edge_type("internal")
+        return internal & (self._snapshot.texts.mask(*texts)[self._names_of(edges)] != 0)
+
+    def _names_of(self, edges: Rows) -> npt.NDArray[np.int64]:
+        """The texts that name some references; of an index nothing."""
+        numbers = self._edge_names[edges]
+        return np.where(numbers < len(self._snapshot.texts), numbers, 0)
+
+    def _constants(self, closures: Rows) -> Iterable[npt.NDArray[np.uint32]]:
+        """Names of functions within functions, and the strings that their code has."""
+        snapshot, names = self._snapshot, self._objects.name
+        edges, _ = self._edges_of(closures)
+        at = np.unique(self._references.target[edges[self._named(edges, _SHARED)]]).astype(np.intp)
+        is_text = snapshot.is_of_type("string") != 0
+        is_part, is_code = (
+            snapshot.texts.mask(*PARTS_OF_CODE, *_HOLDERS),
+            snapshot.is_of_type("code", "array", "hidden"),
+        )
+        # functions within functions are called by their own names
+        is_function = snapshot.is_of_type("code") != 0
+        named = snapshot.texts.some(np.unique(names[is_function]).tolist())
+        is_part[[number for number, text in named.items() if not text.startswith("system / ")]] = 1
+        is_code = snapshot.is_named(is_code, is_part) != 0
+        seen = np.zeros(len(is_code), np.bool_)
+        for _ in range(_MOST_STEPS):
+            seen[at] = True
+            yield names[at]
+            edges, _ = self._edges_of(at)
+            edges = edges[~self._named(edges, *_SCRIPT, "outer_scope_info", "feedback_metadata")]
+            targets = np.unique(self._references.target[edges]).astype(np.intp)
+            yield names[targets[is_text[targets]]]
+            at = targets[is_code[targets] & ~seen[targets]]
+            if not len(at):
+                break
+
+    def _variables(self, theirs: Rows, own: Rows) -> Iterable[npt.NDArray[np.int64]]:
+        """Variables of the scopes that only libraries' functions are in."""
+        scopes = []
+        for closures in (theirs, own):
+            edges, _ = self._edges_of(closures)
+            scopes.append(np.unique(self._references.target[edges[self._named(edges, _CONTEXT)]]))
+        edges, _ = self._edges_of(np.setdiff1d(scopes[0], scopes[1]).astype(np.intp))
+        yield self._names_of(edges[self._references.kind[edges] == self._snapshot.edge_type("context")])
+
+    def _properties(self, is_theirs: Mask) -> list[npt.NDArray[np.int64]]:
+        """Properties of functions and of their prototypes, but for those that are functions of the program."""
+        references, snapshot = self._references, self._snapshot
+        rows = np.flatnonzero(references.kind == snapshot.edge_type("property"))
+        owners = np.searchsorted(self._start, rows, "right") - 1
+        names, targets = self._names_of(rows), references.target[rows]
+        is_owner = is_theirs.copy()
+        is_owner[owners[(snapshot.texts.mask(_CONSTRUCTOR)[names] != 0) & is_theirs[targets]]] = True
+        is_function = snapshot.is_of_type("closure") != 0
+        # an instance that has the property itself is judged as the prototype is, which has only functions
+        chosen = is_owner[owners] & is_function[targets] & is_theirs[targets]
+        return [names[chosen]]
+
+    def _engines(self) -> Iterable[npt.NDArray[np.int64]]:
+        """What the engine calls its own parts, and what leads to these."""
+        snapshot, references = self._snapshot, self._references
+        yield self._objects.name[snapshot.is_of_type(*_ENGINES_TYPES) != 0].astype(np.int64)
+        yield self._objects.name[snapshot.is_of_type("native") != 0].astype(np.int64)
+        for kind in _ENGINES_EDGES:
+            if (number := snapshot.edge_type(kind)) >= 0:
+                yield self._names_of(np.flatnonzero(references.kind == number))
