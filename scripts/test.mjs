@@ -53,7 +53,7 @@ const STEPS = [
     commands: () => [
       [VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT],
       [VENV_PYTHON, '-m', 'memlens.server.manifest', '--check', 'package.json', SNAPSHOT_ENDINGS],
-      [VENV_PYTHON, '-m', 'memlens.cli.filter_page', '--check', 'docs/filter.md', FILTER_TERMS],
+      [VENV_PYTHON, '-m', 'memlens.cli.pages', '--check', 'docs', FILTER_TERMS],
       node('scripts/l10n.mjs', '--check'),
       node('scripts/address.mjs', '--check'),
     ],

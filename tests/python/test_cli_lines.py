@@ -21,7 +21,6 @@ from tests.python.conftest import ROOT, event, frame
 from tests.python.replays import torch as oracle
 from tests.python.test_heap_commands import shop
 
-from memlens.cli.arguments import GROUPINGS
 from memlens.cli.columns import Piece, fitted, width_of, without_folders
 from memlens.model.frames import USER, source_frame
 from memlens.views.tables.groupings import GroupKind
@@ -203,7 +202,7 @@ def fits(text: str) -> None:
 
 def test_all_tables_fit_80_columns(tmp_path: Path) -> None:
     path = devices(tmp_path / "two.pickle")
-    kinds = [kind for kind in GROUPINGS if kind not in ("package", "thread", "label")]
+    kinds = [kind for kind in get_args(GroupKind) if kind not in ("package", "thread", "label")]
     for by, order in itertools.product(kinds, ORDERS):
         fits(memlens("lines", path, "--by", by, "--sort", order).stdout)
     text = memlens("lines", path, "--sort", "total").stdout
@@ -249,10 +248,6 @@ def test_names_are_cut_last() -> None:
     assert fitted(pieces, 40) == "…/model_of_everything.py:88 forwa…of_all"
     assert fitted(pieces, 27) == "…/model_o…rything.py:88 …ll"
     assert [width_of(fitted(pieces, width)) for width in range(1, 40)] == list(range(1, 40))
-
-
-def test_groupings_are_those_of_the_view() -> None:
-    assert sorted(GROUPINGS) == sorted(get_args(GroupKind))
 
 
 @pytest.mark.parametrize(

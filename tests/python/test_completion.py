@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.python.command_line import memlens
 
-from memlens.cli.parsers import INTERNAL
+from memlens.cli.command_line import INTERNAL, names_in
 
 CASES = {
     "lin": "lines",
@@ -150,7 +150,7 @@ def test_commands_of_memlens_s_own_are_not_offered(folder: Path) -> None:
     script = (folder / "script.bash").read_text()
     offered = " ".join(re.findall(r"_subparsers=\((.*)\)", script)).split()
     assert {"findings", "completion", "peaks"} <= {*offered}
-    assert not {*INTERNAL, "reader"} & {*offered}
+    assert not {*names_in(INTERNAL)} & {*offered}
 
 
 def test_other_shells_are_refused() -> None:

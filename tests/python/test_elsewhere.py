@@ -1,6 +1,5 @@
 """Snapshots from stdin and by URL, and several at once: the same answers, and nothing is left behind."""
 
-import argparse
 import contextlib
 import io
 import json
@@ -21,8 +20,8 @@ from tests.python.conftest import ROOT
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES, Store, environment
 
 from memlens import stores
-from memlens.cli.arguments import parser
-from memlens.cli.parsers import snapshot
+from memlens.cli.command_line import commands
+from memlens.cli.options import snapshot
 
 TRACE = ROOT / "samples" / "train.pickle"
 PROFILE = ROOT / "samples" / "words.pb.gz"
@@ -92,13 +91,6 @@ def test_findings_of_several_files_in_markdown_and_of_some_objects() -> None:
 
 
 # stdin
-
-
-def commands() -> dict[str, argparse.ArgumentParser]:
-    (action,) = (
-        each for each in parser("", alone=False)._actions if isinstance(each, argparse._SubParsersAction)
-    )
-    return dict(action.choices)
 
 
 def test_every_command_that_reads_a_snapshot_takes_it_from_elsewhere() -> None:

@@ -13,7 +13,8 @@ from tests.python.conftest import ROOT
 from tests.python.heap_files import small_heap
 
 from memlens.cli import filter_page as page
-from memlens.cli.arguments import parser
+from memlens.cli import pages
+from memlens.cli.command_line import FILTERS, commands
 from memlens.views.graph import filters as object_filters
 from memlens.views.graph.filters import FIELDS as OBJECT_FIELDS
 from memlens.views.selection import filters, profile_filters
@@ -59,15 +60,10 @@ def test_every_example_is_a_filter_of_its_kind_of_file(model: str) -> None:
 
 def _commands_with_filters() -> Iterator[tuple[str, str]]:
     """Each command that takes a filter, and its option."""
-    commands = next(
-        action.choices for action in parser("", alone=False)._actions if isinstance(action.choices, dict)
-    )
-    for name, command in commands.items():
+    for name, command in commands().items():
         for action in command._actions:
-            if action.choices is None and action.metavar in ("TEXT", "FILTER"):
-                yield from (
-                    (name, option) for option in action.option_strings if option in ("--filter", "--of")
-                )
+            if action.choices is None:
+                yield from ((name, option) for option in action.option_strings if option in FILTERS)
 
 
 ONLY: dict[str, str] = {
@@ -144,14 +140,18 @@ def test_the_help_is_the_page() -> None:
 
 
 def test_a_stale_page_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = (str(tmp_path / "filter.md"), str(tmp_path / "terms.ts"))
-    assert page.main([*files, "--check"]) == 1
-    assert page.main([*files]) == 0
-    assert page.main([*files, "--check"]) == 0
-    Path(files[1]).write_text("", "utf-8")
-    assert page.main([*files, "--check"]) == 1
-    assert "terms.ts is stale: run `npm run contract`" in capsys.readouterr().err
+    docs, terms = tmp_path / "docs", tmp_path / "terms.ts"
+    docs.mkdir()
+    text = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    (docs / "command-line.md").write_text(text.replace("| `info` |", "| `inf` |"), "utf-8")
+    assert pages.main([str(docs), str(terms), "--check"]) == 1
+    assert pages.main([str(docs), str(terms)]) == 0
+    assert (docs / "command-line.md").read_text("utf-8") == text
+    assert pages.main([str(docs), str(terms), "--check"]) == 0
+    for path in (docs / "command-line.md", terms):
+        path.write_text(path.read_text("utf-8").replace("info", "inf").replace("file:", "fil:"), "utf-8")
+        assert pages.main([str(docs), str(terms), "--check"]) == 1
+        assert f"{path.name} is stale: run `npm run contract`" in capsys.readouterr().err
+        assert pages.main([str(docs), str(terms)]) == 0
     scripts = json.loads((ROOT / "package.json").read_text("utf-8"))["scripts"]
-    assert (
-        "memlens.cli.filter_page docs/filter.md webview/src/shell/filter-terms.gen.ts" in scripts["contract"]
-    )
+    assert "memlens.cli.pages docs webview/src/shell/filter-terms.gen.ts" in scripts["contract"]

@@ -10,7 +10,6 @@ import random
 import re
 import shlex
 import unicodedata
-from argparse import _SubParsersAction
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.python.hostile_heaps import PLANTED
 from tests.python.hostile_names import LONG, Place
 from tests.python.test_hostile_names import HIDDEN, shown
 
-from memlens.cli.arguments import parser
+from memlens.cli.command_line import commands
 from memlens.formats import FORMATS, HEAP_DUMPS
 from memlens.views.selection.filters import in_quotes
 
@@ -67,8 +66,7 @@ OF_FLEETS = (
 ELSEWHERE = {
     "dump": "of a process: test_dumping.py", "record": "of a process: test_recordings.py",
     "lsp": "the requests below", "mcp": "the tools below", "diagnostics": "has no file", "filter": "has no file",
-    "completion": "has no file", "tables": "a child of sql's", "examine": "a child of the server's",
-    "queries": "a child of the server's", "new-pack": "has no file",
+    "completion": "has no file", "new-pack": "has no file",
 }  # fmt: skip
 """Commands that print nothing of a file, or are tried another way."""
 FILTERED = {
@@ -89,17 +87,12 @@ CALLED = {"python_heap": "{}.{}"}
 
 def test_every_format_and_command_is_tried() -> None:
     assert set(PLANTED) == set(FORMATS)
-    (commands,) = (
-        action for action in parser("", alone=False)._actions if isinstance(action, _SubParsersAction)
-    )
+    known = commands()
     tried = {command.split()[0] for command in COMMANDS} | {"sql"}
-    assert tried | set(ELSEWHERE) == set(commands.choices)
+    assert tried | set(ELSEWHERE) == set(known)
     assert not tried & set(ELSEWHERE)
-    (below,) = (
-        action for action in commands.choices["fleet"]._actions if isinstance(action, _SubParsersAction)
-    )
     # what reads a place starts workers, which make the summaries that are asked about here
-    assert {command.split()[0] for command in OF_FLEETS} | {"summary", "run", "reader"} == set(below.choices)
+    assert {command.split()[0] for command in OF_FLEETS} | {"summary", "run"} == set(commands(known["fleet"]))
 
 
 def words(command: str, place: Place, chance: random.Random, field: str) -> list[str]:

@@ -503,7 +503,7 @@ INTERNAL = {
     "cli/failures.py": "the null device",
     "cli/internal/reader.py": "the null device",
     "cli/commands/fleet/summary.py": "a temporary folder",
-    "cli/filter_page.py": "the build",
+    "cli/pages.py": "the build",
     "cli/commands/new_pack.py": "a new folder",
     "store/files/edition.py": "an archive",
     "dumping/heap_profiler.py": "the private folder of a dump",

@@ -31,10 +31,11 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "views/trace/oom/sentences.py",
     ],
     "v8": [
-        "cli/arguments.py",
         "cli/commands/dump.py",
         "cli/commands/info.py",
         "cli/commands/record.py",
+        "cli/commands/redact.py",
+        "cli/commands/types.py",
         "dumping/heap_profiler.py",
         "dumping/inspector.py",
         "dumping/node.py",

@@ -10,8 +10,8 @@ import pytest
 from tests.fuzz.wrong_columns import CORPUS, FILLINGS, copied, graph_columns, is_wrong, outcome, overwrite
 from tests.python.command_line import memlens
 
-from memlens.cli.arguments import parse
 from memlens.cli.ask import ask
+from memlens.cli.command_line import parse
 from memlens.ingest import ingest
 from memlens.model.timeline import NEVER
 from memlens.store.files.cache import Cache

@@ -1,6 +1,6 @@
 """The ``memlens`` command: exit status 0; 1 with a one-line message on stderr; 2 after wrong arguments.
 
-Each command is a module here.
+Each command is a module in ``commands/``; :mod:`memlens.cli.command_line` finds it.
 """
 
 import argparse
@@ -12,16 +12,14 @@ import os
 import signal
 import sys
 from contextlib import AbstractContextManager
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
-from memlens.cli.arguments import parse
+from memlens.cli.command_line import parse
 from memlens.cli.failures import drop_output, fail, failed, problem_of
-from memlens.cli.fleet_arguments import with_run
+from memlens.cli.options import not_here
 from memlens.cli.output import PlainLog
-from memlens.cli.parsers import INTERNAL, UsageError, not_here
+from memlens.cli.parsers import UsageError
 from memlens.errors import Problem
 from memlens.texts import phrase
 
@@ -48,13 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as the process runs
     options = argparse.Namespace()
     try:
-        options = parse(with_run(sys.argv[1:] if arguments is None else arguments))
+        options = parse(sys.argv[1:] if arguments is None else arguments)
         for name in ("SIGTERM", "SIGHUP"):
             if options.command not in ("lsp", "mcp") and hasattr(signal, name):
                 signal.signal(getattr(signal, name), _terminate)
-        # import only what the command needs: `memlens ingest` must not wait for pygls
         with _files_here(options):
-            status: int = _command(options.command).run(options)
+            status: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
@@ -65,9 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
     except UsageError as error:
         if not error.advice.text:
-            words = (options.command, getattr(options, "what", None))
-            command = " ".join(word for word in words if word)
-            error.advice = phrase("Try memlens {command} --help.", command=command)
+            error.advice = phrase("Try memlens {command} --help.", command=options.command)
         return fail(options, problem_of(error, options))
     except Exception as error:  # noqa: BLE001 - every error becomes a one-line message
         return fail(options, failed(options, error))
@@ -82,17 +77,3 @@ def _files_here(options: argparse.Namespace) -> AbstractContextManager[None]:
     from memlens.cli.elsewhere import local_files
 
     return local_files(options)
-
-
-def _command(name: str) -> ModuleType:
-    """Import a command's module, without garbage collection: the objects that imports create are permanent."""
-    is_first = not gc.isenabled()
-    gc.disable()
-    try:
-        folder = "internal" if name in INTERNAL else "commands"
-        return import_module(f"memlens.cli.{folder}.{name.replace('-', '_')}")
-    finally:
-        if is_first:
-            # so far this process has done nothing but import, and a collection would go through all of that
-            gc.freeze()
-        gc.enable()

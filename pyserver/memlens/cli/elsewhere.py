@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memlens.cli.cache import cache_of
-from memlens.cli.parsers import STDIN, Elsewhere, UsageError, not_here
+from memlens.cli.options import STDIN, Elsewhere, not_here
+from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.errors import FileError
 from memlens.store.files.disk import FullDiskError, room_in

@@ -1,10 +1,8 @@
-"""Parsers of arguments: one that reports errors as all commands do, and one that does nothing."""
+"""The parser of arguments, which reports errors as all commands do."""
 
 import argparse
-import re
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NoReturn
 
 from memlens.cli.output import output_columns, say
@@ -13,40 +11,13 @@ from memlens.units import plain
 
 USAGE = 2
 """The exit status after wrong arguments, as other programs have it."""
-INTERNAL = ("tables", "examine", "queries")
-"""Commands that Memlens runs itself. They have a ``--help``, but no list names them."""
-
 _NARROWEST = 20
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-
-
-STDIN = "-"
-"""What stands for stdin among the arguments."""
 
 
 class UsageError(BadRequestError):
     """Arguments that make no sense together, or none for this kind of file: exit status 2."""
 
     code = "usage"
-
-
-class Elsewhere(str):
-    """A snapshot among the arguments that is no file here: ``-`` or a URL."""
-
-    __slots__ = ()
-
-
-def snapshot(text: str) -> Path | Elsewhere:
-    """Parse the argument that names a snapshot."""
-    return Elsewhere(text) if text == STDIN or _URL.match(text) else Path(text)
-
-
-def not_here(options: argparse.Namespace) -> list[Elsewhere]:
-    """Return the snapshots among the options that are no files here."""
-    values = [
-        each for value in vars(options).values() for each in (value if isinstance(value, list) else [value])
-    ]
-    return [each for each in values if isinstance(each, Elsewhere)]
 
 
 class _Help(argparse.HelpFormatter):
@@ -58,6 +29,10 @@ class _Help(argparse.HelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=max(output_columns() - 2, _NARROWEST))
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Keep the lines of a text that has several."""
+        return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):
@@ -77,25 +52,22 @@ class Parser(argparse.ArgumentParser):
         ):
             options.query = rest.pop()
         if rest:
-            self._fail(f"unrecognized arguments: {' '.join(rest)}", f"{self.prog} {options.command}")
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
         return options
 
     def error(self, message: str) -> NoReturn:
         """Print the error, and exit."""
-        self._fail(message, self.prog)
+        end = "" if message.endswith("?") else "."
+        self.exit(USAGE, f"memlens: {plain(message)}{end} Try {self.prog} --help.\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Check a value that has to be one of a few: the error lists those that users may give, the nearest first."""
         if action.choices is None or value in action.choices:
             return
-        known = [str(each) for each in action.choices if each not in INTERNAL]
+        known = [str(each) for each in action.choices]
         near = nearest(str(value), known)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}{hint}")
-
-    def _fail(self, message: str, command: str) -> NoReturn:
-        end = "" if message.endswith("?") else "."
-        self.exit(USAGE, f"memlens: {plain(message)}{end} Try {command} --help.\n")
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
@@ -104,44 +76,6 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
     from difflib import get_close_matches
 
     return get_close_matches(word, list(known), 3)
-
-
-class _AsWritten(_Help):
-    """Help whose epilog keeps its lines."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if text.count("\n") else super()._fill_text(text, width, indent)
-
-
-def with_language(command: argparse.ArgumentParser) -> None:
-    """Let the help of a command end with the language of filters."""
-    # imported here, because only that command needs the table
-    from memlens.cli.filter_page import text
-
-    command.formatter_class = _AsWritten
-    command.epilog = text(output_columns())
-
-
-class LeftOut(argparse.ArgumentParser):
-    """A parser that ignores all arguments, for the commands that aren't run: it costs nothing."""
-
-    def __init__(self) -> None:
-        """Skip the initialisation of a parser."""
-
-    def add_argument(self, *_: Any, **__: Any) -> Any:
-        """Add nothing."""
-
-    def add_mutually_exclusive_group(self, **_: Any) -> Any:
-        """Return this parser, which adds nothing."""
-        return self
-
-    def add_subparsers(self, **_: Any) -> Any:
-        """Return this parser, which adds nothing."""
-        return self
-
-    def add_parser(self, *_: Any, **__: Any) -> argparse.ArgumentParser:
-        """Return this parser, which adds nothing."""
-        return self
 
 
 class Version(argparse.Action):

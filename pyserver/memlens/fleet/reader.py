@@ -130,7 +130,7 @@ class Reader:
         errors = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115 - it is closed with the process
         try:
             process = subprocess.Popen(  # noqa: S603 - our own command
-                command("fleet", "reader", "--parent", str(os.getpid())),
+                command("reader", "--parent", str(os.getpid())),
                 env=environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -1,8 +1,12 @@
-"""``memlens bookmarks``: what was bookmarked of a trace or a heap dump, with the notes."""
+"""Print the bookmarks of a trace or a heap dump, with their notes.
+
+They are kept in the view: moments of a trace, or objects, types and groups of a heap dump.
+"""
 
 import argparse
 
 from memlens.cli.ask import ask
+from memlens.cli.options import add_file, add_json, add_libraries
 from memlens.cli.output import json_line, say
 from memlens.model.info import GraphInfo
 from memlens.store.snapshot import Snapshot
@@ -20,6 +24,15 @@ from memlens.views.trace.bookmarks import (
     bookmarks,
     moment_name,
 )
+
+EXAMPLES = ("memlens bookmarks samples/train.pickle",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

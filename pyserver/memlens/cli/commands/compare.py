@@ -1,4 +1,10 @@
-"""``memlens compare``: the differences between two snapshots."""
+"""Print the differences between two snapshots, largest first.
+
+What was live at the peak is compared, or with ``--at end`` at the end, by ``--by line``, ``function``, ``file`` or
+``stack``. Lines that moved are recognised, even in files that are elsewhere now. Of two heap dumps ``--by finding``
+says which [findings](findings.md#two-heap-dumps) are new or gone, and how much each grew. ``--sql QUERY`` compares
+the rows of [a query](sql.md#several-files), also of more than two files.
+"""
 
 import argparse
 from pathlib import Path
@@ -6,8 +12,9 @@ from typing import Any, assert_never
 
 from memlens.cli import compare_heaps, compare_queries
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, given, self_words, with_attribution
+from memlens.cli.attribution import add_any_code, attribution_of, given, self_words, with_attribution
 from memlens.cli.columns import Piece, Row, say_tables
+from memlens.cli.options import PROFILE_VALUE, add_device, add_json, add_libraries, add_top, snapshot
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
@@ -25,6 +32,53 @@ from memlens.views.selection.columns import MOST_ROWS
 from memlens.views.selection.moments import samples_at
 from memlens.views.selection.profile_sets import set_at
 from memlens.views.selection.sets import AllocationSet
+
+EXAMPLES = ("memlens compare samples/train.pickle samples/train.pickle --at end",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("before", type=snapshot)
+    command.add_argument("after", type=snapshot)
+    # with a default, since argparse calls what may be left out required without one
+    command.add_argument(
+        "more", type=snapshot, nargs="*", default=[],
+        help="further files, compared as a series: of heap dumps by type, of any snapshots with --sql",
+    )  # fmt: skip
+    add_device(command, "the device in both (default: the one that each view shows first)")
+    command.add_argument(
+        "--other-device", type=int, metavar="N", help="the device in the second, if it differs"
+    )
+    command.add_argument(
+        "--at", choices=("peak", "end"),
+        help="compare what was live then (default: of a trace the peak, of a profile the value that is shown first)",
+    )  # fmt: skip
+    command.add_argument("--value", metavar="V", help=PROFILE_VALUE)
+    command.add_argument(
+        "--by", choices=("line", "function", "file", "stack", "type", "finding"),
+        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those that allocated); "
+        "of two heap dumps also findings",
+    )  # fmt: skip
+    command.add_argument(
+        "--inclusive",
+        action="store_true",
+        help="include what a line allocated through the functions it called",
+    )
+    command.add_argument(
+        "--sql", metavar="QUERY", help="compare the rows of this query, instead of what holds memory"
+    )
+    command.add_argument(
+        "--key", metavar="COLUMNS",
+        help="with --sql: the columns that say which rows belong together (default: those that aren't numbers)",
+    )  # fmt: skip
+    command.add_argument("--csv", action="store_true", help="with --sql: print CSV")
+    add_any_code(command)
+    command.add_argument(
+        "--search", default="", metavar="WORDS", help="print only rows that contain all of these words"
+    )
+    add_top(command, 30, "N rows")
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``memlens completion``: the script with which a shell completes commands, options, their values and files."""
+"""Print what a shell needs to complete commands, options and files."""
 
 import argparse
 import re
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import shtab
 
-from memlens.cli.arguments import parser
+from memlens.cli.command_line import whole_parser
+from memlens.cli.options import snapshot
 from memlens.cli.output import say
-from memlens.cli.parsers import snapshot
 from memlens.units import shortened
 
 _FOLDERS = ("DIR", "FOLDER")
@@ -19,9 +19,17 @@ _MOST_WORDS = 70
 """The most characters of a description, which stands beside what a shell offers."""
 
 
+EXAMPLES = ("memlens completion bash",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="whose script to print")
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    root = parser("", alone=False)
+    root = whole_parser()
     _describe(root)
     script: str = shtab.complete(root, shell=options.shell)
     if options.shell == "zsh":

@@ -1,4 +1,9 @@
-"""``memlens diagnostics``: what a bug report needs to say about this installation, and nothing of any snapshot."""
+"""Print what a bug report needs to say about this installation.
+
+That is versions, the Python, kernels that load, optional packages, the cache with its size and limit, never anything
+of a snapshot; home folders and your name are written as ``~``. In VS Code "Memlens: Copy Diagnostics" copies it with
+what VS Code knows.
+"""
 
 import argparse
 import getpass
@@ -14,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memlens.cli.cache import cache_of
+from memlens.cli.options import add_cache
 from memlens.cli.output import say
 from memlens.dumping.runtimes import kinds
 from memlens.packs import registry
@@ -34,6 +40,14 @@ _HOMES = re.compile(
 _SHORTEST_NAME = 3
 _NOBODY = {"root", "user", "admin", "administrator", "home", "memlens", "python", "runner", "vscode"}
 """Names of accounts that say nothing about a person and occur in other words."""
+
+
+EXAMPLES = ("memlens diagnostics",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_cache(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,8 @@
-"""``memlens dump``: writes the heap of a running process or page into a file, or lists those that can be dumped."""
+"""Write the heap of a running process, or of a page or worker of a browser, to a file.
+
+Without PID or PAGE, those that can be dumped are listed; a browser has to run with ``--remote-debugging-port``. See
+[recording](recording.md).
+"""
 
 import argparse
 import signal
@@ -9,6 +13,7 @@ from pathlib import Path
 
 from memlens import limits
 from memlens.cli.columns import beginning
+from memlens.cli.options import PROGRAM, add_program_options, positive, seconds
 from memlens.cli.output import json_line, message_line, output_columns, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
@@ -20,6 +25,26 @@ from memlens.dumping.take import Options, Taken, output_of, take
 from memlens.remote_dump import summary
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
+
+EXAMPLES = ("memlens dump",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.description = f"{command.description} Processes: {dumped_titles()} and Python."
+    command.add_argument("program", metavar="PID|PAGE", nargs="?", help=PROGRAM)
+    command.add_argument("out", type=Path, metavar="OUT", nargs="?",
+                         help="the file to write; HOST:PORT without it lists the pages of that browser")  # fmt: skip
+    command.add_argument("--no-texts", action="store_true",
+                         help="Python only: leave out the text of strings and numbers")  # fmt: skip
+    command.add_argument(
+        "--all", action="store_true", help="Java only: include unreachable objects (garbage)"
+    )
+    command.add_argument("--every", type=seconds, metavar="SECONDS",
+                         help="take a series, a dump in so many seconds: OUT with a number before its "
+                         "ending")  # fmt: skip
+    command.add_argument("--count", type=positive, metavar="N", help="how many dumps of a series to take")
+    add_program_options(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,11 +1,13 @@
-"""``memlens export``: a device's trace, or the stacks of some of its allocations, for another tool."""
+"""Write a device's trace, or stacks with bytes and counts, for another tool."""
 
 import argparse
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar, assert_never
 
 from memlens.cli.ask import ask
+from memlens.cli.options import add_device, add_file, add_filter, add_force, add_libraries
 from memlens.cli.output import note_of_cut, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
@@ -25,6 +27,25 @@ from memlens.views.selection.profile_sets import set_at
 
 T = TypeVar("T")
 _TITLES = {"peak": "live at the peak", "end": "live at the end", "all": "total allocated"}
+
+
+EXAMPLES = ("memlens export samples/train.pickle --speedscope train.json",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    target = command.add_mutually_exclusive_group(required=True)
+    target.add_argument("--speedscope", type=Path, metavar="OUT.json", help="stacks for speedscope.app")
+    for name, writer in (*registry.trace_writers(), *registry.writers()):
+        target.add_argument(f"--{name}", type=Path, metavar=writer.file, help=writer.help)
+    add_force(command)
+    command.add_argument("--at", choices=("peak", "end", "all"), default="peak",
+                         help="write the stacks of what was live at the peak (the default) or at the end of the "
+                         "trace, or of all allocations")  # fmt: skip
+    add_filter(command)
+    add_device(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,9 +1,20 @@
-"""``memlens filter``: how filters are written, from the one table of their terms."""
+"""Print how filters are written: their terms, with examples.
+
+See [Filters](filter.md).
+"""
 
 import argparse
 
 from memlens.cli.filter_page import page, text
 from memlens.cli.output import output_columns, say
+
+EXAMPLES = ("memlens filter",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("--markdown", action="store_true", help="print Markdown")
+    command.epilog = text(output_columns())
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,9 @@
-"""``memlens findings``: a snapshot's headline, and what is worth a look in it."""
+"""Print what fills the memory, by whose lines, and what is worth a look.
+
+The first sentences say what fills the memory and what would help; the [findings](findings.md) follow, the most
+important first. ``--markdown`` is for an issue or a chat. Of a heap dump ``--of FILTER`` reports what is wasted in what
+some objects retain.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -9,6 +14,7 @@ from msgspec.structs import replace
 
 from memlens.cli.ask import ask
 from memlens.cli.each_file import answer_each
+from memlens.cli.options import add_device, add_files, add_json, add_libraries, positive
 from memlens.export.markdown import finding_markdown, findings_markdown, place_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
@@ -23,6 +29,31 @@ class Report(Struct, frozen=True):
 
     headline: HeadlineAnswer
     findings: list[SnapshotFinding]
+
+
+EXAMPLES = ("memlens findings samples/train.pickle",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_files(command)
+    add_device(command)
+    command.add_argument(
+        "--values",
+        action="store_true",
+        help="with --markdown: also quote what strings of a heap dump contain",
+    )
+    command.add_argument(
+        "--top", type=positive, default=20, metavar="N", help="print only the first N findings"
+    )
+    command.add_argument(
+        "--of", dest="filter", metavar="TEXT",
+        help="of a heap dump: print what is wasted in what the objects of this filter retain, as 'package:org.acme' or "
+        "'@5143'",
+    )  # fmt: skip
+    command.add_argument("--markdown", action="store_true", help="print Markdown")
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

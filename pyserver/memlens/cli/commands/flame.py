@@ -1,6 +1,9 @@
-"""``memlens flame``: a call tree of one file or of two, as text, JSON or folded stacks.
+"""Print where memory was allocated as a call tree, or as folded stacks.
 
-For a heap dump without stacks, or where a tree of its objects is asked for, that of dominators or of shortest paths.
+It is what is live at the peak, or with ``--value`` the ``total`` or ``count`` of all allocations or what is
+``leaked`` at the end. ``--folded`` prints one line per stack for flamegraph.pl, speedscope and others. ``--diff
+OTHER`` compares with another file's tree. For a heap dump without stacks it is the dominator tree in groups; with
+``--tree paths`` that of the shortest paths from roots.
 """
 
 import argparse
@@ -12,10 +15,18 @@ import numpy as np
 
 from memlens.cli import dominators
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, given, self_words, with_attribution, without_stacks
+from memlens.cli.attribution import (
+    add_any_code,
+    attribution_of,
+    given,
+    self_words,
+    with_attribution,
+    without_stacks,
+)
 from memlens.cli.columns import Piece, fitted
 from memlens.cli.dominators import PrintedTree
 from memlens.cli.folded import paths
+from memlens.cli.options import add_device, add_file, add_filter, add_libraries, snapshot
 from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, json_line, say, terminal_columns
 from memlens.cli.parsers import UsageError
 from memlens.errors import BadRequestError
@@ -44,6 +55,53 @@ MOST_FUNCTIONS = 1000
 OF_TRACES = ("live", "peak", "total", "count", "leaked")
 """The values of a trace, with the names that profiles use; ``live`` is what was live at the peak."""
 _MOMENTS: dict[str, At] = {"total": "all", "count": "all", "leaked": "end"}
+
+
+EXAMPLES = (
+    "memlens flame samples/train.pickle --bottom-up --folded",
+    "memlens flame samples/words.pb.gz --value inuse_objects",
+)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_device(command)
+    command.add_argument(
+        "--value", metavar="V",
+        help="for a trace: live or peak, the bytes live at the peak (the default); total, the bytes of all "
+        "allocations; count, their number; leaked, the bytes live at the end. For a profile: one of its values, by "
+        "its name in `memlens info` or as live, peak, total, count, temporary or leaked",
+    )  # fmt: skip
+    command.add_argument(
+        "--bottom-up",
+        action="store_true",
+        help="start with the functions that allocate, and add their callers",
+    )
+    command.add_argument("--by-line", action="store_true", help="distinguish the lines of a function")
+    command.add_argument(
+        "--group", choices=("type", "package", "module"),
+        help="for a tree of a heap dump's objects: what to group by (default type)",
+    )  # fmt: skip
+    command.add_argument(
+        "--tree", choices=("dominators", "paths"),
+        help="for a heap dump: print the tree of its dominators (the default without stacks) or that of the shortest "
+        "paths from roots",
+    )  # fmt: skip
+    add_any_code(command)
+    add_filter(command)
+    command.add_argument(
+        "--diff", type=snapshot, metavar="OTHER",
+        help="compare this file (before) with OTHER (after); frames are paired as in `memlens compare`",
+    )  # fmt: skip
+    form = command.add_mutually_exclusive_group()
+    form.add_argument(
+        "--folded", action="store_true",
+        help="print a line per stack, `outermost;…;innermost VALUE`, for flamegraph.pl, speedscope and others; with "
+        "--diff, `… BEFORE AFTER` as difffolded.pl does; for a profile with negative values, `… LESS MORE`",
+    )  # fmt: skip
+    form.add_argument("--json", action="store_true", help="print the functions, largest first")
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

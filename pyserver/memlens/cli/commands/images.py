@@ -1,13 +1,30 @@
-"""``memlens images``: the images of a heap dump, those with the same pixels as one."""
+"""Print the images of a heap dump, the largest first; those with the same pixels as one row."""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.object_words import words
+from memlens.cli.options import add_file, add_filter, add_json, add_libraries, add_top
 from memlens.cli.output import json_line, say
 from memlens.units import counted, format_bytes
 from memlens.views.graph.gallery import GalleryAnswer, GalleryRow, gallery
 from memlens.views.graph.rows import MOST_ROWS
+
+EXAMPLES = ("memlens images tests/fixtures/heap/sessions.hprof.zst",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    command.add_argument("--order", choices=("bytes", "freed"), default="bytes",
+                         help="freed: first those of which keeping only one would free the most")  # fmt: skip
+    add_filter(
+        command,
+        "print only the images that match this filter, as in the view: 'held-by:Cache', '-held-by:Cache'",
+    )
+    add_top(command, 30)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,7 @@
-"""``memlens info``: a summary of a snapshot."""
+"""Print a summary of a snapshot: devices, peaks, warnings.
+
+That is each device's events, allocations and peak, and what isn't in the file.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -9,10 +12,20 @@ from msgspec.structs import replace
 
 from memlens.cli.ask import ask
 from memlens.cli.each_file import answer_each, shown_name
+from memlens.cli.options import add_files, add_json, add_libraries
 from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
 from memlens.store.models import devices_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_date, format_time, format_value
+
+EXAMPLES = ("memlens info samples/train.pickle",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_files(command)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,18 +1,27 @@
-"""``memlens lines``: the source lines that allocated the most, and what is charged to no line.
+"""Print the source lines that hold the most themselves at the peak.
 
-With ``--by`` other groups, and with ``--at``, ``--device`` or ``--filter`` only a part. For a heap dump without stacks,
-the lines that define what retains most: classes and functions; of Java's classes the files.
+``--by`` lists other groups than lines, ``--at``, ``--device`` and ``--filter`` only a part. For a heap dump without
+stacks, the lines that define what retains most: classes and functions; of Java's classes the files.
 """
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any, assert_never
+from typing import Any, assert_never, get_args
 
 from msgspec import Struct
 
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, given, with_attribution
+from memlens.cli.attribution import add_any_code, attribution_of, given, with_attribution
 from memlens.cli.columns import Piece, Row, say_tables, say_wrapped
+from memlens.cli.options import (
+    PROFILE_VALUE,
+    add_device,
+    add_file,
+    add_filter,
+    add_json,
+    add_libraries,
+    positive,
+)
 from memlens.cli.output import MOST_LINES, json_line, say, within_bounds
 from memlens.errors import BadRequestError
 from memlens.json_text import in_english
@@ -33,6 +42,7 @@ from memlens.views.lines.charged import (
 )
 from memlens.views.lines.totals import LineOrder, ProfileLine, top_lines, top_profile_lines
 from memlens.views.selection.profile_sets import value_named
+from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.held import (
     HeldOfProfile,
     HeldOfTrace,
@@ -70,6 +80,42 @@ class _Definitions(Struct, frozen=True):
 
 
 _Answer = _Trace | _Profile | _Definitions | HeldOfTrace | HeldOfProfile
+
+
+EXAMPLES = (
+    "memlens lines samples/train.pickle --top 5",
+    "memlens lines samples/words.pb.gz --any-code --top 5",
+)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    command.add_argument(
+        "--by", choices=get_args(GroupKind), default="line",
+        help="what a row is (default line); of a profile also package, thread and label, of a trace module, freed "
+        "(the line that freed), category, stream and pool",
+    )  # fmt: skip
+    command.add_argument(
+        "--at", metavar="MOMENT",
+        help="when: peak (the default for a trace), end, all (whatever was allocated), a time since the first event as "
+        "'300 ms', or '11712 events'; of a profile over time also '12 bins'",
+    )  # fmt: skip
+    add_device(command, "only this device (default: all of them)")
+    add_filter(command)
+    command.add_argument("--value", metavar="V", help=PROFILE_VALUE)
+    add_any_code(command)
+    command.add_argument(
+        "--top", type=positive, metavar="N", help="print only the first N rows (default 10,000)"
+    )
+    command.add_argument(
+        "--sort", choices=("self", "peak", "end", "total", "count", "freed"),
+        help="the order: what a row holds itself at the peak or the MOMENT (self, the default), or with what it calls "
+        "at the peak, at the end, or in all, how many allocations, or what the line freed; of a profile self or total",
+    )  # fmt: skip
+    command.add_argument("--csv", action="store_true", help="print CSV, with whole paths and exact bytes")
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,10 +1,17 @@
-"""``memlens lsp``: the language server."""
+"""Run the language server on stdin and stdout."""
 
 import argparse
 
-from memlens.server.app import main as serve
+EXAMPLES = ("memlens lsp",)
+
+
+def add_arguments(_command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
 
 
 def run(_options: argparse.Namespace) -> int:
     """Serve until the client disconnects, and return the exit status."""
+    # imported here, because the parser of all commands imports this module
+    from memlens.server.app import main as serve
+
     return int(serve() or 0)

@@ -1,10 +1,31 @@
-"""``memlens mcp``: an MCP server, which answers language models' questions about snapshots."""
+"""Answer language models: run an MCP server on stdin and stdout.
+
+See [language models](language-models.md).
+"""
 
 import argparse
+from pathlib import Path
 
+from memlens.cli.options import add_libraries
 from memlens.errors import FileError
 from memlens.server.mcp import main as serve
 from memlens.texts import phrase
+
+EXAMPLES = ("memlens mcp",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument(
+        "--root", type=Path, action="append", metavar="DIR",
+        help="read only files in this folder; may be repeated. If left out, those in the client's own roots, else in "
+        "the folder that it starts the server in",
+    )  # fmt: skip
+    command.add_argument(
+        "--values", action="store_true",
+        help="allow a model to ask for what objects contain: the text of strings, and the values of fields",
+    )  # fmt: skip
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

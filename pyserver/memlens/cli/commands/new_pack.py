@@ -1,4 +1,7 @@
-"""``memlens new-pack``: a package with a pack of one's own, to begin with."""
+"""Make a package that teaches Memlens a format of your own.
+
+It has a reader, a table of libraries and a test: see [Packs](dev/packs.md).
+"""
 
 import argparse
 import re
@@ -15,6 +18,15 @@ from memlens.texts import phrase
 _WORD = "newpack"
 """What the template's files and folders are called, which works as well."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+EXAMPLES = ("memlens new-pack my_tool",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("name", metavar="NAME", help="the format's name, as my_tool")
+    command.add_argument("--out", type=Path, metavar="DIR", help="the folder to make (default: memlens-NAME)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,15 +1,33 @@
-"""``memlens object``: an object of a heap dump, what it refers to, and what refers to it."""
+"""Print an object of a heap dump: what it refers to, and what refers to it."""
 
 import argparse
+from pathlib import Path
 
 from memlens.cli.ask import ask
 from memlens.cli.object_words import WIDEST_NAME, chosen_number, place, reference_words, words
+from memlens.cli.options import add_file, add_force, add_json, add_libraries, add_object, add_top
 from memlens.cli.output import json_line, say
 from memlens.cli.written import output_of
 from memlens.units import counted, format_bytes, shortened
 from memlens.views.graph.array_contents import whole_contents
 from memlens.views.graph.objects import ObjectAnswer, describe
 from memlens.views.graph.rows import MOST_ROWS, ReferenceRow
+
+EXAMPLES = ("memlens object tests/fixtures/heap/sessions.hprof.zst 100 --by-number",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_object(command)
+    command.add_argument(
+        "--contents", type=Path, metavar="OUT",
+        help="write all elements of an array of numbers, or the whole text of a string, to a file instead (Java)",
+    )  # fmt: skip
+    add_force(command)
+    add_top(command, 20)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,12 +1,22 @@
-"""``memlens oom``: why memory ran out."""
+"""Explain a snapshot's out-of-memory events."""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.columns import say_paragraph
+from memlens.cli.options import add_file, add_json, add_libraries
 from memlens.cli.output import json_line
 from memlens.views.trace.oom.explanation import marks
 from memlens.views.trace.oom.report import explained, report
+
+EXAMPLES = ("memlens oom samples/train.pickle",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

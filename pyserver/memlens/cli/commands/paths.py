@@ -1,6 +1,7 @@
-"""``memlens paths``: why an object of a heap dump is alive."""
+"""Print why an object of a heap dump is alive: paths to it from roots."""
 
 import argparse
+from typing import get_args
 
 import numpy as np
 from msgspec.structs import asdict
@@ -9,9 +10,10 @@ from memlens.cli import merged_paths
 from memlens.cli.ask import ask
 from memlens.cli.least_cut import least_cut_lines
 from memlens.cli.object_words import chosen_number, place, reference_words, words
+from memlens.cli.options import add_file, add_json, add_libraries, add_object, positive
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
-from memlens.model.graph import RETAINING
+from memlens.model.graph import RETAINING, Strength
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
@@ -20,6 +22,36 @@ from memlens.views.graph.paths import Path, PathsAnswer, paths
 from memlens.views.graph.without import parsed
 
 _MOST_PATHS = 3
+
+
+EXAMPLES = ("memlens paths tests/fixtures/heap/sessions.hprof.zst --of type:Sessions",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_object(command, nargs="?")
+    command.add_argument(
+        "--of", metavar="FILTER",
+        help="instead of one object: the paths to all objects that match this filter, merged by types and references, "
+        "as in the view: 'type:=Session'",
+    )  # fmt: skip
+    command.add_argument("--markdown", action="store_true", help="with --of: print Markdown")
+    command.add_argument(
+        "--through", action="append", choices=get_args(Strength),
+        help="follow references of this strength besides strong ones; may be repeated (default: soft)",
+    )  # fmt: skip
+    command.add_argument(
+        "--without", action="append", metavar="HOLDER",
+        help="leave out what TYPE.NAME, .NAME of any type, all objects of a TYPE or the object @ID refer to, to see "
+        "what else holds the object; may be repeated",
+    )  # fmt: skip
+    command.add_argument(
+        "--top", type=positive, metavar="N",
+        help="print only the first N paths (default 3), or with --of the N largest steps (default 40)",
+    )  # fmt: skip
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

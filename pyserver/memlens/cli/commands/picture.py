@@ -1,4 +1,9 @@
-"""``memlens picture``: a snapshot's timeline, flame graph or dominators as SVG."""
+"""Draw a snapshot's timeline, flame graph or dominators as SVG.
+
+``--of flame`` draws the flame graph, with ``--diff AFTER`` the difference. A heap dump's dominators (or with ``--tree
+paths`` the shortest paths from roots) are drawn as boxes, with ``--of sunburst`` as rings; with ``--of flame`` where it
+was allocated, if the dump has stacks. The picture goes to stdout, or with ``-o`` to a file.
+"""
 
 import argparse
 from pathlib import Path
@@ -6,6 +11,7 @@ from typing import assert_never
 
 from memlens.cli.ask import ask, check_filter
 from memlens.cli.commands.flame import difference_tree, flame_tree
+from memlens.cli.options import add_file, add_filter, add_libraries, add_out, snapshot
 from memlens.cli.parsers import UsageError
 from memlens.cli.written import check_out, write_or_say
 from memlens.export.pictures.flame import flame
@@ -20,6 +26,35 @@ from memlens.views.graph.dominators import drawn_tree, tree_title
 from memlens.views.graph.groupings import Form
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.trace.picture.areas import GroupedBy
+
+EXAMPLES = (
+    "memlens picture samples/train.pickle --by category -o train.svg",
+    "memlens picture samples/words.pb.gz --diff samples/words.pb.gz -o words.svg",
+)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_out(command)
+    command.add_argument("--of", choices=("timeline", "flame", "dominators", "sunburst"),
+                         help="what to draw (default: a trace's timeline, a profile's flame graph, a heap dump's "
+                         "dominators)")  # fmt: skip
+    command.add_argument("--tree", choices=("dominators", "paths"), default="dominators",
+                         help="for dominators and sunburst: the tree to draw (default dominators)")  # fmt: skip
+    command.add_argument("--by", choices=("line", "function", "module", "category", "file", "size"), default="line",
+                         help="what the timeline's areas show (default line)")  # fmt: skip
+    command.add_argument("--value", metavar="V", help="for a flame graph: as in `memlens flame`")
+    command.add_argument(
+        "--diff", type=snapshot, metavar="AFTER",
+        help="draw the difference flame graph of FILE (before) and this one (after)",
+    )  # fmt: skip
+    command.add_argument("--bottom-up", action="store_true", help="for a flame graph: as in `memlens flame`")
+    command.add_argument("--by-line", action="store_true", help="for a flame graph: as in `memlens flame`")
+    add_filter(command)
+    command.add_argument("--theme", choices=("light", "dark", "both"), default="both",
+                         help="both (the default) follows what the reader's system prefers")  # fmt: skip
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,9 @@
-"""``memlens record``: records what a running Node.js process or a page allocates, for a time or until it is stopped."""
+"""Record what a running Node.js process or a browser's page allocates.
+
+Until Ctrl+C or for a time, each object that is still alive at the end is recorded: when it was allocated and by which
+stack. Meanwhile V8 collects garbage 20 times a second. ``--sampling`` only estimates what each stack holds, at little
+cost. See [recording](recording.md).
+"""
 
 import argparse
 import re
@@ -9,6 +14,7 @@ from pathlib import Path, PurePath
 from threading import Event
 
 from memlens import limits
+from memlens.cli.options import PROGRAM, add_program_options, seconds
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
 from memlens.dumping.programs import named
@@ -16,6 +22,21 @@ from memlens.dumping.take import Recording, record
 from memlens.units import format_bytes
 
 _ENDINGS = {False: ".heaptimeline", True: ".heapprofile"}
+
+
+EXAMPLES = ()
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("program", metavar="PID|PAGE", help=PROGRAM)
+    command.add_argument("out", type=Path, metavar="OUT", nargs="?",
+                         help="the file to write (default: named for the program and the time)")  # fmt: skip
+    command.add_argument("--for", type=seconds, metavar="SECONDS", dest="seconds",
+                         help="stop after so long (default: at Ctrl+C)")  # fmt: skip
+    command.add_argument("--sampling", action="store_true",
+                         help="only estimates by stack (.heapprofile), for programs in production")  # fmt: skip
+    add_program_options(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,7 @@
-"""``memlens redact``: writes a heap dump anew without its values, for others' eyes."""
+"""Write a copy of a heap dump without its values, or of a profile without names of people.
+
+The copy is to be shared: see [sharing](sharing.md).
+"""
 
 import argparse
 from contextlib import nullcontext, suppress
@@ -7,6 +10,7 @@ from typing import NamedTuple
 
 from memlens import limits
 from memlens.cli.failures import naming
+from memlens.cli.options import add_file, add_force, add_json, add_long_work
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
@@ -32,6 +36,45 @@ class _Written(NamedTuple):
     removed: str
     broken: Text | None
     mapping: str | None
+
+
+EXAMPLES = ("memlens redact tests/fixtures/heap/sessions.hprof.zst shared.hprof.zst",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    command.add_argument("out", type=Path, metavar="OUT",
+                         help="the file to write; compressed if its name ends in .gz or .zst")  # fmt: skip
+    command.add_argument("--keep-numbers", action="store_true",
+                         help="remove only what may be text: strings, bytes, characters, and arrays of "
+                         "int")  # fmt: skip
+    command.add_argument("--rename", action="store_true",
+                         help="also replace names of your classes, their members, functions and files, and of "
+                         "threads")  # fmt: skip
+    command.add_argument("--mapping", type=Path, metavar="PATH",
+                         help="with --rename: file that leads back to the names, or its folder; keep it")  # fmt: skip
+    command.add_argument("--keep-shared", action="store_true",
+                         help="V8, Java, Android and Python: keep what leads to shared objects such as true, small "
+                              "numbers and enum constants, addresses, and order, which tell values")  # fmt: skip
+    command.add_argument("--keep-time", action="store_true",
+                         help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
+    command.add_argument("--keep-thread-names", action="store_true",
+                         help="Java, Android and Python: keep the names that the program gave its threads")  # fmt: skip
+    command.add_argument("--allow-damaged", action="store_true",
+                         help="write a truncated or damaged dump up to the damage, instead of refusing it")  # fmt: skip
+    command.add_argument("--report", type=Path, metavar="FILE",
+                         help="write a list of every text that stays, by reason; those that look like e-mail "
+                              "addresses, numbers of cards, home folders, hosts or keys are marked")  # fmt: skip
+    command.add_argument("--verify", action="store_true",
+                         help="write no copy, but compare OUT, a copy, with FILE: exit with 1 if it has any content of "
+                              "FILE; give the --keep options that it was written with")  # fmt: skip
+    command.add_argument("--forbid", type=Path, metavar="LINES",
+                         help="with --verify: a file with texts and numbers, one in each line, that must not be in OUT "
+                              "in any encoding, nor in compressed bytes within it")  # fmt: skip
+    add_force(command)
+    add_json(command)
+    add_long_work(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,9 +1,14 @@
-"""``memlens report``: the headline, findings, pictures and tables of a snapshot as one HTML page, or as Markdown."""
+"""Write a snapshot's findings, pictures and tables as one HTML page.
+
+With ``--markdown`` its findings and tables are written as Markdown. Both go to stdout, or with ``-o`` to a file. Of a
+heap dump ``--before EARLIER`` also compares the findings of both.
+"""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.compare_heaps import compare_findings
+from memlens.cli.options import add_file, add_libraries, add_out, snapshot
 from memlens.cli.written import check_out, write_or_say
 from memlens.export.markdown import markdown
 from memlens.export.report import report
@@ -11,6 +16,27 @@ from memlens.export.summary import findings_table, summary
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import as_text
+
+EXAMPLES = (
+    "memlens report samples/train.pickle -o train.html",
+    "memlens report samples/train.pickle --markdown",
+)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_out(command)
+    command.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
+    command.add_argument(
+        "--values", action="store_true",
+        help="of a heap dump: also quote what strings contain, such as the most copied ones",
+    )  # fmt: skip
+    command.add_argument(
+        "--before", type=snapshot, metavar="FILE",
+        help="of a heap dump: also compare its findings with those of this earlier dump",
+    )  # fmt: skip
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,15 +1,43 @@
-"""``memlens sql``: run a query and print a table, JSON or CSV."""
+"""Run a read-only SQL query on a snapshot.
+
+See [SQL](sql.md).
+"""
 
 import argparse
 import sys
 from pathlib import Path
 
 from memlens.cli.ask import ask, libraries_for
+from memlens.cli.options import add_file, add_form, add_libraries, positive
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.query_rows import Form, print_answer, with_tables
 from memlens.texts import phrase
 from memlens.views.sql.schema import SqlSchema, schema_of
+
+EXAMPLES = (
+    (
+        'memlens sql samples/train.pickle "SELECT file, line, SUM(size_bytes) AS bytes FROM live_at_peak '
+        'GROUP BY file, line ORDER BY bytes DESC LIMIT 5"'
+    ),
+)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    command.add_argument(
+        "query", nargs="?", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`"
+    )
+    command.add_argument(
+        "--schema", action="store_true",
+        help="print the file's tables, their columns, and queries to start with",
+    )  # fmt: skip
+    add_form(command)
+    command.add_argument(
+        "--limit", type=positive, metavar="N", help="print only the first N rows (default for a table: 1000)"
+    )
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,14 +1,25 @@
-"""``memlens stack``: an allocation and the stack that made it."""
+"""Print an allocation with its stack, and where it was freed."""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.columns import Piece, fitted
+from memlens.cli.options import add_file, add_json, add_libraries
 from memlens.cli.output import json_line, say, terminal_columns
 from memlens.model.info import device_phrase
 from memlens.units import SOURCE_WORDS, counted, format_bytes
 from memlens.views.answers import Frame
 from memlens.views.trace.details import details
+
+EXAMPLES = ("memlens stack samples/train.pickle 1000",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    command.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

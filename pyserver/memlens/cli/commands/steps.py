@@ -1,9 +1,10 @@
-"""``memlens steps``: the steps of a run, and the lines that grow."""
+"""Print the steps of a run and the lines that grow from step to step."""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.columns import Piece, Row, say_paragraph, say_tables
+from memlens.cli.options import add_device, add_file, add_filter, add_json, add_libraries, add_top
 from memlens.cli.output import json_line, say
 from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.trace.steps.finding import StepsAnswer
@@ -11,6 +12,19 @@ from memlens.views.trace.steps.growth import GrowthAnswer, GrowthRow
 from memlens.views.trace.steps.whole import steps_and_growth
 
 _TRENDS = {"every_step": "more after every step", "steady": "never less", "unsteady": "up and down"}
+
+
+EXAMPLES = ("memlens steps samples/train.pickle",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_device(command)
+    add_top(command, 10, "N growing lines")
+    add_filter(command)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

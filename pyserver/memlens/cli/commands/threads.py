@@ -1,9 +1,10 @@
-"""``memlens threads``: a heap dump's threads, their frames and what the variables of each refer to."""
+"""Print a heap dump's threads: their frames, and what the variables of each retain."""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.object_words import words
+from memlens.cli.options import add_file, add_filter, add_json, add_libraries, add_top, positive
 from memlens.cli.output import json_line, say
 from memlens.units import counted, format_bytes, shortened
 from memlens.views.graph.rows import MOST_ROWS
@@ -11,6 +12,25 @@ from memlens.views.graph.thread_stacks import ThreadWithStack, threads_with_stac
 from memlens.views.graph.threads import StackRow
 
 _WIDEST_NAME = 80
+
+
+EXAMPLES = ("memlens threads tests/fixtures/heap/sessions.hprof.zst --top 5",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_filter(
+        command,
+        "print only the variables whose objects match this filter, as in the view: 'thread:main type:Session'",
+    )
+    command.add_argument(
+        "--variables", type=positive, default=5, metavar="N",
+        help="print only the first N variables of each frame (default 5)",
+    )  # fmt: skip
+    add_top(command, 10)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

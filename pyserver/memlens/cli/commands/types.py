@@ -1,10 +1,11 @@
-"""``memlens types``: the types of a heap dump's objects."""
+"""Print the types of a heap dump's objects, those that retain the most first."""
 
 import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.columns import Piece, Row, say_tables
 from memlens.cli.object_words import place
+from memlens.cli.options import add_file, add_filter, add_json, add_libraries, add_top, seconds
 from memlens.cli.output import json_line, say, terminal_columns
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
@@ -25,6 +26,34 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesA
     order: HeapOrder = "name" if options.order == "type" else options.order
     found = heap_types(snapshot, " ".join(terms), order, None, "package", 0, top, reverse=False)
     return TypesAnswer(found.rows, found.offset, found.total, found.objects, found.shallow_bytes)
+
+
+EXAMPLES = ("memlens types tests/fixtures/heap/sessions.hprof.zst --top 5",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    command.add_argument(
+        "--order",
+        choices=("retained", "shallow", "count", "type", "native", "native_retained"),
+        default="retained",
+    )
+    command.add_argument("--since", type=seconds, metavar="SECONDS",
+                         help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
+    command.add_argument("--until", type=seconds, metavar="SECONDS",
+                         help="only objects allocated before a recording had run that long")  # fmt: skip
+    add_filter(
+        command,
+        "count only the objects that match this filter, as in the view: 'finding:\"Duplicate strings\"', "
+        "'-unreachable'",
+    )
+    command.add_argument(
+        "--search", default="", metavar="WORDS", help="print only types that contain all of these words"
+    )
+    add_top(command, 30)
+    add_json(command)
+    add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:

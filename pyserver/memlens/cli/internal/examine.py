@@ -1,13 +1,19 @@
-"""``memlens examine``: make a heap dump's findings ahead of the first question."""
+"""Make the findings of a heap dump's archive before they are first asked for."""
 
 import argparse
 import gc
 
 from memlens import limits
 from memlens.cli.archive_work import work_in
+from memlens.cli.options import add_archive
 from memlens.cli.output import say
 from memlens.views.examining import examine
 from memlens.views.findings.ahead import FINDINGS
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_archive(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``memlens queries``: answer a server's SQL queries on an archive, in a process that the server can kill.
+"""Answer a server's SQL queries on an archive, in a process that the server can kill.
 
 It reads :mod:`memlens.views.sql.messages` from stdin and writes them to stdout, one question at a time. It ends with
 stdin.
@@ -17,6 +17,7 @@ import numpy as np
 from memlens import limits
 from memlens.cli.ask import libraries_of
 from memlens.cli.failures import problem_of
+from memlens.cli.options import add_archive
 from memlens.cli.output import say_traceback
 from memlens.model.own_libraries import Libraries
 from memlens.store.manifest import CONTRADICTIONS, ContradictionError
@@ -36,6 +37,11 @@ from memlens.views.sql.messages import (
     read_asked,
 )
 from memlens.views.sql.query import SqlSession
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_archive(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``memlens fleet reader``: reads one file after the other for a worker, which starts it and writes requests to stdin.
+"""Read files for a worker of a fleet, which starts this and writes requests to stdin.
 
 Modules are imported once. Each file is read by a child that is forked from this process, if forking is safe.
 """
@@ -16,6 +16,7 @@ from memlens import limits
 from memlens.child import ErrorLine
 from memlens.cli.commands.fleet.summary import summarised
 from memlens.cli.failures import problem_of
+from memlens.cli.options import positive
 from memlens.cli.output import message_line, say_traceback
 from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine
 from memlens.formats import import_readers
@@ -25,6 +26,11 @@ _LATER = (
     "memlens.store.trace.writer",
 )  # fmt: skip
 """Modules that are otherwise imported only when a file needs them; the formats are imported as well."""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("--parent", type=positive, metavar="PID", required=True)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,13 +1,21 @@
-"""``memlens tables``: make the SQL tables ahead of the first query."""
+"""Make an archive's tables for SQL ahead of the first query."""
 
 import argparse
 
 from memlens.cli.archive_work import work_in
+from memlens.cli.options import add_archive
 from memlens.cli.output import say
 from memlens.progress import Report
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill
 from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("--part", choices=PARTS, action="append",
+                         help="make only this table, or with `base` all others; may be repeated")  # fmt: skip
+    add_archive(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,12 +1,24 @@
-"""``memlens fleet growth``: what grows over a series of snapshots."""
+"""Print the lines and types that grow over a series of snapshots."""
 
 import argparse
 
-from memlens.cli.fleet_arguments import TOP_GROWTH
+from memlens.cli.options import add_folder, add_json, add_top
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.growth import Kind, growth
 from memlens.units import counted, format_bytes
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_folder(command)
+
+    add_json(command)
+    command.add_argument("--order", choices=("name", "time"), default="name",
+                         help="what orders the series (default: the names, numbers in them as numbers)")  # fmt: skip
+    command.add_argument("--of", choices=("lines", "types"), help="what grows (default: both)")
+    command.add_argument("--match", default="", metavar="GLOB", help="only snapshots with such a name")
+    add_top(command, 20)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -17,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         "types": ("type",),
     }
     with reading(options.folder) as fleet:
-        answer = growth(fleet, options.order, kinds[options.of], options.match, options.top or TOP_GROWTH)
+        answer = growth(fleet, options.order, kinds[options.of], options.match, options.top)
     if options.json:
         json_line(answer)
         return 0

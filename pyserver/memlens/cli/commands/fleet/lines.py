@@ -1,12 +1,30 @@
-"""``memlens fleet lines``: source lines across all snapshots."""
+"""Print lines of source across all snapshots."""
 
 import argparse
 
-from memlens.cli.fleet_arguments import TOP_LINES
+from memlens.cli.options import add_folder, add_json, add_top
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.lines import LineOfSnapshot, line, lines
 from memlens.units import format_bytes
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_folder(command)
+
+    add_json(command)
+    command.add_argument(
+        "line", nargs="?", metavar="FILE:LINE",
+        help="each snapshot's figures of one line; the end of its path is enough",
+    )  # fmt: skip
+    command.add_argument(
+        "--at", choices=("peak", "end"), default="peak", help="what was live then (default peak)"
+    )
+    command.add_argument(
+        "--search", default="", metavar="WORDS", help="only lines that contain all of these words"
+    )
+    add_top(command, 30)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -14,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     with reading(options.folder) as fleet:
         if options.line is not None:
             return _one(options, line(fleet, options.line)[: options.top])
-        rows = lines(fleet, options.at, options.search, options.top or TOP_LINES)
+        rows = lines(fleet, options.at, options.search, options.top)
     if options.json:
         json_line(rows)
         return 0

@@ -1,20 +1,30 @@
-"""``memlens fleet ooms``: which snapshot ran out of memory first."""
+"""Print all out-of-memory events in order of time."""
 
 import argparse
 from datetime import UTC, datetime
 
-from memlens.cli.fleet_arguments import TOP_OOMS
+from memlens.cli.options import add_folder, add_json, add_top_or_all
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.ooms import ooms
 from memlens.model.info import device_phrase
 from memlens.units import format_time
 
+_TOP = 50
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_folder(command)
+
+    add_json(command)
+    add_top_or_all(command, _TOP)
+
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     with reading(options.folder) as fleet:
-        rows = ooms(fleet, options.top or (None if options.json else TOP_OOMS))
+        rows = ooms(fleet, options.top or (None if options.json else _TOP))
     if options.json:
         json_line(rows)
         return 0

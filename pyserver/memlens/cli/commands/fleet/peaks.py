@@ -1,14 +1,25 @@
-"""``memlens fleet peaks``: the peaks of all snapshots, and why outliers differ."""
+"""Print each snapshot's peak, the outliers, and by which lines they differ from the median."""
 
 import argparse
 
 import msgspec
 
-from memlens.cli.fleet_arguments import TOP_PEAKS
+from memlens.cli.options import add_folder, add_json, add_top_or_all
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.peaks import PeaksAnswer, peaks
 from memlens.units import counted, format_bytes
+
+_TOP = 20
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_folder(command)
+
+    add_json(command)
+    command.add_argument("--sort", choices=("peak", "name", "rank", "time"), default="peak")
+    add_top_or_all(command, _TOP)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -18,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(msgspec.structs.replace(answer, rows=answer.rows[: options.top]))
     else:
-        _print(answer, options.top or TOP_PEAKS)
+        _print(answer, options.top or _TOP)
     return 0
 
 

@@ -1,9 +1,11 @@
-"""``memlens fleet PLACE``: read all snapshots of a place with many workers."""
+"""Read all snapshots of a place and write their summaries: ``run`` may be left out."""
 
 import argparse
 import sys
 import time
+from pathlib import Path
 
+from memlens.cli.options import positive
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.errors import MemlensError
@@ -23,6 +25,24 @@ class RunInterruptedError(MemlensError):
 
     code = "interrupted"
     retry = False
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("place", metavar="PLACE", help="a folder, a glob, or a URL (s3, gs, az, ssh, file)")
+    command.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="the folder of the summaries (default PLACE.fleet)"
+    )
+    command.add_argument("--scheduler", metavar="ADDRESS",
+                         help="the Dask scheduler to use (default: workers are started here, one a core)")  # fmt: skip
+    command.add_argument("--workers", type=positive, metavar="N", help="how many workers are started here")
+    command.add_argument("--memory-limit", type=positive, metavar="BYTES", default=0,
+                         help="the memory that reading a file may use (default: the worker's own limit)")  # fmt: skip
+    command.add_argument(
+        "--archives", metavar="PLACE", help="a folder or URL where archives are kept (default: dropped)"
+    )
+    command.add_argument("--progress", choices=("auto", "json"), default="auto",
+                         help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:

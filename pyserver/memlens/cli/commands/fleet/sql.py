@@ -1,8 +1,9 @@
-"""``memlens fleet sql``: a query over all summaries."""
+"""Run a read-only SQL query on the summaries."""
 
 import argparse
 import sys
 
+from memlens.cli.options import add_folder, add_form, positive
 from memlens.cli.output import say
 from memlens.cli.parsers import UsageError
 from memlens.cli.query_rows import Form, print_rows
@@ -10,6 +11,16 @@ from memlens.fleet.questions.sql import query
 from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
 from memlens.interrupting import ended_by_signals
 from memlens.texts import phrase
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_folder(command)
+
+    command.add_argument("query", nargs="?", help="one SELECT, or `-` to read it from stdin")
+    command.add_argument("--schema", action="store_true", help="print the tables and their columns")
+    add_form(command)
+    command.add_argument("--limit", type=positive, metavar="N", help="print only the first N rows")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``memlens fleet summary``: the summary of one file, as a fleet stores it."""
+"""Print the summary of one snapshot as JSON, as a worker makes it."""
 
 import argparse
 import gc
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memlens import limits
 from memlens.cli.failures import naming
+from memlens.cli.options import snapshot
 from memlens.cli.output import message_line
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
@@ -18,6 +19,14 @@ from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import format_bytes
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    command.add_argument("file", type=snapshot)
+    command.add_argument("--progress", choices=("auto", "none"), default="none")
+    command.add_argument("--memory-limit", type=_positive_or_zero, metavar="BYTES", default=0,
+                         help="the memory that reading the file may use (default: no limit)")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,3 +70,11 @@ def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limi
         ) from error
     report("done", 1.0)
     return summary
+
+
+def _positive_or_zero(text: str) -> int:
+    """Parse a number of bytes, in which 0 means no limit."""
+    value = int(text)
+    if not 0 <= value < 2**62:
+        raise argparse.ArgumentTypeError("must be 0 or more and less than 2^62")
+    return value

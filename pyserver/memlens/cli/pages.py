@@ -1,0 +1,69 @@
+"""Writes what the docs and the view have from declarations: ``python -m memlens.cli.pages DOCS TERMS``.
+
+That is the lists of commands in ``command-line.md``, the page ``filter.md``, and the TypeScript file of the terms that
+views offer. With ``--check`` it only says whether they are current.
+"""
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from textwrap import wrap
+
+from memlens.cli.command_line import COMMANDS, commands, module_name
+from memlens.cli.filter_page import listed, page, typescript
+from memlens.cli.output import say
+
+_MADE = re.compile(r"(<!-- BEGIN (\w+): .* -->\n).*?(<!-- END \2 -->)", re.DOTALL)
+
+
+def command_lists() -> dict[str, str]:
+    """Return what ``command-line.md`` has between its marks: examples, the table of commands, those with ``--json``."""
+    parsers = commands()
+    modules = {name: import_module(module_name(COMMANDS, name)) for name in parsers}
+    examples = [line for module in modules.values() for line in getattr(module, "EXAMPLES", ())]
+    rows = [
+        f"| `{name}` | {' '.join(inspect.cleandoc(module.__doc__ or '').split()).replace('``', '`')} |"
+        for name, module in modules.items()
+    ]
+    with_json = [name for name, each in parsers.items() if "--json" in each._option_string_actions]
+    return {
+        "examples": "\n".join(("```", *examples, "```")),
+        "commands": "\n".join(("| command | |", "|---|---|", *rows)),
+        "json": "\n".join(wrap(f"{listed(with_json)} take `--json`.", 125, break_on_hyphens=False)),
+    }
+
+
+def command_page(text: str) -> str:
+    """Return ``command-line.md`` with its lists as they should be."""
+    lists = command_lists()
+    return _MADE.sub(lambda match: f"{match[1]}\n{lists[match[2]]}\n\n{match[3]}", text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the files, or with ``--check`` only say whether they are current."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("docs", type=Path)
+    parser.add_argument("terms", type=Path)
+    parser.add_argument("--check", action="store_true", help="only say whether the files are current")
+    options = parser.parse_args(arguments)
+    by_hand: Path = options.docs / "command-line.md"
+    stale = 0
+    for path, made in (
+        (by_hand, command_page(by_hand.read_text(encoding="utf-8"))),
+        (options.docs / "filter.md", page()),
+        (options.terms, typescript()),
+    ):
+        if not options.check:
+            path.write_text(made, encoding="utf-8", newline="\n")
+        elif not path.exists() or path.read_text(encoding="utf-8") != made:
+            say(f"{path} is stale: run `npm run contract`", error=True)
+            stale = 1
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main())
