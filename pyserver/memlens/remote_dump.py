@@ -176,11 +176,11 @@ def cost_of(answer: Mapping[str, Any]) -> dump.Cost:
     return cost
 
 
-def summary(path: Path, cost: dump.Cost) -> str:
-    """Return a line about a dump: what is in it, and what writing it took."""
+def summary(cost: dump.Cost) -> str:
+    """Return a sentence about a dump: what is in it, and what writing it took."""
     grown = "" if cost.peak_bytes is None else f", {cost.peak_bytes / 2**20:.1f} MiB more memory meanwhile"
     return (
-        f"{path}: {cost.objects:,} objects, {cost.references:,} references, {cost.file_bytes / 2**20:.1f} MiB; "
+        f"{cost.objects:,} objects, {cost.references:,} references, {cost.file_bytes / 2**20:.1f} MiB; "
         f"the process stood still for {cost.seconds:.2f} s{grown}"
     )
 
@@ -204,7 +204,8 @@ def main(arguments: list[str] | None = None) -> int:
             # the other process may have chosen the words
             sys.stderr.write("".join(each if each.isprintable() else "?" for each in said) + "\n")
         return 1
-    sys.stdout.write((json.dumps(cost._asdict()) if options.json else summary(options.out, cost)) + "\n")
+    said = json.dumps(cost._asdict()) if options.json else f"{options.out}: {summary(cost)}"
+    sys.stdout.write(said + "\n")
     return 0
 
 

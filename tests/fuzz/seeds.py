@@ -16,16 +16,16 @@ from tests.python import (
     native_files,
     perfetto_files,
     pyheap_files,
-    test_python_heap,
     test_unread_variables,
 )
 from tests.python.heap_files import small_heap
-from tests.python.test_memray import header
 from tests.python.test_other_formats import saved
 
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.test_pprof import build
 from memlens.packs.native.tests.test_java_heap import HEAP
+from memlens.packs.python.tests import test_python_heap
+from memlens.packs.python.tests.test_memray import header
 from memlens.packs.pytorch.tests.test_torch_reader import html, protocol_2, small
 from memlens.packs.ruby.tests import ruby_files
 

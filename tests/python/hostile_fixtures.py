@@ -8,11 +8,11 @@ import pytest
 from tests.python.fleet_summaries import row_of
 from tests.python.hostile_heaps import PLANTED
 from tests.python.hostile_names import NAMES, Place
-from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
 
 from memlens.fleet.database import Database
 from memlens.fleet.summary import summary_of
 from memlens.ingest import ingest
+from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 

@@ -10,9 +10,9 @@ from tracemalloc import Snapshot
 from typing import Any
 
 from tests.python.hostile_names import LONG, Planted, fit
-from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
 
 from memlens.packs.go.tests.pprof_files import Builder
+from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
 from memlens.packs.pytorch.tests.test_snapviewer import polygon, write_zip
 
 

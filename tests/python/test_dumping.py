@@ -19,13 +19,14 @@ from typing import Any
 import pytest
 from tests.python.command_line import memlens
 from tests.python.graph_reading import load, type_names
-from tests.python.test_python_heap import NEWER, WAITING
 
 from memlens import dump, remote_dump
 from memlens.dumping import java as hotspot
-from memlens.dumping import linux, place, processes, python
+from memlens.dumping import linux, place, processes
 from memlens.dumping.errors import DumpError
 from memlens.dumping.runtimes import Kind, Runtime, by_libraries, title
+from memlens.packs.python import dumping
+from memlens.packs.python.tests.test_python_heap import NEWER, WAITING
 from memlens.programs import is_ours
 from memlens.remote_dump import RemoteDumpError
 from memlens.store.files.output import Output
@@ -369,7 +370,7 @@ def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
     assert list(deep.iterdir()) == []
     closed = start("java", "-XX:+DisableAttachMechanism", "-cp", java, "Service")
     assert "DisableAttachMechanism" in refused(closed.pid, tmp_path / "x.hprof")
-    assert "Only Python's" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")
+    assert "Only dumps of Python" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")
 
 
 def test_links_of_another_user_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,13 +409,13 @@ def test_root_runs_no_program_of_another_user(tmp_path: Path, start: Start) -> N
         each.chmod(0o755)
     running = subprocess.Popen([theirs, "600"])
     try:
-        assert python._own_interpreter(running.pid) == str(theirs)
+        assert dumping._own_interpreter(running.pid) == str(theirs)
         # the file that was started is gone, and another is in its place
         theirs.unlink()
         shutil.copy(shutil.which("sleep") or "", theirs)
         theirs.chmod(0o757)
         with pytest.raises(DumpError, match="other users can change"):
-            python._own_interpreter(running.pid)
+            dumping._own_interpreter(running.pid)
     finally:
         running.kill()
         running.wait()
@@ -502,7 +503,7 @@ def test_a_dump_of_python_by_its_own_interpreter(tmp_path: Path, start: Start) -
         (Kind.JAVA, "java -p mods -m shop/com.example.Main", "com.example.Main"),
         (Kind.NODE, "node --require ./trace.js /srv/dist/server.js --port 80", "server.js"),
         (Kind.NODE, "node -e setInterval", "node"),
-        (Kind.PYTHON, "python3.14 -X dev -m uvicorn app:app", "uvicorn"),
+        ("python", "python3.14 -X dev -m uvicorn app:app", "uvicorn"),
         ("dotnet", "/usr/bin/dotnet /srv/Shop.dll", "Shop.dll"),
         ("dotnet", "/srv/Shop", "Shop"),
     ],
@@ -514,7 +515,7 @@ def test_what_a_process_is_called(kind: str, command: str, expected: str) -> Non
 def test_runtimes_are_known_by_what_is_loaded() -> None:
     assert by_libraries(["libc.so.6", "libcoreclr.so"]) == Runtime("dotnet")
     assert by_libraries(["libjvm.so", "libj9vm29.so"]) == Runtime(Kind.OPENJ9)
-    assert by_libraries(["libpython3.14.so.1.0"]) == Runtime(Kind.PYTHON, 14)
+    assert by_libraries(["libpython3.14.so.1.0"]) == Runtime("python", 14)
     assert by_libraries(["libc.so.6"]) is None
 
 
@@ -526,7 +527,7 @@ def test_processes_of_other_systems() -> None:
     """
     found = list(processes.from_ps(listed.strip(), 501))
     assert [(each.pid, each.runtime, each.name) for each in found] == [
-        (501, Runtime(Kind.NODE), "server.js"), (503, Runtime(Kind.PYTHON, 14), "app.py"),
+        (501, Runtime(Kind.NODE), "server.js"), (503, Runtime("python", 14), "app.py"),
     ]  # fmt: skip
     assert found[0].resident_bytes == 20480 * 1024
     rows = [

@@ -20,14 +20,14 @@ from tests.python.profile_reading import FIXTURES, load
 from tests.python.protobuf import fields, varints
 from tests.python.recordings import GO, GO_CPU
 from tests.python.replays import torch as oracle
-from tests.python.test_memray import PYTHON as MEMRAY
-from tests.python.test_memray import read_with
 
 from memlens.export import profiles
 from memlens.export.samples import Samples
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
 from memlens.packs.go.export import pprof
+from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY
+from memlens.packs.python.tests.test_memray import read_with
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import listed

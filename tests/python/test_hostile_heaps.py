@@ -18,8 +18,9 @@ from tests.python.pyheap_files import MAGIC, text
 from memlens.formats.containers import open_source
 from memlens.formats.redacted import VALUES, Wanted
 from memlens.formats.redaction import redact
-from memlens.kernels.readers import python_redaction, python_survey
 from memlens.model.graph import NONE, Graph
+from memlens.packs.python.kernels import redaction as python_redaction
+from memlens.packs.python.kernels import survey
 from memlens.packs.v8.kernels import redaction
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.objects import MOST_LISTED, describe
@@ -208,7 +209,7 @@ def test_many_types_of_contents_in_a_dump_of_python() -> None:
     objects = b"".join(struct.pack("<cQQQIII", b"O", each, 1 << 40, 8, 1, 0, NONE) for each in range(MANY))
     data = text + types + objects + struct.pack("<cQ", b"E", MANY)
     dump = python_redaction.Dump(data, 0, False)
-    while dump.stage != python_survey.WRITE:
-        assert dump.run(len(data)) == python_survey.OK
+    while dump.stage != survey.WRITE:
+        assert dump.run(len(data)) == survey.OK
     out = bytearray(len(data))
     assert dump.fill(out) == len(data) - 9

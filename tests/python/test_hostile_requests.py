@@ -14,10 +14,10 @@ from tests.python.command_line import memlens
 from tests.python.conftest import archive_of
 from tests.python.hostile_names import Place
 from tests.python.lsp_client import LspClient, RpcError
-from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
 
 from memlens.formats import HEAP_DUMPS
 from memlens.model.info import SnapshotInfo
+from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
 from memlens.server.protocol import REQUESTS
 from memlens.server.protocol import fleet as fleet_protocol
 from memlens.server.protocol.exports import RedactParams, SaveParams

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.fuzz.shapes import number, pprof_one_stack
-from tests.python import perfetto_files, test_python_heap
+from tests.python import perfetto_files
 from tests.python.pyheap_files import THINGS, Thread, pyheap
 
-from memlens.formats import memray
-from memlens.formats.memray_times import times_of
 from memlens.ingest import ingest
 from memlens.packs.dotnet.tests.gcdump_files import gcdump
+from memlens.packs.python import memray
+from memlens.packs.python.memray_times import times_of
+from memlens.packs.python.tests import test_python_heap
 from memlens.packs.pytorch.tests.test_snapviewer import polygon, write_zip
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import read_manifest

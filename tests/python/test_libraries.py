@@ -7,7 +7,6 @@ import pytest
 from tests.bench.attribution import DATA, judgements, measure, recordings
 from tests.python.conftest import ROOT, archive_of
 from tests.python.recordings import DHAT, GO, HEAPTRACK, MASSIF, SAMPLE, TRACEMALLOC
-from tests.python.test_memray import PYTHON as MEMRAY
 
 from memlens.errors import MemlensError
 from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame, source_frame
@@ -19,6 +18,7 @@ from memlens.model.languages import (
     is_allocation_function,
 )
 from memlens.model.libraries import Rule, misjudged, qualified, rules
+from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import heap_files, hprof_files, test_python_heap
+from tests.python import heap_files, hprof_files
 from tests.python.graph_reading import load, type_names
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import open_view
 
 from memlens.packs.dotnet.tests import gcdump_files
+from memlens.packs.python.tests import test_python_heap
 from memlens.packs.ruby.tests import ruby_files
 from memlens.sources.type_finder import below, searched_for
 

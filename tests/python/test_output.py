@@ -515,7 +515,7 @@ INTERNAL = {
     "fleet/engine.py": "a temporary folder",
     "fleet/place.py": "archives by the checksum of their file",
     "fleet/work.py": "a temporary folder",
-    "formats/memray.py": "a temporary folder",
+    "packs/python/memray.py": "a temporary folder",
     "packs/pytorch/snapviewer.py": "a temporary folder",
     "packs/dotnet/dumping.py": "the private folder of a dump",
     "regular_files.py": "a file that is only read",

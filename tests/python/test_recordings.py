@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from tests.python.profile_reading import FIXTURES
-from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
-from tests.python.test_memray import needs_memray
 
 from memlens.cli import main
+from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
+from memlens.packs.python.tests.test_memray import needs_memray
 
 RECORDINGS = [path for path in sorted(FIXTURES.iterdir()) if path.is_file() and path.suffix != ".py"]
 WITHOUT_LINES = (

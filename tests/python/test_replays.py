@@ -32,8 +32,8 @@ from tests.python.replays import (
     v8_sampling,
 )
 from tests.python.replays.stacks import Frame, Line, Profile, Stack, Sums
-from tests.python.test_memray import needs_memray, python_for
 
+from memlens.packs.python.tests.test_memray import needs_memray, python_for
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.stack import stack as stack_shown

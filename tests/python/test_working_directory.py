@@ -168,7 +168,12 @@ def test_children_are_started_in_one_place() -> None:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr == "executable":
                 found.add(file.relative_to(SOURCES).as_posix())
-    assert found == {"child.py", "formats/memray.py", "cli/commands/diagnostics.py", "server/requirements.py"}
+    assert found == {
+        "child.py",
+        "packs/python/memray.py",
+        "cli/commands/diagnostics.py",
+        "server/requirements.py",
+    }
 
 
 @pytest.mark.parametrize("windows", [False, True])

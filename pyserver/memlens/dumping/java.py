@@ -17,6 +17,8 @@ from pathlib import Path
 
 from memlens.dumping import linux, place
 from memlens.dumping.errors import DumpError, ended, no_answer, out_of_reach, process_of
+from memlens.dumping.options import Options
+from memlens.dumping.processes import Process
 from memlens.dumping.tools import POLL_S, run, size_of
 from memlens.programs import program
 from memlens.texts import phrase
@@ -28,26 +30,19 @@ _LONGEST_ARGUMENT = 1024
 """In bytes, ``AttachOperation::arg_length_max`` of OpenJDK."""
 
 
-def write(
-    pid: int,
-    arguments: tuple[str, ...],
-    file: Path,
-    *,
-    live: bool,
-    timeout_s: float,
-    report: Callable[[int], None],
-) -> None:
-    """Make the virtual machine write its heap into ``file``; without ``live`` with what nothing refers to any more.
+def write(process: Process, file: Path, options: Options, report: Callable[[int], None]) -> None:
+    """Make the virtual machine write its heap into ``file``; ``report`` gets the bytes written so far.
 
-    ``report`` gets the bytes written so far. Raises :class:`DumpError`.
+    Raises :class:`DumpError`.
     """
-    if _NO_ATTACH in arguments:
+    pid, live = process.pid, options.live
+    if _NO_ATTACH in process.arguments:
         raise DumpError(
             phrase("Process {pid} was started with {option}", pid=str(pid), option=_NO_ATTACH),
             advice=phrase("Start it without that option, or with -XX:+HeapDumpOnOutOfMemoryError."),
         )
     if sys.platform == "linux":
-        with _attached(pid, timeout_s) as connection, place.written_by(pid, file) as path:
+        with _attached(pid, options.timeout_s) as connection, place.written_by(pid, file) as path:
             _check_length(path)
             seen = linux.root_of(pid) / path.lstrip("/")
             said = _asked(connection, pid, ("dumpheap", path, "-live" if live else "-all", ""), seen, report)

@@ -65,7 +65,7 @@ def described(pid: int) -> tuple[Runtime | None, tuple[str, ...], int]:
     resident = int(status(pid).get("VmRSS", "0").split()[0]) << 10
     runtime = by_program(program(pid))
     # a program of any name may have a runtime in it, and `java` may be OpenJ9's
-    if runtime is None or runtime.kind == Kind.JAVA or runtime == Runtime(Kind.PYTHON):
+    if runtime is None or runtime.kind == Kind.JAVA or runtime.lacks_version:
         runtime = by_libraries(_libraries(pid)) or runtime
     return runtime, arguments, resident
 

@@ -1,13 +1,13 @@
 """What a process runs on, known by its program and the libraries that it has loaded."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import PurePath
 from typing import NamedTuple
 
 from memlens.packs import registry
-from memlens.packs.api import RuntimeKind
+from memlens.packs.api import Part, RuntimeKind
 from memlens.texts import phrase
 
 
@@ -16,11 +16,7 @@ class Kind:
 
     JAVA = "java"
     NODE = "node"
-    PYTHON = "python"
     OPENJ9 = "openj9"
-
-
-_PYTHON = re.compile(r"(?:lib)?python(?:3(?:\.(\d+))?)?(?:\.so[\d.]*)?t?", re.IGNORECASE)
 
 
 @cache
@@ -29,15 +25,22 @@ def kinds() -> dict[str, RuntimeKind]:
     first = (
         RuntimeKind(
             name=Kind.JAVA, title="Java", programs=re.compile(r"javaw?"), libraries=("libjvm.so",),
-            ending=".hprof", tools=("java", "jcmd"),
+            ending=".hprof", dump=Part("memlens.dumping.java:write"), tools=("java", "jcmd"),
+            can_write_garbage=True,
+            with_value=frozenset((
+                "-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
+                "--add-opens", "--add-exports", "--add-reads", "--limit-modules", "--enable-native-access",
+            )),
         ),
         RuntimeKind(
             name=Kind.NODE, title="Node.js", programs=re.compile(r"node(?:js)?"), ending=".heapsnapshot",
             tools=("node",),
+            with_value=frozenset((
+                "-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
+            )),
         ),
     )  # fmt: skip
     last = (
-        RuntimeKind(name=Kind.PYTHON, title="Python", programs=_PYTHON, ending=".heap"),
         RuntimeKind(
             name=Kind.OPENJ9, title="OpenJ9", programs=re.compile(r"(?!)"),
             advice=phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
@@ -46,30 +49,36 @@ def kinds() -> dict[str, RuntimeKind]:
     return {each.name: each for each in (*first, *registry.runtimes(), *last)}
 
 
-FIRST_PYTHON = 14
-"""The first 3.x that runs code on request from outside."""
-
-
 class Runtime(NamedTuple):
-    """A runtime by its name, of Python with its minor version, if that is known."""
+    """A runtime by its name, with its version where only some are dumped and it is known."""
 
     kind: str
-    minor: int | None = None
+    version: int | None = None
 
     @property
     def is_dumped(self) -> bool:
         """Whether its heap can be written from outside."""
-        if self.kind == Kind.PYTHON:
-            return self.minor is not None and self.minor >= FIRST_PYTHON
-        return kinds()[self.kind].ending != ""
+        first = kinds()[self.kind].first_version
+        return kinds()[self.kind].ending != "" and (
+            first is None or (self.version is not None and self.version >= first)
+        )
+
+    @property
+    def lacks_version(self) -> bool:
+        """Whether it isn't known which version it is, on which it depends whether it is dumped."""
+        return self.version is None and kinds()[self.kind].first_version is not None
+
+
+def titles(chosen: Callable[[RuntimeKind], bool]) -> str:
+    """Some runtimes, for a list in a sentence."""
+    return ", ".join(each.title for each in kinds().values() if chosen(each))
 
 
 def dumped_titles() -> str:
-    """The runtimes that are dumped whatever their version, for a list in a sentence that Python ends."""
-    return ", ".join(each.title for each in kinds().values() if each.ending and each.name != Kind.PYTHON)
+    """What is dumped, for a list in a sentence."""
+    return ", ".join(each.dumped or each.title for each in kinds().values() if each.ending)
 
 
-_VERSION_IN_PATH = re.compile(r"(?:[Pp]ython|/Versions/)-?3\.?(\d\d)\b")
 _OPENJ9 = re.compile(r"libj9vm\d+\.so")
 
 
@@ -81,10 +90,13 @@ def _libraries() -> dict[str, str]:
 def by_program(program: str) -> Runtime | None:
     """Return the runtime whose program this is, by its path."""
     name = PurePath(program).name.removesuffix(".exe")
-    if match := _PYTHON.fullmatch(name):
-        version = match[1] or next((found[1] for found in _VERSION_IN_PATH.finditer(program)), None)
-        return Runtime(Kind.PYTHON, int(version) if version else None)
-    return next((Runtime(each.name) for each in kinds().values() if each.programs.fullmatch(name)), None)
+    for each in kinds().values():
+        if match := each.programs.fullmatch(name):
+            version = match[1] if match.re.groups else None
+            if version is None and each.version_in_path and (found := each.version_in_path.search(program)):
+                version = found[1]
+            return Runtime(each.name, int(version) if version else None)
+    return None
 
 
 def by_libraries(files: Iterable[str]) -> Runtime | None:
@@ -95,25 +107,17 @@ def by_libraries(files: Iterable[str]) -> Runtime | None:
             return Runtime(Kind.OPENJ9)
         if kind := _libraries().get(file):
             found = Runtime(kind)
-        elif (
-            file.startswith("libpython3.")
-            and found is None
-            and (match := _PYTHON.fullmatch(file))
-            and match[1]
-        ):
-            found = Runtime(Kind.PYTHON, int(match[1]))
+        elif found is None:
+            found = _embedded(file)
     return found
 
 
-_WITH_VALUE = {
-    Kind.JAVA: {
-        "-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
-        "--add-opens", "--add-exports", "--add-reads", "--limit-modules", "--enable-native-access",
-    },
-    Kind.NODE: {"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"},
-    Kind.PYTHON: {"-W", "-X", "--check-hash-based-pycs"},
-}  # fmt: skip
-"""Options that are followed by their value, for others than the program."""
+def _embedded(file: str) -> Runtime | None:
+    for each in kinds().values():
+        if each.embedded is not None and (match := each.embedded.fullmatch(file)):
+            return Runtime(each.name, int(match[1]))
+    return None
+
 
 _PROGRAM_OPTIONS = ("-m", "-jar", "--module")
 """Options whose value is the program."""
@@ -124,7 +128,7 @@ def title(kind_of: Runtime | None, arguments: Sequence[str]) -> str:
     own = PurePath(arguments[0]).name if arguments else ""
     if kind_of is None:
         return own
-    skipped = _WITH_VALUE.get(kind_of.kind, set())
+    skipped = kinds()[kind_of.kind].with_value
     waiting = iter(arguments[1:])
     for word in waiting:
         if word in _PROGRAM_OPTIONS:

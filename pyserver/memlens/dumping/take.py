@@ -5,31 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens import dump
-from memlens.dumping import heap_profiler, java, place, python
+from memlens.dumping import heap_profiler, place
 from memlens.dumping.errors import DumpError
+from memlens.dumping.options import Cost, Options
 from memlens.dumping.pages import Page
 from memlens.dumping.processes import Process
 from memlens.dumping.programs import Program, inspected, is_recorded, named
-from memlens.dumping.runtimes import Kind, dumped_titles, kinds
+from memlens.dumping.runtimes import Kind, dumped_titles, kinds, titles
 from memlens.errors import BadRequestError
 from memlens.formats import HEAP_DUMPS
 from memlens.store.files.output import Output
 from memlens.texts import phrase
 from memlens.units import plain
-
-
-class Options(NamedTuple):
-    """How a dump is taken."""
-
-    texts: bool = True
-    """With the text of strings and numbers; without is for Python alone."""
-    live: bool = True
-    """Only the reachable heap; otherwise with garbage, for Java alone."""
-    timeout_s: float = 60.0
-    """How long to wait for the process to answer; for Python, also to have written."""
-    force: bool = False
-    """Overwrite the file."""
 
 
 class Taken(NamedTuple):
@@ -38,8 +25,8 @@ class Taken(NamedTuple):
     program: Program
     bytes: int
     seconds: float
-    cost: dump.Cost | None
-    """What Python says that it took."""
+    cost: Cost | None
+    """What the runtime says that it took, if it does."""
 
 
 def output_of(out: Path, *, force: bool) -> Output:
@@ -56,15 +43,23 @@ def take(name: str, out: Path, options: Options, report: Callable[[int, float | 
     output = output_of(out, force=options.force)
     output.check()
     found = named(name)
-    kind = found.runtime.kind if isinstance(found, Process) and found.runtime else None
+    kind = kinds()[found.runtime.kind] if isinstance(found, Process) and found.runtime else None
     is_known = isinstance(found, Page) or kind is not None
-    if not options.texts and is_known and kind != Kind.PYTHON:
+    if not options.texts and is_known and (kind is None or not kind.can_omit_texts):
         raise BadRequestError(
-            phrase("Only Python's dumps are written without texts"),
+            phrase(
+                "Only dumps of {runtimes} are written without texts",
+                runtimes=titles(lambda each: each.can_omit_texts),
+            ),
             advice=phrase("`memlens redact` writes any dump again without its values."),
         )
-    if not options.live and kind != Kind.JAVA:
-        raise BadRequestError(phrase("Only Java's dumps are written with garbage"))
+    if not options.live and (kind is None or not kind.can_write_garbage):
+        raise BadRequestError(
+            phrase(
+                "Only dumps of {runtimes} are written with garbage",
+                runtimes=titles(lambda each: each.can_write_garbage),
+            )
+        )
     began = time.monotonic()
     with place.writing(output, found.pid if isinstance(found, Process) else None) as file:
         cost = _written(found, file, options, report)
@@ -116,22 +111,16 @@ def record(
 
 def _written(
     found: Program, file: Path, options: Options, report: Callable[[int, float | None], None]
-) -> dump.Cost | None:
-    timeout_s = options.timeout_s
-
+) -> Cost | None:
     def grown(size: int) -> None:
         report(size, None)
 
     match found:
         case Page() | Process(runtime=(Kind.NODE, _)):
-            with inspected(found, timeout_s) as session:
+            with inspected(found, options.timeout_s) as session:
                 heap_profiler.snapshot(session, file, report)
-        case Process(pid, (Kind.JAVA, _), arguments):
-            java.write(pid, arguments, file, live=options.live, timeout_s=timeout_s, report=grown)
-        case Process(pid, (Kind.PYTHON, minor)):
-            return python.write(pid, minor, file, texts=options.texts, timeout_s=timeout_s, report=grown)
-        case Process(pid, (name, _)) if (dump := kinds()[name].dump) is not None:
-            dump.load()(pid, file, timeout_s=timeout_s, report=grown)
+        case Process(runtime=(name, _)) if (dump := kinds()[name].dump) is not None:
+            return dump.load()(found, file, options, grown)
         case _:
             raise _unknown(found)
     return None
@@ -146,7 +135,7 @@ def _unknown(found: Process) -> DumpError:
                 name=found.name,
             ),
             advice=phrase(
-                "Memlens can dump {runtimes}, and Python 3.14 and later; see docs/recording.md for others.",
+                "Memlens can dump {runtimes}; see docs/recording.md for others.",
                 runtimes=dumped_titles(),
             ),
         )

@@ -31,17 +31,12 @@ class Reader(Protocol):
 
 
 FORMATS = {
-    # before other pickles: this one is recognised by its first name
-    "tracemalloc": "tracemalloc snapshot",
     # files of JSON are recognised by their keys, in json_files.py
     # before any other protocol buffer: this one is recognised by a packet's own fields
     "perfetto": "heap graph of Android in a trace of Perfetto",
     # the packs' most frequent formats come first: each reader that is tried takes a while to import
     **{each.name: each.title for each in registry.formats().values()},
-    "memray": "memray capture",
     "hprof": "heap dump of Java or Android",
-    "python_heap": "heap dump of Python by Memlens",
-    "pyheap": "heap dump of Python by PyHeap",
 }
 """The formats by their names, in the order in which they are tried; each reader is imported when it is tried.
 
@@ -50,7 +45,7 @@ Those of other packages' packs are tried after them, so that none can take their
 registry.reserve(FORMATS)
 
 HEAP_DUMPS = (
-    *("hprof", "python_heap", "pyheap", "perfetto"),
+    *("hprof", "perfetto"),
     *(each.name for each in registry.formats().values() if each.objects is not None),
 )
 """Those of them that read heap dumps."""

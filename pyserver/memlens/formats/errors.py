@@ -10,8 +10,7 @@ class NotASnapshotError(MemlensError):
 
     code = "not-a-snapshot"
     advice = phrase(
-        "Memlens reads snapshots of tracemalloc, captures of memray, {profiles}, "
-        "and heap dumps of Java, Android, {others} and Python.",
+        "Memlens reads {profiles}, and heap dumps of Java, Android, {others}.",
         profiles=in_a_row(registry.profiles(), ", "),
         others=in_a_row(registry.heap_worlds(), ", "),
     )

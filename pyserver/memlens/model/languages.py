@@ -4,7 +4,6 @@ import functools
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from importlib import resources
 
 import msgspec
 from msgspec import Struct
@@ -46,14 +45,12 @@ class _Table(Struct, forbid_unknown_fields=True):
 
 @functools.cache
 def _table() -> _Table:
-    """Return the rows of all tables, the packs' included.
+    """Return the rows of the packs' tables.
 
     Raises:
         msgspec.ValidationError: A row isn't as described above.
     """
-    own = resources.files("memlens.model").joinpath("allocation_functions.toml").read_text("utf-8")
-    texts = [own, *registry.allocation_tables()]
-    tables = [*map(_parsed, texts), *registry.allocation_tables_of_others(_checked)]
+    tables = [*map(_parsed, registry.allocation_tables()), *registry.allocation_tables_of_others(_checked)]
     return _Table(
         [row for table in tables for row in table.functions],
         [row for table in tables for row in table.allocators],

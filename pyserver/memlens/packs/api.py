@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from memlens.dumping.options import Cost, Options
+    from memlens.dumping.processes import Process
     from memlens.export.samples import Samples
     from memlens.formats import Reader
     from memlens.formats.containers import Source
@@ -268,6 +270,9 @@ class Format(Struct, frozen=True, kw_only=True):
     """Endings of names that other programs' files have as well, as ``json``."""
     beginning: bytes = b""
     """The first bytes of most files, which no other format has: these are read without trying other formats."""
+    comes_first: bool = False
+    """Whether its files are tried before those of other packs: of a kind of file that several formats are, such as
+    pickles, which is recognised by more than others are."""
     keeps_memory: bool = False
     """Whether its columns have the length that the file says beforehand, so that the memory of one can become
     another's. Of columns that grow while they are read too much would be kept."""
@@ -307,8 +312,10 @@ class Foreign(Struct, frozen=True, kw_only=True):
 class DumpWriter(Protocol):
     """Writes the heap of a process into a file; ``report`` gets the bytes written so far. Raises DumpError."""
 
-    def __call__(self, pid: int, file: Path, *, timeout_s: float, report: Callable[[int], None]) -> None:
-        """Write the dump of a process."""
+    def __call__(
+        self, process: "Process", file: Path, options: "Options", report: Callable[[int], None]
+    ) -> "Cost | None":
+        """Write the dump of a process, and return what the runtime says that it took."""
 
 
 class RuntimeKind(Struct, frozen=True, kw_only=True):
@@ -318,9 +325,23 @@ class RuntimeKind(Struct, frozen=True, kw_only=True):
     """In JSON."""
     title: str
     programs: re.Pattern[str]
-    """The names of its programs, without ``.exe``."""
+    """The names of its programs, without ``.exe``; a group is the version that a name says."""
     libraries: tuple[str, ...] = ()
     """Shared libraries that only its programs have loaded."""
+    embedded: re.Pattern[str] | None = None
+    """Matches shared libraries that programs of other runtimes may have loaded as well; the group is the version."""
+    version_in_path: re.Pattern[str] | None = None
+    """Finds the version, a group, in a program's path, where its name has none."""
+    first_version: int | None = None
+    """The first version whose heap can be written from outside; None where that is any."""
+    dumped: str = ""
+    """What of it is dumped, where that isn't all: ``Python 3.14 and later``."""
+    can_omit_texts: bool = False
+    """Whether its dumps can be written without texts."""
+    can_write_garbage: bool = False
+    """Whether its dumps can be written with what nothing refers to any more."""
+    with_value: frozenset[str] = frozenset()
+    """Options of its programs that are followed by their value, for others than what the program runs."""
     ending: str = ""
     """Of the dumps that Memlens takes of its heap; empty where it takes none."""
     dump: Part[DumpWriter] | None = None

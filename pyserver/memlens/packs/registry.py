@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = ("pytorch", "go", "v8", "dotnet", "ruby", "native")
+_NAMES = ("pytorch", "go", "v8", "dotnet", "ruby", "native", "python")
 """In the order in which their formats are tried, the most frequent first."""
 
 
@@ -125,8 +125,11 @@ def readable_output() -> str:
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """The formats of Memlens's own packs by their names."""
-    return MappingProxyType({each.name: each for pack in packs() for each in pack.formats})
+    """The formats of Memlens's own packs by their names, in the order in which they are tried."""
+    declared = [each for pack in packs() for each in pack.formats]
+    return MappingProxyType(
+        {each.name: each for each in sorted(declared, key=lambda each: not each.comes_first)}
+    )
 
 
 def reserve(names: Iterable[str]) -> None:

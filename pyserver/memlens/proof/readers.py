@@ -1,6 +1,5 @@
 """Which reader a file has."""
 
-import struct
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,12 +9,8 @@ from memlens.packs.api import Format
 from memlens.proof.hprof import HprofReader
 from memlens.proof.items import Keeps, Reader
 from memlens.proof.profiles import ProfileReader
-from memlens.proof.pyheap import PyHeapReader
-from memlens.proof.python import PythonReader
 from memlens.proof.stream import Stream
 from memlens.texts import in_a_row, phrase
-
-_PYHEAP = struct.pack(">Q", 123_000_321)
 
 
 def reader_of(path: Path, keeps: Keeps) -> Reader:
@@ -25,7 +20,7 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
         raise BadRequestError(
             phrase("{file} is not a heap dump that can be verified", file=path.name),
             advice=phrase(
-                "Heap dumps of Java, Android, {others}, Python and PyHeap can be.",
+                "Heap dumps of Java, Android, {others} can be.",
                 others=in_a_row(registry.heap_worlds(proved=True), ", "),
             ),
         )
@@ -34,7 +29,9 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
 
 def texts_of(path: Path) -> Reader:
     """The reader of a heap dump or a profile, for its texts."""
-    return (_kind_of(path, registry.formats().values()) or ProfileReader)(path, Keeps())
+    # a profile may be recognised by what it isn't
+    formats = sorted(registry.formats().values(), key=lambda each: each.objects is None)
+    return (_kind_of(path, formats) or ProfileReader)(path, Keeps())
 
 
 def _kind_of(path: Path, formats: Iterable[Format]) -> type[Reader] | None:
@@ -42,10 +39,6 @@ def _kind_of(path: Path, formats: Iterable[Format]) -> type[Reader] | None:
         head = stream.peek(4096)
     if head.startswith(b"JAVA PROFILE"):
         return HprofReader
-    if head.startswith(b"\x89MLHEAP\n"):
-        return PythonReader
-    if head.startswith(_PYHEAP):
-        return PyHeapReader
     words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     for known in (each.proof for each in formats):
         if known is not None and known.recognises.load()(words):

@@ -18,11 +18,7 @@ _MENU_COMMANDS = ("memlens.openAsSnapshot", "memlens.compareSelected")
 """Commands of the explorer's menu that are shown for files with one of the endings."""
 _PACKED = ("gz", "zst")
 _OF_NO_PACK = {
-    "tracemalloc": (("*.tracemalloc",), ()),
-    "memray": (("memray-*.bin", "*.memray.bin"), ("bin",)),
     "hprof": (("*.hprof", "*.hprof.gz", "*.hprof.zst"), ("hprof",)),
-    "python_heap": ((), ("heap",)),
-    "pyheap": (("*.pyheap",), ("pyheap",)),
     "perfetto": ((), ("pftrace", "perfetto-trace")),
 }
 

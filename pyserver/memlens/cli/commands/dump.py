@@ -18,11 +18,11 @@ from memlens.cli.output import json_line, message_line, output_columns, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.dumping import pages
+from memlens.dumping.options import Options
 from memlens.dumping.pages import Page
 from memlens.dumping.programs import Listed, Program, listed
 from memlens.dumping.runtimes import dumped_titles, kinds
-from memlens.dumping.take import Options, Taken, output_of, take
-from memlens.remote_dump import summary
+from memlens.dumping.take import Taken, output_of, take
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
@@ -31,7 +31,7 @@ EXAMPLES = ("memlens dump",)
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    command.description = f"{command.description} Processes: {dumped_titles()} and Python."
+    command.description = f"{command.description} Processes: {dumped_titles()}."
     command.add_argument("program", metavar="PID|PAGE", nargs="?", help=PROGRAM)
     command.add_argument("out", type=Path, metavar="OUT", nargs="?",
                          help="the file to write; HOST:PORT without it lists the pages of that browser")  # fmt: skip
@@ -104,7 +104,7 @@ def _taken(options: argparse.Namespace, out: Path) -> tuple[Path, Taken]:
     if options.progress == "json" or options.json:
         return out, taken
     if taken.cost is not None:
-        say(summary(out, taken.cost))
+        say(f"{out}: {taken.cost.sentence}")
     else:
         say(f"{out}: {format_bytes(taken.bytes)} of {_called(taken.program)}, in {taken.seconds:.2f} s")
     return out, taken
@@ -122,7 +122,7 @@ def _list(found: Listed, *, as_json: bool) -> int:
         json_line([_described(each) for each in programs])
         return 0
     if not found.processes and not found.pages:
-        say(f"Nothing of yours can be dumped: no process runs on {dumped_titles()}, or Python 3.14 and later, and no "
+        say(f"Nothing of yours can be dumped: no process runs on {dumped_titles()}, and no "
             "browser with --remote-debugging-port")  # fmt: skip
     for each in found.processes:
         kind = _described(each)["runtime"]
@@ -142,5 +142,5 @@ def _described(each: Program) -> dict[str, object]:
 
 def _cost(taken: Taken) -> dict[str, object]:
     if taken.cost is not None:
-        return taken.cost._asdict()
+        return dict(taken.cost.figures)
     return {"file_bytes": taken.bytes, "seconds": round(taken.seconds, 3)}

@@ -6,7 +6,6 @@ Sizes, ids, references, roots, stacks, and the names of classes, fields, functio
 import tempfile
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
 
 from memlens.errors import BadRequestError
 from memlens.formats import read, recognised
@@ -19,20 +18,8 @@ from memlens.packs import registry
 from memlens.progress import Report, part_of
 from memlens.texts import Text, phrase
 
-_WITH_VALUES = ("hprof", "python_heap", "pyheap")
+_WITH_VALUES = ("hprof",)
 _SURVEYED = 0.5
-
-
-class _Redaction(Protocol):
-    def redact(
-        self,
-        source: Source,
-        output: Output,
-        wanted: Wanted,
-        report: Report,
-        mapping: list[str] | None = None,
-    ) -> int | None:
-        """Write the dump; return the offset where it breaks, None if it is whole."""
 
 
 def redact(
@@ -51,9 +38,7 @@ def redact(
     if format_ not in _WITH_VALUES and of_pack is None:
         _redact_profile(format_, source, output, wanted, report, renames=mapping is not None)
         return None
-    module = (
-        of_pack.load() if of_pack is not None else cast("_Redaction", import_module(f"{__name__}.{format_}"))
-    )
+    module = import_module(f"{__name__}.{format_}") if of_pack is None else of_pack.load()
     broken = module.redact(source, output, wanted, report, mapping)
     if broken is None and not source.truncated:
         return None

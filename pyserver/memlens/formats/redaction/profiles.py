@@ -27,10 +27,6 @@ _UNCHANGED: dict[str, Text] = {
         "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: processes, "
         "command lines, logs"
     ),
-    "memray": phrase(
-        "memray's captures have the command line with its arguments, the process id, names of threads, and paths, in a "
-        "format that Memlens can't write"
-    ),
 }
 """Formats that aren't written anew, and what they may have."""
 
@@ -38,9 +34,6 @@ _EXPORTED = phrase(
     "Save a profile of it with: memlens export FILE {option}, and redact that.",
     option=registry.readable_output(),
 )
-_ADVICE = {
-    "memray": _EXPORTED,
-}
 _OTHER_ADVICE = phrase("Share it only with whom you trust with these.")
 
 
@@ -51,7 +44,7 @@ def refuse_unwritable(format_: str) -> None:
         what, advice = of_pack.not_redacted
         raise BadRequestError(what, advice=advice if advice.text else _EXPORTED)
     if format_ in _UNCHANGED:
-        raise BadRequestError(_UNCHANGED[format_], advice=_ADVICE.get(format_, _OTHER_ADVICE))
+        raise BadRequestError(_UNCHANGED[format_], advice=_OTHER_ADVICE)
 
 
 def redact_profile(format_: str, source: Source, output: Output, wanted: Wanted, report: Report) -> People:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memlens.dumping.errors import DumpError
+from memlens.dumping.options import Options
+from memlens.dumping.processes import Process
 from memlens.dumping.tools import run
 from memlens.programs import program
 from memlens.texts import phrase
@@ -11,7 +13,7 @@ from memlens.texts import phrase
 _TOOL = "dotnet-gcdump"
 
 
-def write(pid: int, file: Path, *, timeout_s: float, report: Callable[[int], None]) -> None:
+def write(process: Process, file: Path, options: Options, report: Callable[[int], None]) -> None:
     """Write a ``.gcdump`` into ``file``. Raises :class:`DumpError`."""
     tool = program(_TOOL) or program(_TOOL, str(Path.home() / ".dotnet" / "tools"))
     if tool is None:
@@ -25,16 +27,18 @@ def write(pid: int, file: Path, *, timeout_s: float, report: Callable[[int], Non
         str(tool),
         "collect",
         "--process-id",
-        str(pid),
+        str(process.pid),
         "--output",
         str(made),
         "--timeout",
-        f"{max(1, round(timeout_s))}",
+        f"{max(1, round(options.timeout_s))}",
     ]
     said = run(command, made, report)
     if said.status or not made.exists():
         raise DumpError(
-            phrase("dotnet-gcdump could not dump process {pid}: {reason}", pid=str(pid), reason=said.last),
+            phrase(
+                "dotnet-gcdump could not dump process {pid}: {reason}", pid=str(process.pid), reason=said.last
+            ),
             advice=phrase(
                 "Run it as the user of the process, with the same TMPDIR, and with --timeout for large heaps."
             ),

@@ -39,9 +39,8 @@ TOOLS: dict[str, Tool] = {
         "Summary of a memory snapshot",
         "Begin here. Says what fills a memory snapshot and by whose lines (or why memory ran out), the findings with "
         "their bytes and lines, what the file can't say, and the figures of its devices, values or heap. Reads "
-        "captures of memray, tracemalloc snapshots, "
         f"{', '.join(each.text for each in registry.profiles())} and heap dumps ("
-        f"Java and Android HPROF, Perfetto heap graphs, {', '.join(registry.heap_worlds())}, Python). `see` of a "
+        f"Java and Android HPROF, Perfetto heap graphs, {', '.join(registry.heap_worlds())}). `see` of a "
         "finding is the question "
         "that shows its evidence. Large files take up to minutes the first time.",
         arguments.SummaryArguments,

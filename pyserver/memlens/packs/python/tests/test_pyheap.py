@@ -9,7 +9,7 @@ from tests.python.graph_reading import damaged, edges, load, outcome, roots, typ
 from tests.python.pyheap_files import FREQUENT, THINGS, TYPES, pyheap, small
 
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.kernels.readers import python_heap as kernel
+from memlens.packs.python.kernels import heap as kernel
 
 
 def made(tmp_path: Path, data: bytes) -> Path:

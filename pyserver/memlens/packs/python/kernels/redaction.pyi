@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 from typing_extensions import Buffer
 
-from memlens.kernels.readers.python_survey import Survey
+from memlens.packs.python.kernels.survey import Survey
 
 class Dump(Survey):
     needed: int

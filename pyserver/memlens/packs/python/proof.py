@@ -48,6 +48,11 @@ RUNTIMES_THREAD = re.compile(
 """Names of threads that the runtime gives, or the redactor."""
 
 
+def recognises(head: bytes) -> bool:
+    """Whether a file with these first bytes is such a dump."""
+    return head.startswith(_MAGIC)
+
+
 class PythonReader:
     """Reads one dump; its texts' uses and the addresses of dictionaries of attributes are in memory."""
 

@@ -1,6 +1,6 @@
 """Memlens' own heap dumps of Python: texts of strings, bytes and numbers become empty, as ``--no-texts`` leaves them.
 
-Addresses are drawn anew, and objects written in another order (see the kernel ``python_redaction``). The marks are
+Addresses are drawn anew, and objects written in another order (see the kernel ``redaction``). The marks are
 notes, the last records before the end.
 """
 
@@ -8,14 +8,14 @@ import struct
 
 from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
-from memlens.formats.python_heap import REDIRECTED, REMOVED, START, check_version
 from memlens.formats.redacted import CONTENTS, Wanted
 from memlens.formats.redaction.output import Output, pour
-from memlens.formats.redaction.python_names import other_threads
-from memlens.formats.redaction.python_own_names import python_names
 from memlens.formats.scanning import run_through
-from memlens.kernels.readers import python_redaction as kernel
-from memlens.kernels.readers import python_survey
+from memlens.packs.python.heap import REDIRECTED, REMOVED, START, check_version
+from memlens.packs.python.kernels import redaction as kernel
+from memlens.packs.python.kernels import survey
+from memlens.packs.python.own_names import python_names
+from memlens.packs.python.thread_names import other_threads
 from memlens.progress import Report, part_of
 
 _SURVEYED = 0.5
@@ -28,19 +28,13 @@ def redact(
     source.unpack()
     pointer_bytes = check_version(source)
     dump = kernel.Dump(source.data, START, wanted.removed == CONTENTS, wanted.keeps_time, wanted.keeps_shared)
-    while dump.stage != python_survey.WRITE:
-        if run_through(dump, source, part_of(report, 0.0, _SURVEYED), START) != python_survey.OK:
+    while dump.stage != survey.WRITE:
+        if run_through(dump, source, part_of(report, 0.0, _SURVEYED), START) != survey.OK:
             raise MemoryError
-    new = (
-        {}
-        if wanted.keeps_threads
-        else other_threads(dump.names(python_survey.THREAD), dump.names(python_survey.DETAIL))
-    )
+    new = {} if wanted.keeps_threads else other_threads(dump.names(survey.THREAD), dump.names(survey.DETAIL))
     if mapping is not None:
         own = python_names()
-        texts = {
-            number: text for number, text, _ in dump.names(python_survey.ANY | python_survey.DETAIL)
-        } | new
+        texts = {number: text for number, text, _ in dump.names(survey.ANY | survey.DETAIL)} | new
         for number, encoded in texts.items():
             name = encoded.decode("utf-8", "surrogateescape")
             if (other := own(name)) != name:

@@ -24,7 +24,7 @@ from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
-from memlens.kernels.readers.python_names cimport is_identifier, is_special
+from memlens.packs.python.kernels.names cimport is_identifier, is_special
 from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY = range(3)

@@ -22,7 +22,7 @@ from memlens.kernels.base.addresses cimport (
 from memlens.kernels.base.counts cimport CountRow, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.vectors cimport vector_push
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
-from memlens.kernels.readers.python_names cimport is_identifier, is_special
+from memlens.packs.python.kernels.names cimport is_identifier, is_special
 
 OK, MORE, NO_MEMORY = range(3)
 

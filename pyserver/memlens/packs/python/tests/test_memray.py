@@ -30,14 +30,15 @@ from tests.python.server_harness import wait_until
 
 from memlens.cli import main
 from memlens.errors import MemlensError
-from memlens.formats import memray, memray_reading, memray_times, read
+from memlens.formats import read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import lz4_head
-from memlens.formats.memray import MemrayNeededError
 from memlens.formats.tools import Tools
 from memlens.model.frames import POSSIBLE_ARENA, USER, SourceFrame
 from memlens.model.profile import Profile
+from memlens.packs.python import memray, memray_reading, memray_times
+from memlens.packs.python.memray import MemrayNeededError
 from memlens.server.protocol.settings import Settings
 from memlens.server.settings import Configuration
 from memlens.store.files.processes import is_running

@@ -12,7 +12,13 @@ from functools import cache
 import numpy as np
 
 from memlens.formats.containers import Source
-from memlens.formats.pyheap import (
+from memlens.formats.redacted import Wanted
+from memlens.formats.redaction.output import Output, pour
+from memlens.formats.redaction.own_names import OwnNames
+from memlens.formats.scanning import run_through
+from memlens.packs.python.kernels import pyheap_redaction as kernel
+from memlens.packs.python.own_names import python_names
+from memlens.packs.python.pyheap import (
     MAGIC,
     MOST_REDIRECTED,
     REDIRECTED_FLAG,
@@ -23,13 +29,7 @@ from memlens.formats.pyheap import (
     Reader,
     names_of_types,
 )
-from memlens.formats.redacted import Wanted
-from memlens.formats.redaction.output import Output, pour
-from memlens.formats.redaction.own_names import OwnNames
-from memlens.formats.redaction.python_names import ThreadNames
-from memlens.formats.redaction.python_own_names import python_names
-from memlens.formats.scanning import run_through
-from memlens.kernels.readers import pyheap_redaction as kernel
+from memlens.packs.python.thread_names import ThreadNames
 from memlens.progress import Report, part_of
 
 _SURVEYED = 0.5

@@ -2,7 +2,7 @@
 
 Its ``FileReader`` runs in a separate process, with the interpreter that the setting ``memlens.memray.python`` names
 (else with ours, if memray is installed beside Memlens), and its output is what we read, see
-:mod:`memlens.formats.memray_reading`.
+:mod:`memlens.packs.python.memray_reading`.
 
 Source of the header: ``src/memray/_memray/records.h`` and ``record_writer.cpp`` of memray.
 """
@@ -27,13 +27,13 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import MAGIC as LZ4
 from memlens.formats.lz4_head import lz4_head
-from memlens.formats.memray_arenas import Arenas
-from memlens.formats.memray_times import NEVER, End, times_of
 from memlens.formats.stacks import Numbers, distinct_frames
 from memlens.formats.warnings import counted_warnings
 from memlens.model.frames import MOST_LINE, POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
+from memlens.packs.python.memray_arenas import Arenas
+from memlens.packs.python.memray_times import NEVER, End, times_of
 from memlens.programs import program
 from memlens.progress import Report
 from memlens.texts import Text, phrase

@@ -10,22 +10,25 @@ import memlens
 from memlens import dump
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError, out_of_reach
-from memlens.dumping.runtimes import FIRST_PYTHON
+from memlens.dumping.options import Cost, Options
+from memlens.dumping.processes import Process
 from memlens.dumping.tools import run
 from memlens.programs import is_ours
-from memlens.remote_dump import RemoteDumpError, cost_of, remote_heap
+from memlens.remote_dump import RemoteDumpError, cost_of, remote_heap, summary
 from memlens.texts import as_text, phrase
 
 
-def write(
-    pid: int, minor: int | None, file: Path, *, texts: bool, timeout_s: float, report: Callable[[int], None]
-) -> dump.Cost:
-    """Write the heap into ``file``, and return what that took. Raises :class:`DumpError`.
+def write(process: Process, file: Path, options: Options, report: Callable[[int], None]) -> Cost:
+    """Write the heap into ``file``, and return what that took. Raises :class:`DumpError`."""
+    took = _written(process, file, options, report)
+    return Cost(took._asdict(), summary(took))
 
-    Without ``texts`` the text of strings and numbers is left out.
-    """
+
+def _written(process: Process, file: Path, options: Options, report: Callable[[int], None]) -> dump.Cost:
+    pid, texts, timeout_s = process.pid, options.texts, options.timeout_s
+    minor = None if process.runtime is None else process.runtime.version
     own = hasattr(sys, "remote_exec") and minor in (None, sys.version_info.minor)
-    if sys.platform == "linux" and not own and minor is not None and minor >= FIRST_PYTHON:
+    if sys.platform == "linux" and not own and process.runtime is not None and process.runtime.is_dumped:
         if not linux.sees(pid, Path("/")):
             raise DumpError(
                 phrase(

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import MemlensError
+from memlens.packs.python.proof import RUNTIMES_THREAD
 from memlens.proof.items import Item, Keeps
-from memlens.proof.python import RUNTIMES_THREAD
 from memlens.proof.stream import EndsError, Stream
 from memlens.texts import phrase
 
@@ -19,6 +19,11 @@ _WITH_TEXTS, _REMOVED = 1, 1 << 62
 _REDIRECTED = 1 << 61
 _COUNT = ((1 << 48) - 1) << 8
 """The bits that a dump with the flag before has a number in."""
+
+
+def recognises(head: bytes) -> bool:
+    """Whether a file with these first bytes is such a dump, of whatever version."""
+    return head.startswith(_MAGIC[:8])
 
 
 class PyHeapReader:

@@ -25,7 +25,7 @@ from memlens.kernels.readers.scan cimport Scan
 OK, MORE, NO_MEMORY, BAD_RECORD, BAD_NUMBER = range(5)
 
 REFERENCE, KEY, VALUE, ITEM, ATTRIBUTE, ELEMENT = range(6)
-"""Kinds of references, in the order of ``KINDS`` in ``formats/python_heap.py``."""
+"""Kinds of references, in the order of ``KINDS`` in ``objects.py``."""
 
 cdef enum:
     E_OK

@@ -24,7 +24,7 @@ from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
-from memlens.kernels.readers.python_survey cimport (
+from memlens.packs.python.kernels.survey cimport (
     S_WRITE, W_BYTES, W_MODULE, W_STR, W_UNKNOWN, Chunk, Shared, Survey,
 )
 

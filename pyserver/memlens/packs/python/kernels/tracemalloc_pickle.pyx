@@ -303,7 +303,7 @@ cdef class Scanner(Machine):
                 return self.fail_with(E_NO_MEMORY, 0)
         return 0
 
-    # ---- for formats/tracemalloc.py ----
+    # ---- for tracemalloc.py ----
 
     @property
     def is_snapshot(self):

@@ -12,7 +12,6 @@ from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
 from memlens.formats.warnings import counted_warnings
 from memlens.kernels.graph.reach import leaders, reached_from
-from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import MOST_LINE
 from memlens.model.graph import (
     ENTRY,
@@ -28,6 +27,7 @@ from memlens.model.graph import (
 )
 from memlens.model.info import FileWarning
 from memlens.model.texts import Texts
+from memlens.packs.python.kernels import heap as kernel
 from memlens.progress import Report
 from memlens.texts import phrase
 from memlens.units import shortened
@@ -246,7 +246,7 @@ def _sources(columns: dict[str, Column], references: Column) -> Column:
 
 
 def _are_keys(sources: Column, words: Column, form: Column) -> Column:
-    """Whether attributes, in the order of their objects, were set by data: see the kernel ``python_survey``.
+    """Whether attributes, in the order of their objects, were set by data: see the kernel ``survey``.
 
     ``form`` is the type of each object, below 0 for those that aren't judged.
     """

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, scan, warnings_of
 from memlens.formats.redacted import REMOVALS, mark_graph
 from memlens.formats.stacks import distinct_frames
 from memlens.formats.warnings import counted_warnings
-from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Facts, Graph, Objects, References
 from memlens.model.info import FileWarning
+from memlens.packs.python.kernels import heap as kernel
+from memlens.packs.python.objects import KINDS, RootRow, ThreadRow, link, scan, warnings_of
 from memlens.progress import Report
 from memlens.texts import phrase, plural
 from memlens.units import shortened

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, scan, warnings_of
 from memlens.formats.redacted import VALUES, mark_graph
 from memlens.formats.stacks import Numbers
-from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.graph import Facts, Graph, Objects, References
+from memlens.packs.python.kernels import heap as kernel
+from memlens.packs.python.objects import KINDS, RootRow, ThreadRow, link, scan, warnings_of
 from memlens.progress import Report
 from memlens.texts import phrase
 

@@ -1,7 +1,7 @@
 """Snapshots of Python's tracemalloc: pickles by ``tracemalloc.Snapshot.dump``, read as plain data.
 
 Source of the format: ``Lib/tracemalloc.py`` and ``Python/tracemalloc.c`` of CPython, see
-:mod:`memlens.kernels.readers.tracemalloc_pickle`.
+:mod:`memlens.packs.python.kernels.tracemalloc_pickle`.
 """
 
 from pathlib import Path
@@ -14,10 +14,10 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
 from memlens.formats.stacks import cut_stacks, distinct_frames
-from memlens.kernels.readers import tracemalloc_pickle as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
+from memlens.packs.python.kernels import tracemalloc_pickle as kernel
 from memlens.progress import Report
 from memlens.texts import Text, phrase, plural
 

@@ -1,0 +1,88 @@
+"""The world of Python: tracemalloc's snapshots, memray's captures, heap dumps by Memlens and PyHeap, and CPython.
+
+``memlens.dump`` and ``memlens.remote_dump``, which write dumps, stand outside: programs import them, which may have
+nothing but Python's standard library.
+"""
+
+import re
+
+from memlens.packs.api import NOTHING, Format, Language, Objects, Pack, Part, Proof, RuntimeKind
+from memlens.texts import phrase
+
+_HERE = "memlens.packs.python"
+
+PACK = Pack(
+    name="python",
+    title="Python",
+    language=Language(suffixes=(".py", ".pyw", ".pyi", ".ipynb")),
+    libraries=("python",),
+    language_libraries=("CPython",),
+    allocation_functions=True,
+    formats=(
+        Format(
+            name="tracemalloc",
+            title="tracemalloc snapshot",
+            several=phrase("tracemalloc snapshots"),
+            # a pickle: the first name in it says which
+            comes_first=True,
+            reader=Part(f"{_HERE}.tracemalloc"),
+            file_names=("*.tracemalloc",),
+        ),
+        Format(
+            name="memray",
+            title="memray capture",
+            several=phrase("captures of memray"),
+            reader=Part(f"{_HERE}.memray"),
+            file_names=("memray-*.bin", "*.memray.bin"),
+            endings=("bin",),
+            not_redacted=(
+                phrase(
+                    "memray's captures have the command line with its arguments, the process id, names of threads, and "
+                    "paths, in a format that Memlens can't write"
+                ),
+                NOTHING,
+            ),
+        ),
+        Format(
+            name="python_heap",
+            title="heap dump of Python by Memlens",
+            kind="python",
+            reader=Part(f"{_HERE}.heap"),
+            endings=("heap",),
+            beginning=b"\x89MLHEAP\n",
+            objects=Objects(runtime="Python"),
+            redaction=Part(f"{_HERE}.redaction"),
+            proof=Proof(
+                recognises=Part(f"{_HERE}.proof:recognises"), reader=Part(f"{_HERE}.proof:PythonReader")
+            ),
+        ),
+        Format(
+            name="pyheap",
+            title="heap dump of Python by PyHeap",
+            reader=Part(f"{_HERE}.pyheap"),
+            file_names=("*.pyheap",),
+            objects=Objects(runtime="Python"),
+            redaction=Part(f"{_HERE}.pyheap_redaction"),
+            proof=Proof(
+                recognises=Part(f"{_HERE}.pyheap_proof:recognises"),
+                reader=Part(f"{_HERE}.pyheap_proof:PyHeapReader"),
+            ),
+        ),
+    ),
+    runtimes=(
+        RuntimeKind(
+            name="python",
+            title="Python",
+            programs=re.compile(r"python(?:3(?:\.(\d+))?)?t?", re.IGNORECASE),
+            embedded=re.compile(r"libpython3\.(\d+)(?:\.so[\d.]*)?t?", re.IGNORECASE),
+            version_in_path=re.compile(r"(?:[Pp]ython|/Versions/)-?3\.?(\d\d)\b"),
+            # runs code on request from outside
+            first_version=14,
+            ending=".heap",
+            dump=Part(f"{_HERE}.dumping:write"),
+            dumped="Python 3.14 and later",
+            can_omit_texts=True,
+            with_value=frozenset(("-W", "-X", "--check-hash-based-pycs")),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Hot loops over the records of heap dumps of Python, and over the pickles of tracemalloc."""
