@@ -2378,7 +2378,7 @@ export interface ObjectsLink {
 /**
  * References of a name: those of a type's objects and of its class, or of all objects where `type` is None.
  *
- * V8's own are meant by `map (internal)`, and by `map` where nothing has a property of that name.
+ * An engine's own are meant by `map (internal)`, and by `map` where nothing has a property of that name.
  */
 export interface OneName {
   is: 'name';

@@ -23,10 +23,7 @@ _KNOWN: tuple[tuple[frozenset[str], Text], ...] = (
     (frozenset(("resourceLogs",)), phrase("it contains logs of OpenTelemetry")),
     (frozenset(("traceEvents",)), phrase("it is a trace of events over time")),
     (frozenset(("ph", "ts")), phrase("it is a trace of events over time")),
-    (frozenset(("nodes", "startTime")), phrase("it is a CPU profile of V8, not a memory profile")),
-    (frozenset(("nodes", "timeDeltas")), phrase("it is a CPU profile of V8, not a memory profile")),
     (frozenset(("shared", "profiles")), phrase("it is a profile of speedscope")),
-    (frozenset(("mappings", "sources")), phrase("it is a source map")),
     (frozenset(("cells", "nbformat")), phrase("it is a notebook")),
 )
 
@@ -115,7 +112,8 @@ def _described(source: Source, keys: list[str], *, has_more: bool) -> Text:
     wrong = invalid(source.data)
     if wrong is not None:
         return phrase("it begins like JSON, but is not: {reason}", reason=wrong.reason)
-    for some, description in _KNOWN:
+    of_packs = (each for _, of_pack in _of_packs() for each in of_pack.others)
+    for some, description in (*_KNOWN, *of_packs):
         if some <= set(keys):
             return description
     if not keys:

@@ -1,7 +1,7 @@
 """Recognises files that Memlens doesn't read, mostly other profiles of the same tools, for a better error message.
 
 Sources: ``stackcollapse-perf.pl`` of FlameGraph for folded stacks,
-``devtools/shared/heapsnapshot/CoreDump.proto`` of Firefox,
+``CoreDump.proto`` of Firefox,
 https://protobuf.dev/programming-guides/encoding/ for protocol buffers.
 """
 

@@ -13,10 +13,10 @@ referrers, totals by type) is computed and stored by ``store/objects``, so a rea
    the same two objects, and from an object to itself, are allowed.
 4. **Reference kinds** say how the references of a kind are named and whether they keep their target alive. Kinds have
    the format's own names ("property", "element", "field", "static field", "referent"). A reference that is shown but
-   doesn't retain (``java.lang.ref.Reference.referent``, V8's weak edges) has a kind with ``retains=False``;
+   doesn't retain (``java.lang.ref.Reference.referent``, a weak edge) has a kind with ``retains=False``;
    ``strength`` says how weak it is, so that questions can leave it out or follow it.
 5. **Roots** are rows of ROOT_DTYPE, several for an object if the file has several. If the file's graph has a root
-   object that refers to everything else (V8's node 0), ``root`` is that object, and ``roots``
+   object that refers to everything else, ``root`` is that object, and ``roots``
    only names the roots for people; otherwise ``root`` is None, and reachability begins at the objects of ``roots``,
    except for those of ``held_kinds``.
 6. **Texts** are all names, in one buffer of bytes; columns refer to them by number, and number 0 is "none". A reader
@@ -257,7 +257,7 @@ class Facts(Struct):
     truncated: bool = False
     """Whether the file is truncated, so that only its beginning is here."""
     unreachable_attached: bool = False
-    """Whether objects that no root reaches count as held by the root, as in DevTools for V8. Otherwise they are
+    """Whether objects that no root reaches count as held by the root, as some tools have it. Otherwise they are
     separate: they retain nothing that is reachable, and their references don't affect its dominators."""
 
 
@@ -270,7 +270,7 @@ class Graph(Struct):
     """A whole heap dump in memory, ready to be archived."""
 
     kind: str
-    """The format, such as ``v8`` or ``hprof``."""
+    """The format, such as ``hprof``."""
     objects: Objects
     types: Types
     references: References

@@ -148,6 +148,7 @@ class Objects(Struct, frozen=True, kw_only=True):
     unseen_elements: Text = NOTHING
     """Which elements these leave out, in a sentence after ``are empty``."""
     realms: "Part[Realms] | None" = None
+    terms: "tuple[FilterTerm, ...]" = ()
     class_declaration: re.Pattern[str] | None = None
     """Where dumps have the lines of constructors: matches the beginning of a class in source, with its name as group 1.
     """
@@ -164,6 +165,17 @@ class Realms(Protocol):
 
     def name_of(self, snapshot: "Snapshot", number: int, script: str) -> Text:
         """A realm's name; ``script`` defines most of its functions."""
+
+
+class FilterTerm(Struct, frozen=True, kw_only=True):
+    """A term of the filter that only some heap dumps have, as the filter's help shows it."""
+
+    begins: str
+    """The field with its colon, as ``realm:``, or a whole term."""
+    finds: str
+    examples: tuple[str, ...] = ()
+    note: str = ""
+    """On the examples."""
 
 
 class JoinedTexts(Struct, frozen=True, kw_only=True):
@@ -194,6 +206,8 @@ class JsonFormat(Struct, frozen=True, kw_only=True):
     """Whether a file that is a list is of this format, by its first item."""
     explains: Callable[[bytes], bool] = _never
     """Whether the format's reader is to say what is wrong with a file that is none of JSON, by the first bytes."""
+    others: tuple[tuple[frozenset[str], Text], ...] = ()
+    """Keys of the same tools' files that Memlens doesn't read, and what these files are."""
 
 
 class Redaction(Protocol):

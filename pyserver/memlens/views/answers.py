@@ -43,7 +43,7 @@ class AllocationSummary(Struct, frozen=True):
     allocation: int
     device: int
     address: str
-    """Hexadecimal: addresses do not fit in a JavaScript number."""
+    """Hexadecimal: addresses do not fit in a number of JSON."""
     size_bytes: int
     rounded_bytes: int | None
     start_moment: int

@@ -84,7 +84,7 @@ def having(
     bits = bits_of(fits)
     with nogil:
         # Rows one after the other without a look at whose they are, for few fit. From the last: a name that most
-        # objects have is often that of their last row, as V8's "map" is, and then all others are passed over.
+        # objects have is often that of their last row, as an engine's "map" is, and then all others are passed over.
         while row > begin:
             row -= 1
             text = name[row]

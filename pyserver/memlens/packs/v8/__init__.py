@@ -2,7 +2,7 @@
 
 import re
 
-from memlens.packs.api import Format, JoinedTexts, Objects, Pack, Part, Proof, Rule
+from memlens.packs.api import FilterTerm, Format, JoinedTexts, Objects, Pack, Part, Proof, Rule
 from memlens.texts import Text, phrase
 
 _HERE = "memlens.packs.v8"
@@ -69,6 +69,20 @@ PACK = Pack(
                 collection_sizes=Part(f"{_HERE}.collections:sizes"),
                 unseen_elements=phrase(", or have only small integers, which V8's dumps don't show,"),
                 realms=Part(f"{_HERE}.realms"),
+                terms=(
+                    FilterTerm(
+                        begins="realm:",
+                        finds="a frame of a page by its address or script",
+                        examples=("realm:/orders.html",),
+                    ),
+                    FilterTerm(
+                        begins="in:",
+                        finds="another heap dump of V8 has it as well",
+                        examples=("in:2.heapsnapshot", "-in:1.heapsnapshot"),
+                        note="the minus finds what is new",
+                    ),
+                    FilterTerm(begins="is:detached", finds="detached from its document (V8)"),
+                ),
                 class_declaration=re.compile(r"\bclass[ \t]+([\w$]+)"),
             ),
             redaction=Part(f"{_HERE}.redaction"),

@@ -72,7 +72,16 @@ def sniff(head: bytes) -> bool:
     return _HEAD.match(head.lstrip()) is not None
 
 
-JSON = JsonFormat(sniff=sniff, is_object=lambda has: has("head", b'"callFrame"'))
+_CPU = phrase("it is a CPU profile of V8, not a memory profile")
+JSON = JsonFormat(
+    sniff=sniff,
+    is_object=lambda has: has("head", b'"callFrame"'),
+    others=(
+        (frozenset(("nodes", "startTime")), _CPU),
+        (frozenset(("nodes", "timeDeltas")), _CPU),
+        (frozenset(("mappings", "sources")), phrase("it is a source map")),
+    ),
+)
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:

@@ -33,9 +33,9 @@ Filter = Annotated[
         description="Terms as in Memlens's filter, all of which must match. Traces and profiles: line:train.py:46, "
         "function:forward, file:model.py, by:=train.py:46, size>1MiB, category:gradient. Heap dumps: type:Session, "
         "extends:AbstractMap, name:onTick, retained>1MiB, shallow>1KiB, field:cache, held-by:Map, distance<5, "
-        'unreachable, is:detached, finding:"Duplicate strings", query:"SELECT object FROM objects WHERE …"; of V8 '
-        "in:FILE, what another dump of the process has as well: -in:1.heapsnapshot in:2.heapsnapshot is what was "
-        "allocated between these two. A leading - negates a term.",
+        'unreachable, is:detached, finding:"Duplicate strings", query:"SELECT object FROM objects WHERE …"; where '
+        "ids last in:FILE, what another dump of the process has as well: of a third dump -in:FIRST in:SECOND is what "
+        "was allocated between these two. A leading - negates a term.",
     ),
 ]
 ValueName = Annotated[

@@ -58,8 +58,8 @@ class ObjectColumns(Columns):
     dominated = Stored(np.uint32, "objects", below="objects")
     """Objects by their dominators; among those of one dominator the largest retained size first."""
     reached = StoredTable(REACHED_DTYPE, file="reached")
-    """By object. Only in V8's dumps do unreachable objects hold others, which rarely makes a difference: these are the
-    objects for which it does.
+    """By object. Where unreachable objects hold others, which rarely makes a difference: these are the objects for
+    which it does.
     """
     roots = StoredTable(ROOT_DTYPE, file="roots")
     places = StoredTable(PLACE_DTYPE, file="places")

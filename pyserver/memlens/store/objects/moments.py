@@ -1,4 +1,4 @@
-"""When objects were allocated, in recordings that took samples while they ran (``.heaptimeline``)."""
+"""When objects were allocated, in recordings that took samples while they ran."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ UNKNOWN = -1
 def allocated_us(objects: ObjectColumns, part: slice) -> npt.NDArray[np.int64]:
     """The time before which each of some objects was allocated, in microseconds since the recording began, or UNKNOWN.
 
-    V8 numbers objects as they are allocated: one is from the interval before the first moment whose highest id isn't
-    lower.
+    Such recorders number objects as they are allocated: one is from the interval before the first moment whose highest
+    id isn't lower.
     """
     moments: npt.NDArray[Any] = objects.moments
     ids = objects.id[part]

@@ -1,8 +1,7 @@
-"""Two heap dumps side by side: by type, by dominating types, and in V8 also object by object.
+"""Two heap dumps side by side: by type, by dominating types, and where ids last also object by object.
 
-V8's ids are stable, so two dumps of one process show which objects are new and which are gone. In other runtimes
-addresses change when the garbage collector moves objects, so only types and the dominator tree grouped by type are
-compared.
+Then two dumps of one process show which objects are new and which are gone. Where ids are addresses, which change when
+the garbage collector moves objects, only types and the dominator tree grouped by type are compared.
 """
 
 import itertools

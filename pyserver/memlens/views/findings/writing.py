@@ -133,7 +133,7 @@ def called(name: str) -> str:
 
 
 def is_description(name: str) -> bool:
-    """Whether a name stands for functions that aren't known: ``(below the threshold)``, V8's ``(anonymous)``."""
+    """Whether a name stands for functions that aren't known: ``(below the threshold)``, ``(anonymous)``."""
     return name.startswith("(") and name.endswith(")") and _without_parameters(name) == name
 
 

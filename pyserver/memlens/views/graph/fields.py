@@ -78,7 +78,7 @@ class FieldReader:
     def references(self, number: int, *, weak: bool = True) -> dict[str, int]:
         """What an object's fields refer to; of two fields of a name that of the class further above.
 
-        V8's own reference of a property's name is called ``map (internal)``.
+        An engine's own reference of a property's name is called ``map (internal)``.
         """
         stored, rows = self._snapshot.references, self._rows(number)
         kinds = stored.kind[rows]
@@ -93,7 +93,7 @@ class FieldReader:
         }
 
     def reference(self, number: int, name: str) -> int | None:
-        """What a field refers to; ``map (internal)`` is V8's own reference of that name."""
+        """What a field refers to; ``map (internal)`` is the engine's own reference of that name."""
         known = self.references(number)
         plain, kind = named_kind(name)
         if name in known or kind is None:

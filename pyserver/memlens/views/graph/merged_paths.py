@@ -31,7 +31,7 @@ class PathNode(Struct, frozen=True):
     name: str
     """The reference's name, ``[…]`` for any index; of the first step the kind of root.
 
-    V8's own that is called as a property is ``map (internal)``.
+    An engine's own that is called as a property is ``map (internal)``.
     """
     above_type: str
     """The type of the objects that have the reference, or of one class of Java that has it, that; empty for the first

@@ -16,7 +16,7 @@ I64 = npt.NDArray[np.int64]
 
 _MOST_BINS = 240
 _STEPS_US = tuple(unit * 10**power for power in range(5, 13) for unit in (1, 2, 5))
-"""How wide a bin may be: so that its ends are short numbers of seconds, and V8's inspector has looked in each."""
+"""How wide a bin may be: so that its ends are short numbers of seconds, and recorders have looked in each."""
 _TOGETHER = 1 << 20
 _TERMS = ("since", "until")
 

@@ -39,7 +39,7 @@ class HeapOverviewAnswer(Struct, frozen=True):
     """Objects that are roots of each kind; one may be of several."""
     flags: list[ShareRow]
     realms: list[RealmRow]
-    """Of V8's dumps with several realms, as the frames of a page: what belongs to each. Empty otherwise."""
+    """Of dumps with several realms, as the frames of a page: what belongs to each. Empty otherwise."""
     strengths: list[Strength]
     """How references of the file can be weak, so that paths may follow these or not."""
 

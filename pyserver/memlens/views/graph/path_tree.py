@@ -264,11 +264,11 @@ def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
     by_text = named_by_text(snapshot)[stored.kind[rows]]
     by_index = kinds_where(snapshot, lambda kind: kind.naming == "index")[stored.kind[rows]]
     names = stored.name[rows]
-    # V8 numbers the slots of its tables in names
+    # engines number the slots of their tables in names
     by_index |= kinds_where(snapshot, lambda kind: kind.name == ENTRY)[stored.kind[rows]]
     by_index[by_text] |= snapshot.strings.where(names[by_text], lambda text: text[:1].isdigit())
     labels = np.where(by_text, names.astype(np.int64), NO_NAME)
-    # V8's own references aren't properties of the same name
+    # an engine's own references aren't properties of the same name
     own = by_text & engine_s_own(snapshot)[stored.kind[rows]]
     own[own] = names_of_both(snapshot)[names[own]]
     labels[own] |= INTERNAL

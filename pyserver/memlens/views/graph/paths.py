@@ -119,7 +119,7 @@ def paths(
         None if left is None else left.left_out,
     )  # fmt: skip
     reached = {int(way[0]) for way in ways}
-    # where all begin at one root, as V8's do, looking for another one would pass through the whole heap
+    # where all begin at one root of the graph's own, looking for another one would pass through the whole heap
     roots = len(entries(snapshot))
     parts = 0
     while len(found) < most and len(reached) < roots:

@@ -14,10 +14,10 @@ _BOXES = frozenset(
     for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 )
 _TEXT_KINDS = ("string", "concatenated string", "String")
-"""Kinds of types whose objects' names are their texts: V8's and others', and Julia's in V8's format."""
+"""Kinds of types whose objects' names are their texts."""
 _TEXT_TYPES = ("java.lang.String", "str")
 _NUMBER_KIND, _NUMBER = "number", "value"
-"""V8's numbers, and the reference to the text of one, in dumps with the values of numbers."""
+"""The kind of types of numbers, and the reference to the text of one, in dumps with the values of numbers."""
 _WHOLE, _LONGEST_NUMBER = re.compile(r"-?[0-9]+"), 400
 _FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?|-?Infinity|-?inf|NaN|nan")
 _MOST_WHOLE = 1 << 63
@@ -55,7 +55,7 @@ def _empty(snapshot: Snapshot, type_name: str) -> str | None:
 
 
 def _parsed(text: str) -> Plain | None:
-    """A number as its language writes it: ``NaN`` and ``Infinity`` of JavaScript as well."""
+    """A number as its language writes it: also ``NaN`` and ``Infinity``."""
     if len(text) > _LONGEST_NUMBER:
         return None
     if _WHOLE.fullmatch(text):

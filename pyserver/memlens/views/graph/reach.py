@@ -60,8 +60,8 @@ def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> npt
 def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     """The objects that hold all others: the graph's own root where it has one, else the entries.
 
-    Below a root of the graph's own there are objects which the file calls roots by references that don't retain: V8's
-    dumps leave out of dominators, as DevTools does, what the engine's stack and handles refer to in a page.
+    Below a root of the graph's own there are objects which the file calls roots by references that don't retain: some
+    dumps leave out of dominators what the engine's stack and handles refer to in a page.
     """
     root = snapshot.graph_names.root
     return entries(snapshot) if root is None else np.array([root], np.uint32)

@@ -1,6 +1,6 @@
 """Dominators and retained bytes within the reachable heap.
 
-V8's dumps count what unreachable objects hold as well, as DevTools does: an object that one of them refers to is
+Some formats count what unreachable objects hold as well: an object that one of them refers to is
 dominated by the root alone, and adds nothing to what reachable objects retain. What would be freed is another question,
 as unreachable objects keep nothing alive.
 """

@@ -65,7 +65,7 @@ def referring_to_types(snapshot: Snapshot, kinds: Sequence[int]) -> Iterator[Ref
 
 
 def _is_place(snapshot: Snapshot, names: Numbers) -> npt.NDArray[np.bool_]:
-    """Which names are only numbers, as those of the slots of V8's tables are."""
+    """Which names are only numbers, as those of the slots of tables are."""
     different = distinct(names)
     found = np.zeros(len(different), np.bool_)
     for place, name in enumerate(different.tolist()):

@@ -1,4 +1,4 @@
-"""Variables of closures that nothing can read any more, in V8's dumps that say what functions read."""
+"""Variables of closures that nothing can read any more, in dumps that say what functions read."""
 
 from typing import Any, NamedTuple
 

@@ -48,7 +48,7 @@ class OneType(Struct, frozen=True, tag_field="is", tag="type"):
 class OneName(Struct, frozen=True, tag_field="is", tag="name"):
     """References of a name: those of a type's objects and of its class, or of all objects where ``type`` is None.
 
-    V8's own are meant by ``map (internal)``, and by ``map`` where nothing has a property of that name.
+    An engine's own are meant by ``map (internal)``, and by ``map`` where nothing has a property of that name.
     """
 
     name: str
@@ -232,7 +232,7 @@ def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> Non
     # a static field is its class's
     instances = None if each.type is None else _instances_and_class(snapshot, each.type)
     name, kind = named_kind(each.name)
-    # a property of a name comes before V8's own reference of that name, which "map (internal)" means
+    # a property of a name comes before the engine's own reference of that name, which "map (internal)" means
     meant = [(each.name, by_text & ~own), (each.name, by_text & own)]
     if kind is not None:
         meant.append((name, by_text & own))

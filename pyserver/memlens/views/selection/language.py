@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from memlens.model.info import Model
+from memlens.packs import registry
 
 
 class Entry(NamedTuple):
@@ -99,14 +100,9 @@ OBJECTS = tuple(
         ),
         Entry("thread:", "a thread, or what its variables refer to", ("thread:main",)),
         Entry("function:", "what the variables of a function refer to", ("function:grow",)),
-        Entry("realm:", "a frame of a page by its address or script", ("realm:/orders.html",)),
         Entry("allocated-by:", "a function or file of its allocation stack", ("allocated-by:cache.js:12",)),
         Entry("stack:", "allocated by stacks of those numbers", ("stack:12,20-25",)),
         Entry("finding:", "a finding is about it", ('finding:"Duplicate strings"',)),
-        Entry(
-            "in:", "another heap dump of V8 has it as well", ("in:2.heapsnapshot", "-in:1.heapsnapshot"),
-            "the minus finds what is new",
-        ),
         Entry(
             "query:", "the rows of a query name it", ("query:\"SELECT target FROM refs WHERE name = 'cart'\"",)
         ),
@@ -115,8 +111,13 @@ OBJECTS = tuple(
         Entry("id:", "its id or address in the file", ("id:5143",), "0x7f3a20000000 and @5143 alone mean the same"),
         Entry("is:root", "a root"),
         Entry("is:unreachable", "no root reaches it", (), "unreachable alone means the same"),
-        Entry("is:detached", "detached from its document (V8)"),
         Entry("is:softly-reachable", "reached by soft references only (Java)"),
+        *(
+            Entry(term.begins, term.finds, term.examples, term.note)
+            for form in registry.formats().values()
+            if form.objects is not None
+            for term in form.objects.terms
+        ),
         Entry("-", _EXCLUDES, ("-unreachable",)),
     )
 )  # fmt: skip

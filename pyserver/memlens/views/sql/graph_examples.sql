@@ -1,7 +1,7 @@
 -- Queries about heap dumps that the editor offers, each below its title.
 -- "#threads" before a title: only for dumps that have any; "#java": only for dumps of Java and Android;
--- "#unread": those in which V8's closures have variables that nothing reads;
--- "#realms": those of V8 with several realms, as the frames of a page.
+-- "#unread": those in which closures have variables that nothing reads;
+-- "#realms": those with several realms, as the frames of a page.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes

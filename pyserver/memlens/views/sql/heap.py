@@ -9,7 +9,7 @@ left out; ``through`` names the strengths of references that are followed beside
 ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
 ``unread_variables`` and ``realms``, which take no object. Of one object ``field(object, 'name.first')`` is what a
 field has, ``value_of(object)`` its name or value, ``holder_of(object, 'java.*', '/^javax?[.]/')`` the nearest object
-that dominates it and whose type fits none of the patterns, and ``realm_of(object)`` the realm of V8 that it belongs to.
+that dominates it and whose type fits none of the patterns, and ``realm_of(object)`` the realm that it belongs to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -151,13 +151,13 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
             "retained_bytes",
             "held_otherwise",
         ),
-        "Variables of JavaScript's closures that no code can read any more; `object` and what follows is what "
+        "Variables of closures that no code can read any more; `object` and what follows is what "
         "the variable has.",
     ),
     "realms": HeapFunction(
         (),
         ("realm", "address", "objects", "shallow_bytes"),
-        "What belongs to each frame of a page, or another realm of V8, of the reachable heap; what several share and "
+        "What belongs to each frame of a page, or another realm, of the reachable heap; what several share and "
         "what is of none come last.",
     ),
 }

@@ -1,4 +1,4 @@
-"""A page of a query's rows, as it is sent: values that JavaScript can represent, long ones cut; and its errors."""
+"""A page of a query's rows, as it is sent: values that JSON's readers can represent, long ones cut; and its errors."""
 
 import math
 import time
@@ -15,7 +15,7 @@ MOST_PAGE_BYTES = 4_000_000
 MOST_CELL_CHARACTERS = 4_000
 
 _LAST_EXACT_INTEGER = 2**53
-"""Larger integers are sent as text, because JavaScript numbers beyond it are not exact."""
+"""Larger integers are sent as text, because numbers beyond it are not exact in most readers of JSON."""
 
 ColumnType = Literal["integer", "real", "text", "blob", "mixed", "none"]
 Cell = int | float | str | None
@@ -117,7 +117,7 @@ def _type_of(kinds: set[ColumnType], declared: str | None) -> ColumnType:
 
 
 def _cell(value: Any) -> Cell:
-    """A value for the wire: a number if JavaScript can represent it exactly, else text, and never long."""
+    """A value for the wire: a number if a double represents it exactly, else text, and never long."""
     # pages have thousands of cells, and comparing types is several times faster than `match`
     kind = type(value)
     if kind is int and not -_LAST_EXACT_INTEGER <= value <= _LAST_EXACT_INTEGER:
