@@ -51,6 +51,7 @@ def test_object_by_object(open_dump: Opened, seed: int) -> None:
         after.edge(rng.randrange(item), "property", f"more{number}", item)
     gone = rng.randrange(1, len(before.nodes))
     after.nodes[gone]["id"] = 10_001
+    after.edge(rng.randrange(len(before.nodes)), "property", "empty", after.node("object", "Type0", 0))
     first, second = open_dump(before.data(), "a.heapsnapshot"), open_dump(after.data(), "b.heapsnapshot")
     answer = compare_heaps(first, second)
     assert answer.matched == "id"
