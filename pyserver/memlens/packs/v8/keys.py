@@ -38,19 +38,26 @@ _POOL, _CONSTRUCTOR, _PROTOTYPES, _SYMBOL = (
 _ENGINES = frozenset(
     (
         "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol",
-        "global", "Window",
     )
 )  # fmt: skip
 _CLASSES = _ENGINES | {
+    "global", "Window",
     "Object", "Array", "Module", "Generator", "AsyncGenerator", "Arguments", "Iterator", "Array Iterator",
     "Map Iterator", "Set Iterator", "String Iterator", "RegExp String Iterator", "Iterator Helper",
     "Async-from-Sync Iterator",
 }  # fmt: skip
 """Names that the engine has for its own classes."""
-_ENGINES_BEGIN = (
-    "system / ", "Window / ", "Window (", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
-)  # fmt: skip
+_ENGINES_BEGIN = ("system / ", "Intl.", "WebAssembly.")
 """Objects that the program doesn't make."""
+_GLOBALS_BEGIN = ("Window / ", "Window (", "global / ", "global (", "Object (global")
+"""Of globalThis, whose keys the program may make."""
+_GLOBALS = frozenset(
+    ("NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document", "location", "top")
+)
+"""Properties of it that lead to no function or object of their name."""
+
+_CALLED, _PAIR = ("get ", "set "), "system / AccessorPair"
+"""How properties begin for which a function is called, and two of these functions."""
 
 _FIXED = frozenset(("", "heap number", "smi number", "int", "bool", "bigint"))
 """Texts that the engine has for all objects of a kind."""
@@ -106,7 +113,7 @@ class _Judgement:
         never = [
             number
             for number, word in words.items()
-            if word in _PROTOTYPES or word.startswith(_SYMBOL) or word in _FIXED
+            if word in _PROTOTYPES or word in _GLOBALS or word.startswith(_SYMBOL) or word in _FIXED
         ]
         found[never] = odd[never] = False
         found &= ~self._declared()
@@ -115,6 +122,7 @@ class _Judgement:
         rows = self._rows[found[self._names]]
         names = self._references.name[rows]
         is_judged = self._judged()
+        found[names[self._are_accessors(rows, names, words)]] = False
         found[names[~(odd[names] | is_judged[self._owners(rows)])]] = False
         if not has_constants:
             plain = np.zeros_like(found)
@@ -149,7 +157,11 @@ class _Judgement:
         is_sure = "closure" not in self._snapshot.node_types
         classes = self._classes.items()
         found[
-            [n for n, word in classes if is_sure or word in _CLASSES or word.startswith(_ENGINES_BEGIN)]
+            [
+                n
+                for n, word in classes
+                if is_sure or word in _CLASSES or word.startswith((*_ENGINES_BEGIN, *_GLOBALS_BEGIN))
+            ]
         ] = True
         return found
 
@@ -181,6 +193,19 @@ class _Judgement:
         found[self._owners(rows)] = False
         return found
 
+    def _are_accessors(self, rows: Rows, names: npt.NDArray[np.uint32], words: dict[int, str]) -> Mask:
+        """Properties of globalThis that are functions which are called for them, or pairs of these."""
+        is_global = np.zeros(self._of_texts, np.bool_)
+        is_global[[number for number, word in self._classes.items() if _is_global(word)]] = True
+        called = np.zeros(self._of_texts, np.bool_)
+        called[[number for number, word in words.items() if word.startswith(_CALLED)]] = True
+        owners, targets = self._owners(rows), self._references.target[rows]
+        pairs = self._snapshot.is_named(
+            (~self._is_object & (self._is_function == 0)).view(np.uint8), self._snapshot.texts.mask(_PAIR)
+        )
+        is_accessor = np.where(self._is_function[targets] != 0, called[names], pairs[targets] != 0)
+        return self._is_object[owners] & is_global[self._objects.name[owners]] & is_accessor
+
     def _take_common(self, found: Mask, plain: Mask, is_judged: Mask) -> None:
         """Take from the keys the names that the code of a class has, by the objects of the class."""
         rows = self._rows[plain[self._names]]
@@ -202,3 +227,7 @@ class _Judgement:
             (objects[of_pair] >= _LEAST_OBJECTS) & (2 * counts >= objects[of_pair])
         )
         found[pairs[is_code_s] & 0xFFFFFFFF] = False
+
+
+def _is_global(name: str) -> bool:
+    return name in ("global", "Window") or name.startswith(_GLOBALS_BEGIN)

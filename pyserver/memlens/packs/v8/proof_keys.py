@@ -22,13 +22,15 @@ _PARTS = {
 }  # fmt: skip
 _POOL = "(constant pool)"
 _ENGINES = {
-    "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol", "global",
-    "Window",
+    "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol",
 }  # fmt: skip
-_ENGINES_BEGIN = (
-    "system / ", "Window / ", "Window (", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
-)  # fmt: skip
-_PLAIN, _CONSTRUCTOR, _PART, _IS_POOL, _ENGINE, _NEVER = 1, 2, 4, 8, 16, 32
+_ENGINES_BEGIN = ("system / ", "Intl.", "WebAssembly.")
+_NO_KEYS = {
+    "__proto__", "prototype", "NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document",
+    "location", "top",
+}  # fmt: skip
+_GLOBALS = ("Window / ", "Window (", "global / ", "global (", "Object (global")
+_PLAIN, _CONSTRUCTOR, _PART, _IS_POOL, _ENGINE, _NEVER, _ACCESSOR, _GLOBAL = 1, 2, 4, 8, 16, 32, 64, 128
 _MOST, _LEAST = 256, 3
 
 Numbers = npt.NDArray[np.int64]
@@ -84,6 +86,11 @@ class Properties:
         is_judged = is_object & (forms[named[owners]] & _ENGINE == 0)
         is_judged |= types[owners] == self._type.get("closure", 256)
         found[names[~is_judged]] = False
+        # accessors of globalThis, as what is loaded on its first use
+        is_function = types[targets] == self._type.get("closure", 256)
+        is_pair = ~is_function & (types[targets] != self._type.get("object", 256))
+        is_accessor = np.where(is_function, forms[names], forms[named[targets]] * is_pair) & _ACCESSOR != 0
+        found[names[is_object & (forms[named[owners]] & _GLOBAL != 0) & is_accessor]] = False
         is_constructor = is_judged & (forms[names] & _CONSTRUCTOR != 0)
         is_constructor &= types[targets] == self._type.get("closure", 256)
         is_prototype = np.zeros(len(types), np.bool_)
@@ -118,7 +125,7 @@ def _common(
 
 def _form(text: str) -> int:
     form = 0
-    if text in ("__proto__", "prototype") or text.startswith("<symbol"):
+    if text in _NO_KEYS or text.startswith("<symbol"):
         form = _NEVER
     elif IDENTIFIER.fullmatch(text):
         form = _PLAIN | (_CONSTRUCTOR if text == "constructor" else 0)
@@ -126,4 +133,8 @@ def _form(text: str) -> int:
         form |= _PART | (_IS_POOL if text == _POOL else 0)
     if text in _ENGINES or text.startswith(_ENGINES_BEGIN):
         form |= _ENGINE
+    elif text in ("global", "Window") or text.startswith(_GLOBALS):
+        form |= _GLOBAL
+    if text.startswith(("get ", "set ")) or text == "system / AccessorPair":
+        form |= _ACCESSOR
     return form

@@ -18,3 +18,5 @@ cdef enum:
     F_CONSTANTS = 8
     F_POOL = 16
     F_ENGINES = 32
+    F_ACCESSOR = 64
+    F_GLOBAL = 128

@@ -27,6 +27,8 @@ CONSTRUCTOR: int
 CONSTANTS: int
 POOL: int
 ENGINES: int
+ACCESSOR: int
+GLOBAL: int
 
 class Strings(Scan):
     count: int

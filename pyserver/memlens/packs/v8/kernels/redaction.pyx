@@ -15,7 +15,8 @@ from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_SYNTAX, E_TOO_LARGE, E_TRUNCATED, is_blank, skip_string,
 )
 from memlens.packs.v8.kernels.forms cimport (
-    F_ALWAYS, F_CONSTANTS, F_CONSTRUCTOR, F_ENGINES, F_PLAIN, F_POOL, U_CONSTANT, U_DECLARED, U_FIXED, U_NAME,
+    F_ACCESSOR, F_ALWAYS, F_CONSTANTS, F_CONSTRUCTOR, F_ENGINES, F_GLOBAL, F_PLAIN, F_POOL, U_CONSTANT,
+    U_DECLARED, U_FIXED, U_NAME,
     U_NODE, U_SHORT,
 )
 from memlens.packs.v8.kernels.heap_json cimport ArrayReader
@@ -28,18 +29,22 @@ texts that the engine gives to all objects of a kind, which stay as they are. Te
 those of the engine's constants, which are objects that all share who have one. The name of an object's class, and a
 function's name or one that the engine gives to classes."""
 
-PLAIN, ALWAYS, CONSTRUCTOR, CONSTANTS, POOL, ENGINES = 1, 2, 4, 8, 16, 32
+PLAIN, ALWAYS, CONSTRUCTOR, CONSTANTS, POOL, ENGINES, ACCESSOR, GLOBAL = 1, 2, 4, 8, 16, 32, 64, 128
 """What a text could be: a name that code can write without quotes; one that is never a key; the property that leads
 from a prototype to its function; the name of a part of compiled code that has names which code uses; of these that of
-all constants; and the name of an object that is the engine's or a page's own."""
+all constants; the name of an object that is the engine's own; of a function, or a pair of them, that is called for a
+property; and of globalThis."""
 
 cdef enum:
     FIXED_COUNT = 6
     CONSTANT_COUNT = 4
-    CLASS_COUNT = 26
-    OWN_COUNT = 12
+    CLASS_COUNT = 24
+    OWN_COUNT = 10
+    GLOBAL_COUNT = 10
     PART_COUNT = 6
-    PREFIX_COUNT = 8
+    PREFIX_COUNT = 3
+    GLOBAL_CLASS_COUNT = 2
+    GLOBAL_PREFIX_COUNT = 5
     MOST_REMOVED = 128      # bytes of a text that stands for another
 
 cdef uint64_t MOST_STRINGS = 0xFFFFFFF0
@@ -49,16 +54,19 @@ cdef const char **FIXED_TEXTS = ["", "heap number", "smi number", "int", "bool",
 cdef const char **CLASSES = [
     "Object", "Array", "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "Module", "Generator",
     "AsyncGenerator", "Arguments", "Iterator", "Array Iterator", "Map Iterator", "Set Iterator", "String Iterator",
-    "RegExp String Iterator", "console", "process", "Temporal", "Symbol", "global", "Window", "Iterator Helper",
-    "Async-from-Sync Iterator",
+    "RegExp String Iterator", "console", "process", "Temporal", "Symbol", "Iterator Helper", "Async-from-Sync Iterator",
 ]
-cdef const char **PREFIXES = [
-    "system / ", "Window / ", "Window (", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
-]
+cdef const char **PREFIXES = ["system / ", "Intl.", "WebAssembly."]
 # of the classes those whose objects the program doesn't make
 cdef const char **OWN_CLASSES = [
-    "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol", "global",
-    "Window",
+    "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "Temporal", "Symbol",
+]
+# what globalThis is called, which has keys of the program
+cdef const char **GLOBAL_CLASSES = ["global", "Window"]
+cdef const char **GLOBAL_PREFIXES = ["Window / ", "Window (", "global / ", "global (", "Object (global"]
+# properties of globalThis that lead to no function or object of their name
+cdef const char **GLOBALS = [
+    "NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document", "location", "top",
 ]
 # not feedback, nor machine code, which have keys that were looked up
 cdef const char **PARTS_OF_CODE = [
@@ -78,17 +86,24 @@ cdef bint is_among(const uint8_t *text, size_t length, const char **texts, int c
     return False
 
 
-cdef bint is_engines(
-    const uint8_t *text, size_t length, const char **classes=CLASSES, int count=CLASS_COUNT,
-) noexcept nogil:
-    """Return whether a text is the engine's own name for objects of a kind."""
+cdef bint begins_as(const uint8_t *text, size_t length, const char **prefixes, int count) noexcept nogil:
     cdef int each
-    if is_among(text, length, classes, count):
-        return True
-    for each in range(PREFIX_COUNT):
-        if length >= strlen(PREFIXES[each]) and memcmp(text, PREFIXES[each], strlen(PREFIXES[each])) == 0:
+    for each in range(count):
+        if length >= strlen(prefixes[each]) and memcmp(text, prefixes[each], strlen(prefixes[each])) == 0:
             return True
     return False
+
+
+cdef bint is_global(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text is the engine's name for globalThis."""
+    return is_among(text, length, GLOBAL_CLASSES, GLOBAL_CLASS_COUNT) or (
+        begins_as(text, length, GLOBAL_PREFIXES, GLOBAL_PREFIX_COUNT))
+
+
+cdef bint is_engines(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text is the engine's own name for objects of a kind."""
+    return is_among(text, length, CLASSES, CLASS_COUNT) or begins_as(text, length, PREFIXES, PREFIX_COUNT) or (
+        is_global(text, length))
 
 
 cdef bint is_short(const uint8_t *text, size_t length) noexcept nogil:
@@ -150,7 +165,8 @@ cdef uint8_t form_of(const uint8_t *text, size_t length) noexcept nogil:
     """Return what a text could be."""
     cdef uint8_t form = F_PLAIN if is_plain(text, length) else 0
     if begins(text, length, b"<symbol", 7) or (
-            length == 9 and (begins(text, length, b"__proto__", 9) or begins(text, length, b"prototype", 9))):
+            length == 9 and (begins(text, length, b"__proto__", 9) or begins(text, length, b"prototype", 9))) or (
+            is_among(text, length, GLOBALS, GLOBAL_COUNT)):
         form |= F_ALWAYS
     elif length == 11 and begins(text, length, b"constructor", 11):
         form |= F_CONSTRUCTOR
@@ -158,8 +174,13 @@ cdef uint8_t form_of(const uint8_t *text, size_t length) noexcept nogil:
         form |= F_CONSTANTS
         if begins(text, length, b"(constant pool)", 15):
             form |= F_POOL
-    if is_engines(text, length, OWN_CLASSES, OWN_COUNT):
+    if is_among(text, length, OWN_CLASSES, OWN_COUNT) or begins_as(text, length, PREFIXES, PREFIX_COUNT):
         form |= F_ENGINES
+    elif is_global(text, length):
+        form |= F_GLOBAL
+    if begins(text, length, b"get ", 4) or begins(text, length, b"set ", 4) or (
+            length == 21 and begins(text, length, b"system / AccessorPair", 21)):
+        form |= F_ACCESSOR
     return form
 
 

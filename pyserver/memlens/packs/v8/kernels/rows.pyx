@@ -18,7 +18,8 @@ from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, is_blank,
 )
 from memlens.packs.v8.kernels.forms cimport (
-    F_ALWAYS, F_CONSTANTS, F_CONSTRUCTOR, F_ENGINES, F_PLAIN, F_POOL, U_CLASS, U_CONSTANT, U_DECLARED, U_SHORT,
+    F_ACCESSOR, F_ALWAYS, F_CONSTANTS, F_CONSTRUCTOR, F_ENGINES, F_GLOBAL, F_PLAIN, F_POOL, U_CLASS,
+    U_CONSTANT, U_DECLARED, U_SHORT,
 )
 from memlens.packs.v8.kernels.heap_json cimport ArrayReader, short_number
 
@@ -63,6 +64,7 @@ cdef enum:
     J_FUNCTION = 2
     J_CODE = 4
     J_TEXT = 8
+    J_GLOBAL = 16           # of those with properties, globalThis
 
 cdef enum:
     P_PROPERTY = 1
@@ -253,6 +255,8 @@ cdef class Rows(ArrayReader):
                 kind = 0
         elif kind == J_JUDGED and form & F_ENGINES:
             kind = 0
+        elif kind == J_JUDGED and form & F_GLOBAL:
+            kind |= J_GLOBAL
         if vector_push(&self.owners, &kind) < 0 or vector_push_u32(&self.owner_names, name) < 0:
             return self.fail(E_NO_MEMORY, row[0].begin)
         return 0
@@ -270,6 +274,8 @@ cdef class Rows(ArrayReader):
         if self.kinds[row[self.type_field].value] & K_ODDBALL:
             name = <uint32_t> row[self.name_field].value
             self.marks[name] |= P_PROPERTY if owner & J_JUDGED else P_PROPERTY | P_OF_CODE
+            if owner & J_GLOBAL and self.is_accessor(name, target):
+                self.marks[name] |= P_OF_CODE
             if owner & J_JUDGED and self.forms[name] & F_PLAIN and not self.forms[name] & F_ALWAYS:
                 if vector_push_u32(&self.own_properties, name) < 0:
                     return self.fail(E_NO_MEMORY, row[0].begin)
@@ -278,6 +284,12 @@ cdef class Rows(ArrayReader):
         elif owner & J_CODE and self.judged[target] & J_TEXT:
             self.marks[self.names[target]] |= P_OF_CODE
         return 0
+
+    cdef bint is_accessor(self, uint32_t name, uint64_t target) noexcept nogil:
+        """Return whether a property is a function that is called for it, as what is loaded on its first use is."""
+        if self.judged[target] & J_FUNCTION:
+            return self.forms[name] & F_ACCESSOR
+        return not self.judged[target] & J_JUDGED and self.forms[self.names[target]] & F_ACCESSOR
 
     cdef int end_owner(self) noexcept nogil:
         """Mark the properties of a prototype, or count those of an object."""
