@@ -107,7 +107,7 @@ def _sanitized(tests: list[str]) -> int:
     environment = _environment(site, _kernels())
     # a test has a process crash on purpose, and looks for its signal
     environment["ASAN_OPTIONS"] = f"{environment.get('ASAN_OPTIONS', '')}:handle_segv=0"
-    check = "import memlens.kernels.readers.hprof as kernel; print(kernel.__file__)"
+    check = "import memlens.packs.jvm.kernels.hprof as kernel; print(kernel.__file__)"
     loaded = subprocess.run(
         [sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True
     )

@@ -21,10 +21,10 @@ from tests.python.command_line import memlens
 from tests.python.graph_reading import load, type_names
 
 from memlens import dump, remote_dump
-from memlens.dumping import java as hotspot
 from memlens.dumping import linux, place, processes
 from memlens.dumping.errors import DumpError
 from memlens.dumping.runtimes import Kind, Runtime, by_libraries, title
+from memlens.packs.jvm import dumping as hotspot
 from memlens.packs.python import dumping
 from memlens.packs.python.tests.test_python_heap import NEWER, WAITING
 from memlens.programs import is_ours
@@ -498,9 +498,9 @@ def test_a_dump_of_python_by_its_own_interpreter(tmp_path: Path, start: Start) -
 @pytest.mark.parametrize(
     ("kind", "command", "expected"),
     [
-        (Kind.JAVA, "java -Xmx1g -cp a:b -Dx=y com.example.Main --port 80", "com.example.Main"),
-        (Kind.JAVA, "/opt/jdk/bin/java -jar /srv/app.jar", "app.jar"),
-        (Kind.JAVA, "java -p mods -m shop/com.example.Main", "com.example.Main"),
+        ("java", "java -Xmx1g -cp a:b -Dx=y com.example.Main --port 80", "com.example.Main"),
+        ("java", "/opt/jdk/bin/java -jar /srv/app.jar", "app.jar"),
+        ("java", "java -p mods -m shop/com.example.Main", "com.example.Main"),
         (Kind.NODE, "node --require ./trace.js /srv/dist/server.js --port 80", "server.js"),
         (Kind.NODE, "node -e setInterval", "node"),
         ("python", "python3.14 -X dev -m uvicorn app:app", "uvicorn"),
@@ -514,7 +514,7 @@ def test_what_a_process_is_called(kind: str, command: str, expected: str) -> Non
 
 def test_runtimes_are_known_by_what_is_loaded() -> None:
     assert by_libraries(["libc.so.6", "libcoreclr.so"]) == Runtime("dotnet")
-    assert by_libraries(["libjvm.so", "libj9vm29.so"]) == Runtime(Kind.OPENJ9)
+    assert by_libraries(["libjvm.so", "libj9vm29.so"]) == Runtime("openj9")
     assert by_libraries(["libpython3.14.so.1.0"]) == Runtime("python", 14)
     assert by_libraries(["libc.so.6"]) is None
 

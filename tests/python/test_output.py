@@ -507,7 +507,7 @@ INTERNAL = {
     "cli/commands/new_pack.py": "a new folder",
     "store/files/edition.py": "an archive",
     "dumping/heap_profiler.py": "the private folder of a dump",
-    "dumping/java.py": "the request to a Java process",
+    "packs/jvm/dumping.py": "the request to a Java process",
     "dumping/linux.py": "a folder that is opened",
     "dumping/place.py": "the private folder of a dump",
     "packs/pytorch/export.py": "a temporary folder",

@@ -21,7 +21,7 @@ from tests.python.redacted_files import SECRET, assert_same_graph, names_of, red
 from tests.python.test_redact import FIXTURES, planted_hprof
 
 from memlens.errors import MemlensError
-from memlens.formats.redaction.java_names import NewNames, is_runtimes
+from memlens.packs.jvm.new_names import NewNames, is_runtimes
 from memlens.packs.ruby.tests import ruby_files
 from memlens.store.snapshot import Snapshot
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from memlens.cli.failures import naming
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
-from memlens.formats.obfuscation import mapping_beside
+from memlens.formats.redacted import mapping_beside
 from memlens.proof.forbidden import Hit, Search
 from memlens.proof.items import Keeps
 from memlens.proof.staying import StayingTexts

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memlens.dumping.errors import DumpError, out_of_reach
-from memlens.dumping.runtimes import Kind, Runtime, by_libraries, by_program
+from memlens.dumping.runtimes import Runtime, by_libraries, by_program, kinds
 from memlens.texts import phrase
 
 PROC = Path("/proc")
@@ -64,8 +64,8 @@ def described(pid: int) -> tuple[Runtime | None, tuple[str, ...], int]:
     # a process of the kernel or a zombie has no memory
     resident = int(status(pid).get("VmRSS", "0").split()[0]) << 10
     runtime = by_program(program(pid))
-    # a program of any name may have a runtime in it, and `java` may be OpenJ9's
-    if runtime is None or runtime.kind == Kind.JAVA or runtime.lacks_version:
+    # a program of any name may have a runtime in it, and those of several runtimes have one name
+    if runtime is None or kinds()[runtime.kind].libraries or runtime.lacks_version:
         runtime = by_libraries(_libraries(pid)) or runtime
     return runtime, arguments, resident
 

@@ -7,31 +7,19 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from memlens.packs import registry
-from memlens.packs.api import Part, RuntimeKind
-from memlens.texts import phrase
+from memlens.packs.api import RuntimeKind
 
 
 class Kind:
     """The names of runtimes that are asked about by name, because no pack has them yet."""
 
-    JAVA = "java"
     NODE = "node"
-    OPENJ9 = "openj9"
 
 
 @cache
 def kinds() -> dict[str, RuntimeKind]:
     """All runtimes by their names."""
     first = (
-        RuntimeKind(
-            name=Kind.JAVA, title="Java", programs=re.compile(r"javaw?"), libraries=("libjvm.so",),
-            ending=".hprof", dump=Part("memlens.dumping.java:write"), tools=("java", "jcmd"),
-            can_write_garbage=True,
-            with_value=frozenset((
-                "-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
-                "--add-opens", "--add-exports", "--add-reads", "--limit-modules", "--enable-native-access",
-            )),
-        ),
         RuntimeKind(
             name=Kind.NODE, title="Node.js", programs=re.compile(r"node(?:js)?"), ending=".heapsnapshot",
             tools=("node",),
@@ -40,13 +28,7 @@ def kinds() -> dict[str, RuntimeKind]:
             )),
         ),
     )  # fmt: skip
-    last = (
-        RuntimeKind(
-            name=Kind.OPENJ9, title="OpenJ9", programs=re.compile(r"(?!)"),
-            advice=phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
-        ),
-    )  # fmt: skip
-    return {each.name: each for each in (*first, *registry.runtimes(), *last)}
+    return {each.name: each for each in (*first, *registry.runtimes())}
 
 
 class Runtime(NamedTuple):
@@ -79,14 +61,6 @@ def dumped_titles() -> str:
     return ", ".join(each.dumped or each.title for each in kinds().values() if each.ending)
 
 
-_OPENJ9 = re.compile(r"libj9vm\d+\.so")
-
-
-@cache
-def _libraries() -> dict[str, str]:
-    return {library: each.name for each in kinds().values() for library in each.libraries}
-
-
 def by_program(program: str) -> Runtime | None:
     """Return the runtime whose program this is, by its path."""
     name = PurePath(program).name.removesuffix(".exe")
@@ -101,15 +75,11 @@ def by_program(program: str) -> Runtime | None:
 
 def by_libraries(files: Iterable[str]) -> Runtime | None:
     """Return the runtime of a program with one in it, by the names of the libraries that it has loaded."""
-    found: Runtime | None = None
-    for file in files:
-        if _OPENJ9.fullmatch(file):
-            return Runtime(Kind.OPENJ9)
-        if kind := _libraries().get(file):
-            found = Runtime(kind)
-        elif found is None:
-            found = _embedded(file)
-    return found
+    loaded = list(files)
+    for kind in kinds().values():
+        if kind.libraries is not None and any(map(kind.libraries.fullmatch, loaded)):
+            return Runtime(kind.name)
+    return next(filter(None, map(_embedded, loaded)), None)
 
 
 def _embedded(file: str) -> Runtime | None:

@@ -1,9 +1,8 @@
 """Readers, one module per format, and the registry that recognises formats by content."""
 
 import logging
-from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from memlens import limits
 from memlens.errors import MemlensError
@@ -14,6 +13,7 @@ from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.packs import registry
+from memlens.packs.api import Format
 from memlens.progress import Report
 from memlens.texts import in_a_row, phrase
 
@@ -30,30 +30,17 @@ class Reader(Protocol):
         """Return a model; ``scratch`` is a folder for temporary files. Raises MemlensError or MemoryError."""
 
 
-FORMATS = {
-    # files of JSON are recognised by their keys, in json_files.py
-    # before any other protocol buffer: this one is recognised by a packet's own fields
-    "perfetto": "heap graph of Android in a trace of Perfetto",
-    # the packs' most frequent formats come first: each reader that is tried takes a while to import
-    **{each.name: each.title for each in registry.formats().values()},
-    "hprof": "heap dump of Java or Android",
-}
+FORMATS = {each.name: each.title for each in registry.formats().values()}
 """The formats by their names, in the order in which they are tried; each reader is imported when it is tried.
 
-Those of other packages' packs are tried after them, so that none can take their files.
+Those of other packages' packs are tried after them, so that none can take their files. Files of JSON are recognised by
+their keys, in ``json_files.py``.
 """
-registry.reserve(FORMATS)
 
-HEAP_DUMPS = (
-    *("hprof", "perfetto"),
-    *(each.name for each in registry.formats().values() if each.objects is not None),
-)
+HEAP_DUMPS = tuple(each.name for each in registry.formats().values() if each.objects is not None)
 """Those of them that read heap dumps."""
 
-_BEGINNINGS = {
-    "hprof": b"JAVA PROFILE 1.0.",
-    **{each.name: each.beginning for each in registry.formats().values() if each.beginning},
-}
+_BEGINNINGS = {each.name: each.beginning for each in registry.formats().values() if each.beginning}
 """The usual beginning of a format's files, which no other format has, so that its reader is tried first. Importing the
 readers before it would take longer than reading a small file, and a twentieth of the time for a million objects.
 """
@@ -69,7 +56,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | 
     module = recognised(source)
     if module in _FIXED:
         limits.keep_memory()
-    other = None if module in FORMATS else registry.other_with(module)
+    other = registry.other_with(module)
     if other is None:
         return _reader(module).read(source, scratch, report)
     try:
@@ -89,8 +76,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | 
 
 def title_of(name: str) -> str:
     """A format in a sentence, by its name."""
-    of_pack = registry.format_named(name)
-    return FORMATS[name] if of_pack is None else of_pack.title
+    return _format(name).title
 
 
 def recognised(source: Source) -> str:
@@ -133,9 +119,15 @@ def _recognised(source: Source) -> str:
     raise other_files.refusal(head, source.path.name)
 
 
-def _reader(module: str) -> Reader:
-    of_pack = registry.format_named(module)
-    return cast("Reader", import_module(f"{__name__}.{module}")) if of_pack is None else of_pack.reader.load()
+def _format(name: str) -> Format:
+    known = registry.format_named(name)
+    if known is None:
+        raise KeyError(name)
+    return known
+
+
+def _reader(name: str) -> Reader:
+    return _format(name).reader.load()
 
 
 def import_readers() -> None:

@@ -10,7 +10,7 @@ class NotASnapshotError(MemlensError):
 
     code = "not-a-snapshot"
     advice = phrase(
-        "Memlens reads {profiles}, and heap dumps of Java, Android, {others}.",
+        "Memlens reads {profiles}, and heap dumps of {others}.",
         profiles=in_a_row(registry.profiles(), ", "),
         others=in_a_row(registry.heap_worlds(), ", "),
     )

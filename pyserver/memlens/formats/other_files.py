@@ -15,11 +15,6 @@ _FOLDED = re.compile(rb"[^;\n]+(?:;[^;\n]*)+ \d{1,18}(?:\.\d+)?\r?")
 
 _TEXTS: tuple[tuple[re.Pattern[bytes], Text, Text], ...] = (
     (
-        re.compile(rb"FLR\0"),
-        phrase("it is a recording of Java's Flight Recorder, which has no heap"),
-        phrase("Record the heap with: jmap -dump:format=b,file=FILE PID"),
-    ),
-    (
         re.compile(rb"\x7fELF[\x01\x02](?:\x01.{10}\x04\x00|\x02.{10}\x00\x04)", re.DOTALL),
         phrase(
             "it is the core dump of a process, which has no types of objects and no stacks of allocations"

@@ -3,6 +3,7 @@
 Without this a redacted dump of Java would be full of equal strings and arrays of zeros, and its collections be empty.
 """
 
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from memlens.model.graph import VALUE_KINDS, Graph, Values
 from memlens.model.info import FileWarning
+from memlens.packs import registry
 from memlens.texts import phrase, plural
 
 Removed = Literal["values", "contents"]
@@ -18,8 +20,20 @@ Removed = Literal["values", "contents"]
 VALUES: Removed = "values"
 CONTENTS: Removed = "contents"
 
+MAPPING_NAME = "mapping.txt"
+"""Of mappings that builds write."""
+
 REMOVALS: dict[object, Removed] = {each: each for each in (VALUES, CONTENTS)}
 """By the words that files have."""
+
+
+def mapping_beside(dump: Path) -> Path:
+    """Where the mapping that leads back to the names of one dump alone is, if it lies beside it."""
+    stem = dump.name
+    for each in registry.formats().values():
+        for pattern in each.file_names if each.is_mapped else ():
+            stem = stem.split(pattern.removeprefix("*"))[0]
+    return dump.with_name(f"{stem}.{MAPPING_NAME}")
 
 
 class Wanted(NamedTuple):

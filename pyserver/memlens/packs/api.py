@@ -287,6 +287,8 @@ class Format(Struct, frozen=True, kw_only=True):
     comes_first: bool = False
     """Whether its files are tried before those of other packs: of a kind of file that several formats are, such as
     pickles, which is recognised by more than others are."""
+    is_mapped: bool = False
+    """Whether its reader undoes changes of names by the mapping that lies beside a dump."""
     keeps_memory: bool = False
     """Whether its columns have the length that the file says beforehand, so that the memory of one can become
     another's. Of columns that grow while they are read too much would be kept."""
@@ -340,8 +342,9 @@ class RuntimeKind(Struct, frozen=True, kw_only=True):
     title: str
     programs: re.Pattern[str]
     """The names of its programs, without ``.exe``; a group is the version that a name says."""
-    libraries: tuple[str, ...] = ()
-    """Shared libraries that only its programs have loaded."""
+    libraries: re.Pattern[str] | None = None
+    """Matches shared libraries that only its programs have loaded. A process with those of several runtimes is of the
+    first that is declared."""
     embedded: re.Pattern[str] | None = None
     """Matches shared libraries that programs of other runtimes may have loaded as well; the group is the version."""
     version_in_path: re.Pattern[str] | None = None

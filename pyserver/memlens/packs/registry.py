@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = ("pytorch", "go", "v8", "dotnet", "ruby", "native", "python")
+_NAMES = ("pytorch", "go", "v8", "jvm", "android", "dotnet", "ruby", "native", "python")
 """In the order in which their formats are tried, the most frequent first."""
 
 
@@ -132,21 +132,13 @@ def formats() -> Mapping[str, Format]:
     )
 
 
-def reserve(names: Iterable[str]) -> None:
-    """Keep names of formats that are in no pack yet from the packs of other packages."""
-    _RESERVED.update(names)
-
-
-_RESERVED: set[str] = set()
-
-
 @cache
 def others() -> tuple["Other", ...]:
     """The packs of other packages, which are looked up and loaded by the first question that may concern them."""
     from memlens.packs import others
 
     runtimes = [each.name for pack in packs() for each in pack.runtimes]
-    return tuple(others.find({*formats(), *_RESERVED}, [pack.name for pack in packs()], runtimes))
+    return tuple(others.find({*formats()}, [pack.name for pack in packs()], runtimes))
 
 
 def all_packs() -> Iterator[Pack]:
@@ -158,7 +150,7 @@ def all_packs() -> Iterator[Pack]:
 
 def other_with(name: str) -> "Other | None":
     """The pack of another package that has a format."""
-    if name in formats() or name in _RESERVED:
+    if name in formats():
         return None
     return next((each for each in others() if any(form.name == name for form in each.pack.formats)), None)
 

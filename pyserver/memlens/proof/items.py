@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,15 @@ class Reader(Protocol):
 
     def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
         """All contents; of numbers only those that are equal to one of these, if they are given, ascending."""
+        ...
+
+
+@runtime_checkable
+class ListingReader(Protocol):
+    """A reader that lists the names of a copy faster, in which nothing else may be one."""
+
+    def listed(self) -> Iterator[Item]:
+        """All names, each at least once."""
         ...
 
 

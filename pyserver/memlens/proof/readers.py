@@ -6,7 +6,6 @@ from pathlib import Path
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.packs.api import Format
-from memlens.proof.hprof import HprofReader
 from memlens.proof.items import Keeps, Reader
 from memlens.proof.profiles import ProfileReader
 from memlens.proof.stream import Stream
@@ -20,7 +19,7 @@ def reader_of(path: Path, keeps: Keeps) -> Reader:
         raise BadRequestError(
             phrase("{file} is not a heap dump that can be verified", file=path.name),
             advice=phrase(
-                "Heap dumps of Java, Android, {others} can be.",
+                "Heap dumps of {others} can be.",
                 others=in_a_row(registry.heap_worlds(proved=True), ", "),
             ),
         )
@@ -37,8 +36,6 @@ def texts_of(path: Path) -> Reader:
 def _kind_of(path: Path, formats: Iterable[Format]) -> type[Reader] | None:
     with Stream.of(path) as stream:
         head = stream.peek(4096)
-    if head.startswith(b"JAVA PROFILE"):
-        return HprofReader
     words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     for known in (each.proof for each in formats):
         if known is not None and known.recognises.load()(words):

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens.proof.hprof import HprofReader
-from memlens.proof.items import REASONS, Reason
+from memlens.proof.items import REASONS, ListingReader, Reason
 from memlens.proof.marks import MARKS, Mark, marks_of
 from memlens.proof.readers import texts_of
 from memlens.texts import Text, phrase, plural
@@ -65,7 +64,7 @@ class StayingTexts:
     def of(cls, path: Path) -> "StayingTexts":
         """Those of a heap dump or a profile. Raises :class:`MemlensError`, and OSError."""
         reader = texts_of(path)
-        names = reader.listed() if isinstance(reader, HprofReader) else reader.names()
+        names = reader.listed() if isinstance(reader, ListingReader) else reader.names()
         distinct = {(each.place, str(each.value)) for each in names if each.value}
         return cls(Staying(text, reason, tuple(marks_of(text))) for reason, text in distinct)  # pyrefly: ignore[bad-argument-type]
 

@@ -17,10 +17,6 @@ from memlens.server.tools.table import TOOLS
 _MENU_COMMANDS = ("memlens.openAsSnapshot", "memlens.compareSelected")
 """Commands of the explorer's menu that are shown for files with one of the endings."""
 _PACKED = ("gz", "zst")
-_OF_NO_PACK = {
-    "hprof": (("*.hprof", "*.hprof.gz", "*.hprof.zst"), ("hprof",)),
-    "perfetto": ((), ("pftrace", "perfetto-trace")),
-}
 
 
 def tools() -> list[dict[str, Any]]:
@@ -48,10 +44,7 @@ def tools() -> list[dict[str, Any]]:
 
 def file_names() -> list[str]:
     """Patterns of the names of files that open as snapshots by themselves."""
-    declared = [each.file_names for each in registry.formats().values()]
-    return sorted(
-        {name for names in (*declared, *(each[0] for each in _OF_NO_PACK.values())) for name in names}
-    )
+    return sorted({name for each in registry.formats().values() for name in each.file_names})
 
 
 def contested() -> list[str]:
@@ -61,8 +54,7 @@ def contested() -> list[str]:
 
 def endings() -> list[str]:
     """Endings of all files that may be snapshots, without the dot."""
-    declared = [each.endings for each in registry.formats().values()]
-    others = [ending for each in (*declared, *(each[1] for each in _OF_NO_PACK.values())) for ending in each]
+    others = [ending for each in registry.formats().values() for ending in each.endings]
     whole = [name.rpartition(".")[2] for name in file_names() if not name.endswith("*")]
     return sorted({*_PACKED, *others, *whole})
 

@@ -18,8 +18,7 @@ from memlens.cli.redact_proof import report_of, run_verify, summary_of, write_re
 from memlens.errors import MemlensError
 from memlens.formats import HEAP_DUMPS, recognised
 from memlens.formats.containers import open_source
-from memlens.formats.obfuscation import mapping_beside
-from memlens.formats.redacted import CONTENTS, VALUES, Wanted
+from memlens.formats.redacted import CONTENTS, VALUES, Wanted, mapping_beside
 from memlens.formats.redaction import redact
 from memlens.formats.redaction.output import compressed
 from memlens.store.files.output import Output

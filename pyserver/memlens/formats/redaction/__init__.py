@@ -4,7 +4,6 @@ Sizes, ids, references, roots, stacks, and the names of classes, fields, functio
 """
 
 import tempfile
-from importlib import import_module
 from pathlib import Path
 
 from memlens.errors import BadRequestError
@@ -18,7 +17,6 @@ from memlens.packs import registry
 from memlens.progress import Report, part_of
 from memlens.texts import Text, phrase
 
-_WITH_VALUES = ("hprof",)
 _SURVEYED = 0.5
 
 
@@ -35,11 +33,10 @@ def redact(
     format_ = recognised(source)
     known = registry.format_named(format_)
     of_pack = None if known is None else known.redaction
-    if format_ not in _WITH_VALUES and of_pack is None:
+    if of_pack is None:
         _redact_profile(format_, source, output, wanted, report, renames=mapping is not None)
         return None
-    module = import_module(f"{__name__}.{format_}") if of_pack is None else of_pack.load()
-    broken = module.redact(source, output, wanted, report, mapping)
+    broken = of_pack.load().redact(source, output, wanted, report, mapping)
     if broken is None and not source.truncated:
         return None
     offset = source.length if broken is None else broken

@@ -16,25 +16,18 @@ from memlens.formats.redaction.output import Output
 from memlens.formats.redaction.people import People, without_arguments
 from memlens.packs import registry
 from memlens.progress import Report
-from memlens.texts import Text, phrase
+from memlens.texts import phrase
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _CHUNK_BYTES = 1 << 20
 _MOST_STRING_BYTES = 64 << 20
 
-_UNCHANGED: dict[str, Text] = {
-    "perfetto": phrase(
-        "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: processes, "
-        "command lines, logs"
-    ),
-}
 """Formats that aren't written anew, and what they may have."""
 
 _EXPORTED = phrase(
     "Save a profile of it with: memlens export FILE {option}, and redact that.",
     option=registry.readable_output(),
 )
-_OTHER_ADVICE = phrase("Share it only with whom you trust with these.")
 
 
 def refuse_unwritable(format_: str) -> None:
@@ -43,8 +36,6 @@ def refuse_unwritable(format_: str) -> None:
     if of_pack is not None and of_pack.not_redacted is not None:
         what, advice = of_pack.not_redacted
         raise BadRequestError(what, advice=advice if advice.text else _EXPORTED)
-    if format_ in _UNCHANGED:
-        raise BadRequestError(_UNCHANGED[format_], advice=_OTHER_ADVICE)
 
 
 def redact_profile(format_: str, source: Source, output: Output, wanted: Wanted, report: Report) -> People:

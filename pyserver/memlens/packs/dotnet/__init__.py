@@ -57,7 +57,7 @@ PACK = Pack(
             title=".NET",
             # `dotnet run` and `dotnet build` are tools, but of the same runtime
             programs=re.compile(r"dotnet"),
-            libraries=("libcoreclr.so",),
+            libraries=re.compile(r"libcoreclr\.so"),
             ending=".gcdump",
             dump=Part(f"{_HERE}.dumping:write"),
             tools=("dotnet-gcdump",),

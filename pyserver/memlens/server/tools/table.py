@@ -40,9 +40,8 @@ TOOLS: dict[str, Tool] = {
         "Begin here. Says what fills a memory snapshot and by whose lines (or why memory ran out), the findings with "
         "their bytes and lines, what the file can't say, and the figures of its devices, values or heap. Reads "
         f"{', '.join(each.text for each in registry.profiles())} and heap dumps ("
-        f"Java and Android HPROF, Perfetto heap graphs, {', '.join(registry.heap_worlds())}). `see` of a "
-        "finding is the question "
-        "that shows its evidence. Large files take up to minutes the first time.",
+        f"{', '.join(registry.heap_worlds())}). `see` of a finding is the question that shows its evidence. Large "
+        "files take up to minutes the first time.",
         arguments.SummaryArguments,
     ),
     "memlens_top": Tool(

@@ -1,0 +1,1 @@
+"""Hot loops over the packets of traces of Perfetto."""

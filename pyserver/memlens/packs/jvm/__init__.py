@@ -1,0 +1,56 @@
+"""The world of the Java virtual machine: heap dumps (HPROF) of Java and of Android, processes, whose code files are."""
+
+import re
+
+from memlens.packs.api import Format, Objects, Pack, Part, Proof, RuntimeKind
+from memlens.texts import phrase
+
+_HERE = "memlens.packs.jvm"
+_WITH_VALUE = (
+    "-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
+    "--add-opens", "--add-exports", "--add-reads", "--limit-modules", "--enable-native-access",
+)  # fmt: skip
+
+PACK = Pack(
+    name="jvm",
+    title="Java",
+    libraries=("jvm",),
+    formats=(
+        Format(
+            name="hprof",
+            title="heap dump of Java or Android",
+            reader=Part(f"{_HERE}.hprof"),
+            file_names=("*.hprof", "*.hprof.gz", "*.hprof.zst"),
+            beginning=b"JAVA PROFILE 1.0.",
+            is_mapped=True,
+            objects=Objects(runtime="Java"),
+            redaction=Part(f"{_HERE}.redaction"),
+            proof=Proof(
+                recognises=Part(f"{_HERE}.proof.reader:recognises"),
+                reader=Part(f"{_HERE}.proof.reader:HprofReader"),
+            ),
+        ),
+    ),
+    foreign=Part(f"{_HERE}.foreign:FILES"),
+    runtimes=(
+        # its programs have the names of HotSpot's, and load a libjvm.so as well
+        RuntimeKind(
+            name="openj9",
+            title="OpenJ9",
+            programs=re.compile(r"(?!)"),
+            libraries=re.compile(r"libj9vm\d+\.so"),
+            advice=phrase("Its virtual machine can't write HPROF files; run the program on HotSpot."),
+        ),
+        RuntimeKind(
+            name="java",
+            title="Java",
+            programs=re.compile(r"javaw?"),
+            libraries=re.compile(r"libjvm\.so"),
+            ending=".hprof",
+            dump=Part(f"{_HERE}.dumping:write"),
+            can_write_garbage=True,
+            tools=("java", "jcmd"),
+            with_value=frozenset(_WITH_VALUE),
+        ),
+    ),
+)

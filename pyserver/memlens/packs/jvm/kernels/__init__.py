@@ -1,0 +1,1 @@
+"""Hot loops over the records of HPROF."""

@@ -1,0 +1,1 @@
+"""The second reading of HPROF, for what a redacted dump still has."""
