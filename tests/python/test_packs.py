@@ -116,12 +116,7 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "server/protocol/settings.py",
         "server/sessions/registry.py",
         "server/settings.py",
-        "views/compare/kinds.py",
-        "views/findings/graph/duplicates.py",
-        "views/findings/graph/held.py",
-        "views/findings/graph/holders.py",
         "views/findings/profile/itself.py",
-        "views/graph/plain_values.py",
     ],
     "pytorch": [
         "formats/zip_files.py",

@@ -88,8 +88,14 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Matches the beginnings of packages that no user of the platform writes."""
     is_managed: bool = False
     """Whether what the platform's own objects collect for themselves is kept apart by ``platform``."""
+    platform_package: "Part[Callable[[str], bool]] | None" = None
+    """Whether a package, empty for none, is one that no user of the platform writes, where no pattern says that."""
     strings: frozenset[str] = frozenset()
     """Types of strings, which have their texts as names, where kinds of types don't say so."""
+    numbers: frozenset[str] = frozenset()
+    """Types of numbers that have their texts as names."""
+    has_empty_strings: bool = False
+    """Whether a string without a name is empty, and not one that isn't known."""
     boxes: frozenset[str] = frozenset()
     """Types of numbers that are objects of their own."""
     collections: re.Pattern[str] | None = None
@@ -108,10 +114,21 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Classes of the language itself, where classes have no package."""
     classes: frozenset[str] = frozenset()
     """Types of the objects that are classes, which have names."""
+    code: frozenset[str] = frozenset()
+    """Types of the objects that are code, where it is more than classes: a program has many of them anyway."""
+    module_type: str | None = None
+    """The type of the objects that are modules, which have names for what they hold."""
+    namespaces: "Namespaces | None" = None
+    """Of runtimes in which the attributes of classes, modules and instances are in objects of their own."""
+    frame_variables: "FrameVariables | None" = None
+    """Of runtimes whose roots are variables of the functions that run."""
     not_of_the_program: frozenset[str] = frozenset()
     """Types whose own bytes are none of the program's memory."""
     says_superclasses: bool = False
     """Whether dumps say which classes extend which."""
+    lineage: str | None = None
+    """The attribute of a class with the tuple of itself and all that it extends, in the order in which attributes are
+    looked up."""
     mute_roots: bool = False
     """Whether a root's kind by itself says nothing, and is called a root."""
     text_bytes: int | None = None
@@ -152,6 +169,23 @@ class Objects(Struct, frozen=True, kw_only=True):
     class_declaration: re.Pattern[str] | None = None
     """Where dumps have the lines of constructors: matches the beginning of a class in source, with its name as group 1.
     """
+
+
+class Namespaces(Struct, frozen=True, kw_only=True):
+    """Objects that hold attributes."""
+
+    type: str
+    attribute: str
+    """The attribute of a class, a module or an instance that is such an object."""
+
+
+class FrameVariables(Struct, frozen=True, kw_only=True):
+    """Roots that are variables of the functions that run."""
+
+    root: str
+    """The kind of these roots."""
+    module_level: str
+    """The function that runs a module, whose variables are the module's own: they are global."""
 
 
 class Realms(Protocol):

@@ -108,7 +108,12 @@ def trace_writers() -> Iterator[tuple[str, TraceWriter]]:
 
 def format_of_kind(kind: str) -> Format | None:
     """The format of a snapshot's kind; None where no pack has it."""
-    return next((each for each in formats().values() if kind == (each.kind or each.name)), None)
+    return _by_kind().get(kind)
+
+
+@cache
+def _by_kind() -> Mapping[str, Format]:
+    return {each.kind or each.name: each for each in formats().values()}
 
 
 def inference_of(kind: str, default: "type[Inference]") -> "type[Inference]":
@@ -283,13 +288,18 @@ _UNKNOWN = Objects(runtime="")
 
 def objects_of(kind: str) -> Objects:
     """What the pack of a format knows of its objects; nothing for formats of no pack."""
-    own = format_named(kind)
+    own = format_of_kind(kind) or format_named(kind)
     return _UNKNOWN if own is None or own.objects is None else own.objects
+
+
+def all_formats() -> Iterator[Format]:
+    """The formats of all packs."""
+    for pack in all_packs():
+        yield from pack.formats
 
 
 def all_objects() -> Iterator[tuple[str, Objects]]:
     """The formats of heap dumps, and what their packs know of the objects."""
-    for pack in all_packs():
-        for each in pack.formats:
-            if each.objects is not None:
-                yield each.name, each.objects
+    for each in all_formats():
+        if each.objects is not None:
+            yield each.name, each.objects

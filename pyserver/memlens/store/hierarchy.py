@@ -1,8 +1,7 @@
 """Which classes extend which, as far as a heap dump says that.
 
-Most dumps that say so have a reference from each class to the one above it, of the kind SUPER_CLASS; those
-of Python one to the tuple ``__mro__``, which has the class itself and all above it, in the order in which attributes
-are looked up.
+Most dumps that say so have a reference from each class to the one above it, of the kind SUPER_CLASS; others have one to
+a tuple, the ``lineage`` that their pack declares.
 """
 
 from collections.abc import Iterator
@@ -13,11 +12,12 @@ import numpy.typing as npt
 from memlens.errors import CancelledError
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 
 SUPER_CLASS = "super class"
-_ALL_ABOVE, _ATTRIBUTE, _ITEM = "__mro__", "attribute", "item"
+_ATTRIBUTE, _ITEM = "attribute", "item"
 
 I64 = npt.NDArray[np.int64]
 
@@ -87,10 +87,11 @@ def hierarchy_of(snapshot: Snapshot) -> Hierarchy:
 
 def _hierarchy(snapshot: Snapshot) -> Hierarchy:
     kinds = snapshot.graph_names.reference_kinds
+    lineage = registry.objects_of(snapshot.info.kind).lineage
     is_super, is_attribute, is_item = np.zeros((3, 256), np.bool_)
     for number, kind in enumerate(kinds):
         is_super[number] = kind.name == SUPER_CLASS
-        is_attribute[number] = kind.name == _ATTRIBUTE
+        is_attribute[number] = lineage is not None and kind.name == _ATTRIBUTE
         is_item[number] = kind.name == _ITEM
     own = snapshot.types.object
     above: dict[int, list[int]] = {}
@@ -108,7 +109,7 @@ def _hierarchy(snapshot: Snapshot) -> Hierarchy:
         chosen = is_super[of_kind]
         pairs = [(holder[chosen], stored.target[rows[chosen]])]
         attributes = np.flatnonzero(is_attribute[of_kind])
-        attributes = attributes[names.are(stored.name[rows[attributes]], _ALL_ABOVE)]
+        attributes = attributes[names.are(stored.name[rows[attributes]], lineage or "")]
         if len(attributes):
             tuples, of = stored.target[rows[attributes]].astype(np.int64), holder[attributes]
             items, place = _references(snapshot, np.arange(len(tuples)), tuples)

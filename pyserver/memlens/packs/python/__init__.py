@@ -6,10 +6,38 @@ nothing but Python's standard library.
 
 import re
 
-from memlens.packs.api import NOTHING, Format, Language, Objects, Pack, Part, Proof, RuntimeKind
+from msgspec.structs import replace
+
+from memlens.packs.api import (
+    NOTHING,
+    Format,
+    FrameVariables,
+    Language,
+    Namespaces,
+    Objects,
+    Pack,
+    Part,
+    Proof,
+    RuntimeKind,
+)
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.python"
+
+_OBJECTS = Objects(
+    runtime="Python",
+    strings=frozenset(("str",)),
+    has_empty_strings=True,
+    numbers=frozenset(("int", "float")),
+    classes=frozenset(("type",)),
+    code=frozenset(("type", "module", "function")),
+    module_type="module",
+    namespaces=Namespaces(type="dict", attribute="__dict__"),
+    frame_variables=FrameVariables(root="local", module_level="<module>"),
+    lineage="__mro__",
+    # threading.local itself, not classes that inherit from it
+    thread_locals=re.compile(r"_thread\._local"),
+)
 
 PACK = Pack(
     name="python",
@@ -50,7 +78,13 @@ PACK = Pack(
             reader=Part(f"{_HERE}.heap"),
             endings=("heap",),
             beginning=b"\x89MLHEAP\n",
-            objects=Objects(runtime="Python"),
+            objects=replace(
+                _OBJECTS,
+                # those of PyHeap have no modules in the names of types
+                platform_package=Part(f"{_HERE}.packages:is_of_language"),
+                says_superclasses=True,
+                text_bytes=100,
+            ),
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(
                 recognises=Part(f"{_HERE}.proof:recognises"), reader=Part(f"{_HERE}.proof:PythonReader")
@@ -61,7 +95,7 @@ PACK = Pack(
             title="heap dump of Python by PyHeap",
             reader=Part(f"{_HERE}.pyheap"),
             file_names=("*.pyheap",),
-            objects=Objects(runtime="Python"),
+            objects=replace(_OBJECTS, text_bytes=1_000),
             redaction=Part(f"{_HERE}.pyheap_redaction"),
             proof=Proof(
                 recognises=Part(f"{_HERE}.pyheap_proof:recognises"),

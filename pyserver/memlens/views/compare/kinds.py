@@ -11,10 +11,7 @@ from memlens.store.models import heap_dump_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.selection.profile_sets import value_named
 
-_RUNTIMES = {
-    "hprof": "Java", "perfetto": "Java",
-    "python": "Python", "pyheap": "Python",
-}  # fmt: skip
+_RUNTIMES = {"hprof": "Java", "perfetto": "Java"}
 """Whose objects the heap dumps of each format have: their types are compared by name."""
 
 

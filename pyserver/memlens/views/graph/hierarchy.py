@@ -37,9 +37,13 @@ def known_hierarchy(snapshot: Snapshot) -> Hierarchy:
         raise BadRequestError(
             phrase("The heap dump doesn't say which classes extend which"),
             advice=phrase(
-                "Dumps of Java, Android, {others} and of memlens.dump in Python do.",
+                "Those of Java and Android do, and these: {others}.",
                 others=in_a_row(
-                    [objects.runtime for _, objects in registry.all_objects() if objects.says_superclasses],
+                    [
+                        each.title
+                        for each in registry.all_formats()
+                        if each.objects and each.objects.says_superclasses
+                    ],
                     ", ",
                 ),
             ),

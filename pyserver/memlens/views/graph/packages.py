@@ -1,7 +1,6 @@
 """The package, namespace or module that a type belongs to, and what a type is called without it."""
 
 import re
-import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +35,8 @@ def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
         return True
     if own.program_kinds:
         return type_kind not in own.program_kinds
-    if kind == "python":
-        return not package or package.partition(".")[0] in sys.stdlib_module_names
+    if own.platform_package is not None:
+        return own.platform_package.load()(package)
     platform = own.platform or _PLATFORM
     return bool(platform.match(package)) or (not package and name[:1].islower())
 

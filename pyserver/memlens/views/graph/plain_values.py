@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.fields import field_reader
 
@@ -15,7 +16,7 @@ _BOXES = frozenset(
 )
 _TEXT_KINDS = ("string", "concatenated string", "String")
 """Kinds of types whose objects' names are their texts."""
-_TEXT_TYPES = ("java.lang.String", "str")
+_TEXT_TYPE = "java.lang.String"
 _NUMBER_KIND, _NUMBER = "number", "value"
 """The kind of types of numbers, and the reference to the text of one, in dumps with the values of numbers."""
 _WHOLE, _LONGEST_NUMBER = re.compile(r"-?[0-9]+"), 400
@@ -31,15 +32,17 @@ def plain_value(snapshot: Snapshot, number: int) -> Plain | None:
     reader, objects = field_reader(snapshot), snapshot.objects
     kind = snapshot.graph_names.type_kinds[int(snapshot.types.kind[int(objects.type[number])])]
     type_name, name = reader.type_name(number), int(objects.name[number])
+    known = registry.objects_of(snapshot.info.kind)
     if type_name in _BOXES:
         found = reader.values(number).get("value")
         return int(found) if isinstance(found, bool) else found
-    if kind in _TEXT_KINDS or type_name in _TEXT_TYPES:
-        return _text(snapshot, name) if name else _empty(snapshot, type_name)
+    is_text = type_name == _TEXT_TYPE or (known.has_empty_strings and type_name in known.strings)
+    if kind in _TEXT_KINDS or is_text:
+        return _text(snapshot, name) if name else _empty(snapshot) if is_text else None
     if kind == _NUMBER_KIND:
         held = reader.reference(number, _NUMBER)
         return None if held is None else _parsed(_text(snapshot, int(objects.name[held])))
-    if type_name in ("int", "float") and name:
+    if type_name in known.numbers and name:
         return _parsed(_text(snapshot, name))
     return None
 
@@ -48,10 +51,9 @@ def _text(snapshot: Snapshot, name: int) -> str:
     return snapshot.strings.texts(np.array([name]))[0]
 
 
-def _empty(snapshot: Snapshot, type_name: str) -> str | None:
-    """The text of a string without one: Java's and Python's empty ones have none, nor have those that were removed."""
-    has_texts = type_name in _TEXT_TYPES and snapshot.info.kind in ("hprof", "python", "pyheap")
-    return "" if has_texts and "removed" not in snapshot.manifest.settings else None
+def _empty(snapshot: Snapshot) -> str | None:
+    """The text of a string without one: empty ones have none, nor have those that were removed."""
+    return None if "removed" in snapshot.manifest.settings else ""
 
 
 def _parsed(text: str) -> Plain | None:

@@ -64,7 +64,7 @@ def _type_notes() -> list[re.Pattern[str]]:
 @cache
 def _class_types() -> frozenset[str]:
     """The types of classes, which have names."""
-    return frozenset(("type",)).union(*(objects.classes for _, objects in registry.all_objects()))
+    return frozenset[str]().union(*(objects.classes for _, objects in registry.all_objects()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from memlens.views.graph.images import groups_of, images_of
 from memlens.views.graph.kinds import string_types
 from memlens.views.graph.rows import Numbers
 
-_BEGINNINGS = {"hprof": 3_072, "python": 100, "pyheap": 1_000}
+_BEGINNINGS = {"hprof": 3_072}
 """Of a text of as many bytes the dump may have a part alone, or Memlens may keep one: by the kind of the dump."""
 _UNSURE_SHARE = 0.1
 """Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""

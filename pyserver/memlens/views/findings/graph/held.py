@@ -29,13 +29,7 @@ from memlens.views.graph.thread_table import table
 
 _LOCAL_VARIABLE = "local variable"
 """The kind of the references from a Java thread to what variables of its frames refer to, called by the frame."""
-_PYTHON = ("python", "pyheap")
 _THREAD = "thread"
-_LOCAL = "local"
-"""The kind of the roots that are variables of Python's frames."""
-_MODULE_LEVEL = "<module>"
-"""The function of the frames that run modules, whose local variables are the module's own."""
-_ATTRIBUTES = "__dict__"
 _STATIC_FIELD = "static field"
 _GENERATED = re.compile(r"\$Proxy\d+$|\$\$")
 """Classes that Java programs make while they run: their static fields are nobody's."""
@@ -63,7 +57,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
         is_first = first.object == path.root.object and not _has_names(case, first)
         if is_first and (variable := _variable(case, path)):
             # of Java's the first reference leads from the thread to the variable's object
-            return _held_by_variable(path, variable, names[1:] if _is_local(path) else names)
+            return _held_by_variable(case, path, variable, names[1:] if _is_local(path) else names)
         if first.object == path.root.object and (thread := _thread_of(case, path)):
             return _held_by_thread(case, path, thread, names)
         if names:
@@ -132,7 +126,7 @@ def _paths(case: GraphCase, number: int) -> list[Path]:
     and what a static field of the program's holds stays when the method that uses it has returned.
     """
     found = paths(case.snapshot, number, _MOST_PATHS).paths
-    if _is_python(case):
+    if case.known.frame_variables is not None:
         return sorted(found, key=lambda path: _is_known_otherwise(case, path))
     if case.known.global_object is not None:
         return sorted(found, key=lambda path: not _begins_with_a_name(case, path))
@@ -167,11 +161,13 @@ def _is_known_otherwise(case: GraphCase, path: Path) -> bool:
     variable = _variable(case, path)
     if variable is None:
         return True
-    return variable.frame is not None and variable.frame.function == _MODULE_LEVEL
+    return _is_at_module_level(case, variable.frame)
 
 
-def _is_python(case: GraphCase) -> bool:
-    return case.info.kind in _PYTHON
+def _is_at_module_level(case: GraphCase, line: LineLink | None) -> bool:
+    """Whether a frame runs a module, whose variables are global ones."""
+    known = case.known.frame_variables
+    return known is not None and line is not None and line.function == known.module_level
 
 
 def _is_local(path: Path) -> bool:
@@ -184,7 +180,8 @@ def _variable(case: GraphCase, path: Path) -> _Variable | None:
     if _is_local(path):
         thread = next((root.detail for root in path.roots if root.detail), "")
         return _Variable("", thread, _frame_of_local(case, path))
-    if not _is_python(case) or all(root.kind != _LOCAL for root in path.roots):
+    of_frames = case.known.frame_variables
+    if of_frames is None or all(root.kind != of_frames.root for root in path.roots):
         return None
     known = table(case.snapshot)
     rows = known.variables[known.variables["object"] == path.root.object]
@@ -200,7 +197,7 @@ def _variable(case: GraphCase, path: Path) -> _Variable | None:
         for name, thread, frame in zip(names, threads, frames, strict=True)
     ]
     # a function that holds what a module names as well says where it is used
-    return min(found, key=lambda each: each.frame is None or each.frame.function == _MODULE_LEVEL)
+    return min(found, key=lambda each: each.frame is None or _is_at_module_level(case, each.frame))
 
 
 def _thread_of(case: GraphCase, path: Path) -> str:
@@ -255,13 +252,13 @@ def _called(line: LineLink) -> str:
     return f"{line.function} ({base_line(line)})"
 
 
-def _held_by_variable(path: Path, variable: _Variable, names: list[str]) -> Text:
+def _held_by_variable(case: GraphCase, path: Path, variable: _Variable, names: list[str]) -> Text:
     """``a local variable of Shop.main (Shop.java:7) in thread main, through orders.table``."""
     held = path.steps[0].object.object if _is_local(path) else path.root.object
     line = variable.frame
     called = _short_frame(path.steps[0].name if _is_local(path) else _called(line) if line else "")
     objects = ObjectsLink("object", held)
-    is_global = line is not None and line.function == _MODULE_LEVEL
+    is_global = _is_at_module_level(case, line)
     if not variable.name:
         shown = linked(phrase("a local variable"), objects=objects)
     elif is_global:
@@ -302,9 +299,10 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     begin = max((named or classes or [0])[-1], runtime + 1, _variable_s_function(case, ends))
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
-    if _is_python(case):
-        # what a dictionary of attributes has are the attributes of its object
-        names = ["" if name == f".{_ATTRIBUTES}" and steps[1:] else name for name in names]
+    if case.known.namespaces is not None:
+        # what such an object has are the attributes of another
+        own = f".{case.known.namespaces.attribute}"
+        names = ["" if name == own and steps[1:] else name for name in names]
     if steps and not any(names):
         # where references have no names, what they lead to is said up to the object itself
         said = [step.object for step in steps[:-1] if not is_internal(step.object.type)]
@@ -329,13 +327,17 @@ def _named_first(case: GraphCase, path: Path, first: ObjectRow) -> ObjectRow:
 
 
 def _has_names(case: GraphCase, row: ObjectRow) -> bool:
-    """Whether an object has names for what it holds, and one of its own: a class, or a module of Python."""
-    return is_class(row) or (bool(row.name) and _is_python(case) and row.type == "module")
+    """Whether an object has names for what it holds, and one of its own: a class or a module."""
+    return is_class(row) or _is_module(case, row)
+
+
+def _is_module(case: GraphCase, row: ObjectRow) -> bool:
+    return bool(row.name) and row.type == case.known.module_type
 
 
 def _short_name(case: GraphCase, row: ObjectRow) -> str:
     """What a path begins with: a class's name, a module's, a function's, or else a type with its id."""
-    if row.name and _is_python(case) and row.type == "module":
+    if _is_module(case, row):
         return plain_name(row.name)
     if row.type == case.known.variables_type:
         return ""

@@ -1,6 +1,6 @@
 """What retains most: objects at which memory accumulates, and groups of one type with their last common holder."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -41,11 +41,7 @@ _ALONE_SHARE = 0.9
 _PROGRAM_SHARE = 0.8
 """What has more of everything and no group that has most of it is the program itself, as a global object is with
 whatever share."""
-_PYTHON = ("type", "module", "function")
-_CODE = {
-    **dict.fromkeys(JAVA_KINDS, ("java.lang.Class",)),
-    "python": _PYTHON, "pyheap": _PYTHON,
-}  # fmt: skip
+_CODE = dict.fromkeys(JAVA_KINDS, ("java.lang.Class",))
 _SHARED = ("zygote", "image", "boot image")
 """Heaps of Android that no process has for itself."""
 _MOST_POINTS, _MOST_LOOKED_AT = 2_000, 20
@@ -196,7 +192,7 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[Group], least
 
 def _is_root_like(case: GraphCase, holder: int) -> bool:
     """Whether an object isn't an instance of anything of the program's, but a class, a module, a thread, or code."""
-    if type_of(case, holder) in _CODE.get(case.info.kind, ()):
+    if type_of(case, holder) in _code_of(case):
         return True
     packages = packages_of(case.snapshot)
     return bool(packages.is_platform[int(case.snapshot.objects.type[holder])])
@@ -216,22 +212,27 @@ def _is_a_group(case: GraphCase, group: Group) -> bool:
 def _is_code(case: GraphCase, group: Group) -> bool:
     """Whether objects are code, classes or modules, or what these have their names in: a program has many anyway."""
     name = case.type_names()[group.type]
-    code = _CODE.get(case.info.kind) or case.known.classes
-    if name in code or group.type in case.types_of_kind("closure"):
+    if name in _code_of(case) or group.type in case.types_of_kind("closure"):
         return True
-    return name == "dict" and case.info.kind in _CODE and _are_namespaces(case, group.members)
+    known = case.known.namespaces
+    return known is not None and name == known.type and _are_namespaces(case, group.members, known.attribute)
 
 
-def _are_namespaces(case: GraphCase, members: Numbers) -> bool:
-    """Whether half of what some dictionaries of Python's retain is in those that have a module's or a class's names."""
+def _code_of(case: GraphCase) -> Collection[str]:
+    """The types of classes and of other code."""
+    return _CODE.get(case.info.kind) or case.known.code or case.known.classes
+
+
+def _are_namespaces(case: GraphCase, members: Numbers, attribute: str) -> bool:
+    """Whether half of what some objects with attributes retain is in those that have a module's or a class's."""
     stored, objects, strings = case.snapshot.references, case.snapshot.objects, case.snapshot.strings
     code = np.zeros(len(case.type_names()), np.bool_)
-    code[case.types_where(lambda name: name in _PYTHON)] = True
+    code[case.types_where(case.known.code.__contains__)] = True
     is_named = case.kinds(lambda name: name == "attribute")
     rows = np.flatnonzero(is_named[stored.kind])
     rows = rows[code[objects.type[case.sources(rows)]]]
     names = distinct(stored.name[rows])
-    rows = rows[np.isin(stored.name[rows], names[strings.where(names, lambda text: text == "__dict__")])]
+    rows = rows[np.isin(stored.name[rows], names[strings.where(names, attribute.__eq__)])]
     retained = objects.retained[members]
     own = np.isin(members, stored.target[rows])
     return bool(2 * int(retained[own].sum()) >= int(retained.sum()))

@@ -38,9 +38,7 @@ LEAST_FINALIZABLE = 100
 _MOST_LISTED = 1_000
 _MOST_FIELD = 120
 _REFLECTION = ("DelegatingClassLoader", "MethodUtil")
-_THREAD_LOCALS = (
-    "java.lang.ThreadLocal$ThreadLocalMap$Entry", "java.lang.ThreadLocal$Values", "_thread._local",
-)  # fmt: skip
+_THREAD_LOCALS = ("java.lang.ThreadLocal$ThreadLocalMap$Entry", "java.lang.ThreadLocal$Values")
 _SOFTLY_SQL = (
     "SELECT retained(o.object) FROM refs AS r JOIN objects AS o ON o.object = r.target WHERE r.strength = 'soft' "
     "AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))"
@@ -251,10 +249,7 @@ def _dominate(objects: ObjectColumns, above: Numbers, below: Numbers) -> Numbers
 
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
-    """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps whose types say so.
-
-    Of Python instances of ``threading.local`` itself, not of classes that inherit from it.
-    """
+    """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps whose types say so."""
     names, known = case.type_names(), registry.objects_of(case.info.kind).thread_locals
     kinds = case.types_where(
         lambda name: name in _THREAD_LOCALS or (known is not None and known.fullmatch(name))
