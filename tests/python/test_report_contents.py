@@ -5,11 +5,15 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
+import pytest
+from tests.python import planted_heaps
 from tests.python.heap_files import HeapFile
 
 from memlens.export.markdown import finding_markdown, markdown
 from memlens.export.report import report
 from memlens.export.summary import WITH_CONTENTS, WITHOUT_CONTENTS, summary
+from memlens.fleet.summary import summary_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.answers import TextPart
@@ -63,3 +67,31 @@ def test_contents_are_left_out_unless_asked_for(opened: Callable[[Path], Snapsho
     copied = "".join(finding_markdown(finding_without_contents(first)))
     assert "copies of others" in copied
     assert not [text for text in texts if text in copied]
+
+
+NAMES = {
+    # a class is called as Symbol.toStringTag says, and a type of nodes as the header says
+    "v8": {"class without a function", "unknown type of objects", "name of a type"},
+    "pyheap": set[str](),
+    "python": set[str](),
+    "hprof": set[str](),
+}
+"""Places of each format whose texts are names of types."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_leaves_the_machine_has_contents(
+    name: str, opened: Callable[[Path], Snapshot], tmp_path: Path
+) -> None:
+    places, make, file = planted_heaps.FORMATS[name]
+    path = tmp_path / file
+    path.write_bytes(make([place for place in places if place not in planted_heaps.DAMAGE]))
+    snapshot = opened(path)
+    leaving = [
+        html.unescape(snapshot.ask(report)),
+        "\n".join(snapshot.ask(lambda asked: markdown(summary(asked)))),
+        msgspec.json.encode(summary_of(snapshot)).decode(),
+    ]
+    secrets = planted_heaps.Secrets(places, places)
+    told = {place for place in places for each in leaving if secrets.text(place) in each}
+    assert told <= NAMES[name]

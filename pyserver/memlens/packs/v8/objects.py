@@ -65,13 +65,17 @@ _TYPE_NAMES = {
 
 _ELEMENT = re.compile(r"(?:Detached )?<[A-Za-z][\w:.-]*(?=[ />])(?!>)")
 """The beginning of the name of an element of the DOM that has attributes: ``<a href="https://example.com">``."""
+_PAGE = re.compile(r"Window / data:[\w+./-]*(?=[;,])")
+"""The beginning of the name of a page whose address is all that it contains."""
 _SCOPE = re.compile(r"system / Context(?= / scope @\d+$)")
 """A context, before the number of its scope, as V8 names them since 2026."""
+_AFTER = {_ELEMENT: ">", _PAGE: ",…"}
+"""What stands in a type's name for what is left out."""
 
 _PLAIN, _PROTOTYPE = "Object", "__proto__"
 _MOST_SHAPES, _MOST_PROPERTIES, _MOST_SHAPE = 1_000, 100, 120
 
-_FIRST_LETTERS = b"<Ds"
+_FIRST_LETTERS = b"<DsW"
 """With what these begin; of other names, which may be millions, nothing more is looked at."""
 
 _MOST_CATEGORIES = 10_000
@@ -328,8 +332,8 @@ def _shape(snapshot: Snapshot, item: int, property_: int) -> str:
 def _short_names(snapshot: Snapshot, more: Interned) -> U32 | None:
     """The text by which each text names a type, of which some are added; None where all name their own.
 
-    An element of the DOM is named with its attributes, a context with the number of its scope: all would be types of
-    their own.
+    An element of the DOM is named with its attributes, a context with the number of its scope, and a page may be named
+    with what it contains: all would be types of their own.
     """
     texts = snapshot.texts
     numbers = distinct(snapshot.objects.name[snapshot.is_of_type("native", "object") != 0])
@@ -340,8 +344,9 @@ def _short_names(snapshot: Snapshot, more: Interned) -> U32 | None:
     known = texts.some(numbers.tolist())
     shorter: dict[int, str] = {}
     for number, name in known.items():
-        if (found := _ELEMENT.match(name) or _SCOPE.match(name)) is not None and found.end() < len(name):
-            shorter[number] = found[0] + (">" if found.re is _ELEMENT else "")
+        found = _ELEMENT.match(name) or _SCOPE.match(name) or _PAGE.match(name)
+        if found is not None and found.end() < len(name):
+            shorter[number] = found[0] + _AFTER.get(found.re, "")
     if not shorter:
         return None
     for number, name in known.items():

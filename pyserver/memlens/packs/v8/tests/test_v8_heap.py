@@ -160,6 +160,8 @@ def test_types_are_classes_and_tags_however_objects_are_named(tmp_path: Path) ->
         heap.node("string", '<a href="3">'),
         heap.node("object", "<b c"),
         heap.node("native", ""),
+        heap.node("native", "Window / data:text/html;base64,PHA+"),
+        heap.node("native", "Window / https://example.com/data:x"),
     ]
     for item in (*closures, *items, *others):
         heap.edge(root, "element", item, item)
@@ -171,6 +173,7 @@ def test_types_are_classes_and_tags_however_objects_are_named(tmp_path: Path) ->
     assert of[others[0] :] == [
         "<a>", "<a>", "Detached <a>", "Detached <a>", "system / Context", "system / Context",
         "system / Context / scope of mine", "(string)", "<b>", "",
+        "Window / data:text/html,…", "Window / https://example.com/data:x",
     ]  # fmt: skip
     # what an object is called stays
     named = [graph.texts[number] for number in graph.objects.name.tolist()]
