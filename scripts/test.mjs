@@ -27,6 +27,8 @@ const NOBODY_TO_ASK = 75;
 const E2E_RESULTS = '.cache/e2e/results.json';
 /** Where pytest names the tests that failed, once `--cache-clear` has emptied it. */
 const FAILED_TESTS = '.pytest_cache/v/cache/lastfailed';
+/** The niceness of the steps that fill the time in which the long one waits. */
+const FILLING = 5;
 /** If more tests fail, it isn't because the machine is busy, so they aren't run again. */
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
@@ -40,10 +42,10 @@ class Nothing extends Error {}
 
 /**
  * name: for --only. what: the description. commands: run one after another until one fails. shown: print the output
- * even if the step passes. long: begin with it. writes: its tests write many files, in memory where there is enough.
- * alone: run no other step at the same time, which would take as long and make its windows wait. slow: left out by
- * --quick. again: the names of failures that may be run once more, and the commands for it; those that pass then are
- * shown as FLAKY.
+ * even if the step passes. long: begin with it; others fill the time in which it waits. writes: its tests write many
+ * files, in memory where there is enough. alone: run no other step at the same time, for which its windows would wait.
+ * slow: left out by --quick. again: the names of failures that may be run once more, and the commands for it; those that
+ * pass then are shown as FLAKY.
  * flaky: the names of such tests where the runner itself ran them again.
  */
 const STEPS = [
@@ -239,7 +241,8 @@ async function perform(step) {
   console.log(`>> ${step.name}: ${step.what}`);
   const passed = async (commands) => {
     for (const command of commands) {
-      const { code, output } = await run(command, { env: environmentOf(step) });
+      const niceness = step.long || step.alone ? 0 : FILLING;
+      const { code, output } = await run(command, { env: environmentOf(step), niceness });
       result.output += output;
       if (code !== 0) return false;
     }

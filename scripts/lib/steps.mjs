@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { CACHE, ROOT, WINDOWS } from './paths.mjs';
@@ -37,10 +38,11 @@ export function hashOf(files, words = []) {
 /**
  * Runs a command and resolves with its exit code and output; rejects only if it could not be started.
  * @param {string[]} command
- * @param {{cwd?: string, env?: Record<string, string>, onOutput?: (text: string) => void, signal?: AbortSignal}} options
+ * @param {{cwd?: string, env?: Record<string, string>, onOutput?: (text: string) => void, signal?: AbortSignal,
+ *   niceness?: number}} options niceness: its priority among processes, as `nice` has it
  * @returns {Promise<{code: number, output: string}>}
  */
-export function run(command, { cwd = ROOT, env = {}, onOutput, signal } = {}) {
+export function run(command, { cwd = ROOT, env = {}, onOutput, signal, niceness = 0 } = {}) {
   return new Promise((resolve, reject) => {
     const [program, ...args] = command;
     const child = spawn(program, args, {
@@ -51,6 +53,7 @@ export function run(command, { cwd = ROOT, env = {}, onOutput, signal } = {}) {
       // Node starts .cmd files through the shell only.
       shell: WINDOWS && /\.(cmd|bat)$/.test(program),
     });
+    if (niceness && child.pid !== undefined) setNiceness(child.pid, niceness);
     let output = '';
     const take = (chunk) => {
       output += chunk;
@@ -63,6 +66,14 @@ export function run(command, { cwd = ROOT, env = {}, onOutput, signal } = {}) {
       resolve({ code: code ?? 1, output: ended ? `${output}\nended by ${ended}\n` : output });
     });
   });
+}
+
+function setNiceness(pid, niceness) {
+  try {
+    setPriority(pid, niceness);
+  } catch {
+    // it has ended already, or has a higher one, which not everybody may lower
+  }
 }
 
 /** Like `run`, but a failure is an error that shows the output's end. */
