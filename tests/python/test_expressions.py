@@ -18,7 +18,7 @@ from memlens.views.graph.filters import chosen
 from memlens.views.graph.rows import type_names
 from memlens.views.selection import expressions
 from memlens.views.selection.expressions import Expression, regexp
-from memlens.views.selection.filters import quoted
+from memlens.views.selection.terms import quoted
 from memlens.views.selection.texts import fitting, pattern_of
 
 SLOW = r"(a|a|aa)+$"

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.python.command_line import memlens
@@ -15,11 +14,14 @@ from tests.python.heap_files import small_heap
 from memlens.cli import filter_page as page
 from memlens.cli import pages
 from memlens.cli.command_line import FILTERS, commands
-from memlens.views.graph import filters as object_filters
+from memlens.packs import registry
+from memlens.views.graph.filters import ENTRIES as OBJECTS
 from memlens.views.graph.filters import FIELDS as OBJECT_FIELDS
-from memlens.views.selection import filters, profile_filters
-from memlens.views.selection.filters import terms_of
-from memlens.views.selection.language import ALLOCATIONS, OBJECTS, RULES
+from memlens.views.graph.filters import OBJECTS as OBJECT_TERMS
+from memlens.views.selection import filters
+from memlens.views.selection.filters import ENTRIES as ALLOCATIONS
+from memlens.views.selection.language import RULES
+from memlens.views.selection.terms import terms_of
 
 FILES = {
     "timeline": ("lines", ROOT / "samples" / "train.pickle"),
@@ -74,10 +76,7 @@ ONLY: dict[str, str] = {
 
 
 @pytest.mark.parametrize(("command", "option"), list(_commands_with_filters()))
-def test_every_command_answers_every_term(
-    command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in a process of its own: what filters have from above them is what the command itself adds."""
+def test_every_command_answers_every_term(command: str, option: str, tmp_path: Path) -> None:
     dump = tmp_path / "dump.heapsnapshot"
     dump.write_bytes(small_heap().data())
     more = {"export": ["--speedscope", tmp_path / "out.json", "--force"], "picture": ["--of", "flame"]}
@@ -86,10 +85,6 @@ def test_every_command_answers_every_term(
     for model, path in files:
         for entry in OBJECTS if model == "graph" else ALLOCATIONS:
             for term in (entry.examples or (entry.begins,))[:1] if model in entry.models else ():
-                tables: tuple[dict[Any, Any], ...] = (object_filters.ABOVE, profile_filters.ABOVE)
-                for added in tables:
-                    for name in tuple(added):
-                        monkeypatch.delitem(added, name)
                 done = memlens(command, path, *more.get(command, []), f"{option}={term}", status=None)
                 assert done.returncode in (0, 1), (term, done.stderr)
                 assert bool(done.returncode) == ("memlens: " in done.stderr), (term, done.stderr)
@@ -114,6 +109,25 @@ def test_terms_that_need_more_are_answered_in_processes_of_their_own(
         assert "the heap dump has no such finding" in done.stderr
     else:
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_term_has_what_its_models_need() -> None:
+    for term in filters.ALLOCATIONS:
+        models = {model for entry in term.entries for model in entry.models}
+        assert ("timeline" in models) == (term.rows is not None or term.stacks is not None), term.field
+        assert ("profile" in models) == (term.samples is not None or term.stacks is not None), term.field
+    for row in OBJECT_TERMS:
+        assert [row.types, row.objects, row.stacks].count(None) == 2, row.field
+        assert bool(row.entries) == (not row.field.startswith("plain-")), row.field
+    of_packs = {
+        term.begins for form in registry.formats().values() if form.objects for term in form.objects.terms
+    }
+    assert of_packs == {entry.begins for entry in OBJECTS} & of_packs
+    for terms in (filters.ALLOCATIONS, OBJECT_TERMS):
+        fields = [term.field for term in terms]
+        assert len(fields) == len({*fields})
+        for each in terms:
+            assert all(entry.field == each.field for entry in each.entries), each.field
 
 
 def test_rules_are_written_as_they_say() -> None:

@@ -27,8 +27,9 @@ from memlens.views.answers import Totals
 from memlens.views.lines.stack import stack
 from memlens.views.lines.totals import line, source_lines, top_lines
 from memlens.views.selection.columns import device_of
-from memlens.views.selection.filters import FIELDS, Term, parse, quoted
+from memlens.views.selection.filters import FIELDS, parse
 from memlens.views.selection.sets import AllocationSet, moment, rows_of
+from memlens.views.selection.terms import Term, quoted
 from memlens.views.selection.texts import Pattern
 from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.hit import hit

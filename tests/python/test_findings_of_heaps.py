@@ -27,7 +27,6 @@ from memlens.store.tables import fill as tables
 from memlens.units import format_bytes
 from memlens.views import examining
 from memlens.views.examining import EXAMINED, examine
-from memlens.views.filtering import complete_filters
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, pieces
@@ -114,7 +113,6 @@ reaches."""
 
 def check_filters(snapshot: Snapshot) -> int:
     """Filter by each finding: the figure is that of its objects."""
-    complete_filters()
     found = table.ranked(snapshot, None)
     joined = {name.rule for each in found for name in each.finding.evidence_from}
     checked = 0

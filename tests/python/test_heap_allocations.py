@@ -12,7 +12,6 @@ from tests.python.recordings import TRACKED
 
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
-from memlens.views.filtering import complete_filters
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
 from memlens.views.flame.tables import children, details
@@ -59,7 +58,6 @@ def _places(snapshot: Snapshot, number: int) -> list[str]:
 
 @pytest.fixture(params=["small", *ALLOCATED], ids=str)
 def dump(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot], tmp_path: Path) -> Snapshot:
-    complete_filters()
     if request.param != "small":
         return looked_at(request.param)
     path = tmp_path / "small.heapsnapshot"

@@ -23,7 +23,7 @@ from tests.python.test_hostile_names import HIDDEN, shown
 
 from memlens.cli.command_line import commands
 from memlens.formats import FORMATS, HEAP_DUMPS
-from memlens.views.selection.filters import in_quotes
+from memlens.views.selection.terms import in_quotes
 
 pytest_plugins = ("tests.python.hostile_fixtures",)
 

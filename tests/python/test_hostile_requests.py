@@ -24,7 +24,7 @@ from memlens.server.protocol.exports import RedactParams, SaveParams
 from memlens.server.protocol.tools import ToolTouchesParams
 from memlens.server.tools.table import TOOLS
 from memlens.store.files.cache import Cache
-from memlens.views.selection.filters import in_quotes
+from memlens.views.selection.terms import in_quotes
 
 pytest_plugins = ("tests.python.hostile_fixtures",)
 

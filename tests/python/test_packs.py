@@ -124,7 +124,7 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "model/libraries.py",
         "model/library_rules/projects.toml",
         "sources/paths.py",
-        "views/selection/language.py",
+        "views/selection/filters.py",
         "views/trace/oom/sentences.py",
     ],
     "v8": [

@@ -24,11 +24,10 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.store.tables.fill import are_filled
 from memlens.store.tables.schema import PARTS_OF, Part
-from memlens.views.filtering import complete_filters
 from memlens.views.graph import filters
 from memlens.views.graph.listing import heap_types, objects
 from memlens.views.graph.merged_paths import merged_paths
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -37,8 +36,6 @@ REQUEST_CANCELLED = -32800
 COUNT = "WITH RECURSIVE n(x) AS (SELECT 0 UNION ALL SELECT 1 - x FROM n) "
 ENDLESS = (COUNT + "SELECT sum(x) FROM n", COUNT + "SELECT x FROM n")
 """Of the first no row comes, of the second rows without an end."""
-
-complete_filters()
 
 
 def query(text: str, *, negated: bool = False) -> str:

@@ -94,11 +94,6 @@ def libraries_for(archive: Path, options: argparse.Namespace) -> Libraries:
 
 def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(open_with(archive, libraries_for(archive, options))) as snapshot:
-        if snapshot.info.model == "graph" and filter_of(options):
-            # what such filters have besides takes a while to import
-            from memlens.views.filtering import complete_filters
-
-            complete_filters()
         if getattr(options, "device", None) is not None:
             timeline_of(snapshot.info, "devices", as_text("--device"))
         answer = snapshot.ask(question)

@@ -47,7 +47,7 @@ NOTHING = Text("")
 
 
 class Part(Struct, Generic[T], frozen=True):
-    """Code of a pack, by its module or by ``module:name``."""
+    """Code that is imported when it is needed, by its module or by ``module:name``: of a pack, or of a higher layer."""
 
     place: str
 

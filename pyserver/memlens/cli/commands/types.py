@@ -12,7 +12,7 @@ from memlens.units import counted, format_bytes
 from memlens.views.graph.listing import HeapOrder, heap_types
 from memlens.views.graph.rows import MOST_ROWS
 from memlens.views.graph.types import TypeRow, TypesAnswer, types
-from memlens.views.selection.filters import quoted
+from memlens.views.selection.terms import quoted
 
 
 def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesAnswer:

@@ -37,7 +37,6 @@ from memlens.server.protocol.heap import (
 from memlens.server.wire import Questions
 from memlens.store import bookmarks as kept
 from memlens.store.snapshot import Snapshot
-from memlens.views.filtering import complete_filters
 from memlens.views.findings.component import ComponentAnswer, component_findings
 from memlens.views.flame import graph as flame
 from memlens.views.graph import (
@@ -74,8 +73,6 @@ from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.rows import check_object
 from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
-
-complete_filters()
 
 
 def _overview(snapshot: Snapshot, _: HeapOverviewParams) -> HeapOverviewAnswer:

@@ -28,7 +28,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.rows import type_names
 from memlens.views.graph.sources import DumpSource, allocation_of_type, source_of_object, source_of_type
-from memlens.views.selection.filters import in_quotes
+from memlens.views.selection.terms import in_quotes
 
 
 def register(

@@ -26,7 +26,6 @@ from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
-from memlens.views.filtering import complete_filters
 from memlens.views.graph.least_cut import is_asked, least_cut
 from memlens.views.graph.listing import fitting
 from memlens.views.graph.merged_paths import largest_branches
@@ -44,8 +43,6 @@ _MOST_VARIABLES = 5
 
 SQL_SECONDS = 60.0
 """A model's query is ended after so long; a person can cancel one."""
-
-complete_filters()
 
 
 async def summary(opened: OpenSnapshot, arguments: SummaryArguments) -> Any:

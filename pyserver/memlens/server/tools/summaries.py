@@ -18,7 +18,7 @@ from memlens.views.findings.contents import without_contents
 from memlens.views.graph.overview import spaces
 from memlens.views.graph.realms import realms
 from memlens.views.graph.rows import type_names
-from memlens.views.selection.filters import quoted
+from memlens.views.selection.terms import quoted
 from memlens.views.trace.oom.explanation import marks
 from memlens.views.trace.oom.report import explained, report
 

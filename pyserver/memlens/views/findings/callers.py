@@ -16,9 +16,9 @@ from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.naming.attribution import charged_frames
-from memlens.views.selection.filters import MOST_CHARACTERS
 from memlens.views.selection.items import BARE, stacks_of
 from memlens.views.selection.stacks import AMOUNT
+from memlens.views.selection.terms import MOST_CHARACTERS
 from memlens.views.selection.walking import among, line_keys, up
 
 WRAPPER_SHARE = 0.8

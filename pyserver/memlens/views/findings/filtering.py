@@ -8,7 +8,7 @@ from memlens.texts import phrase
 from memlens.views.findings import table
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.graph.filters import Mask
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
 
 

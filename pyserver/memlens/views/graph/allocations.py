@@ -8,11 +8,10 @@ from memlens.kernels.tree.calltree import add_by
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph import filters
-from memlens.views.graph.filters import OF_STACKS, allocating, checked_terms
-from memlens.views.selection.filters import Term
-from memlens.views.selection.profile_filters import ABOVE, ObjectFilter
+from memlens.views.graph.filters import allocating, checked_terms, is_of_stacks
 from memlens.views.selection.profile_sets import SampleColumns, columns_of, value_of
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.terms import Term
 
 _OF_OBJECTS = ("shallow_bytes", "objects")
 """Values that are sums over the objects in the dump. Others are of objects that may be gone, known by stack alone."""
@@ -24,7 +23,7 @@ def narrowed(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
     Raises :class:`BadRequestError` for a wrong filter, and for one about objects where the value isn't.
     """
     columns, terms = columns_of(snapshot, of), checked_terms(snapshot, of.filter)
-    about = next((term for term in terms if term.field not in OF_STACKS), None)
+    about = next((term for term in terms if not is_of_stacks(term)), None)
     if about is None:
         return columns._replace(present=columns.present & _of_stacks(snapshot, terms))
     value = value_of(snapshot, of)
@@ -42,17 +41,12 @@ def samples_that_fit(snapshot: Snapshot, text: str) -> npt.NDArray[np.bool_]:
     """The samples that a filter leaves; whole ones. Raises :class:`BadRequestError` for terms about objects."""
     terms = checked_terms(snapshot, text)
     for term in terms:
-        if term.field not in OF_STACKS:
+        if not is_of_stacks(term):
             raise BadRequestError(
                 phrase("'{term}' is about objects, and stacks are what is filtered", term=str(term)),
                 advice=phrase("Use allocated-by: and stack:."),
             )
     return _of_stacks(snapshot, terms)
-
-
-def add_object_filter() -> None:
-    """Let sets of a heap dump's allocations have the filter of its objects."""
-    ABOVE["objects"] = ObjectFilter(narrowed, samples_that_fit)
 
 
 def _of_stacks(snapshot: Snapshot, terms: list[Term]) -> npt.NDArray[np.bool_]:

@@ -1,82 +1,68 @@
 """The filter over a heap dump: which objects fit a text of terms.
 
-The terms, and how they are written, are in :mod:`memlens.views.selection.language`.
+A term about objects is a row of :data:`OBJECTS`, and nothing else: how it is written, what the page and the view say of
+it, what it finds, and what would match where it finds nothing.
 """
 
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.kernels.graph import filtering as kernel
-from memlens.model.timeline import NEVER
-from memlens.store.objects.columns import FieldColumns, ReferenceColumns
-from memlens.store.objects.moments import allocated_us
+from memlens.packs import registry
+from memlens.packs.api import Part
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
-from memlens.views.graph.halves import in_halves
-from memlens.views.graph.hierarchy import extending, known_hierarchy
-from memlens.views.graph.kinds import has_strength, named_by_code, string_types
+from memlens.texts import Text, phrase
+from memlens.views.graph import term_masks as masks
+from memlens.views.graph.hierarchy import known_hierarchy
 from memlens.views.graph.modules import heaps, in_heap, of_modules
 from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
-from memlens.views.graph.packages import packages_of
-from memlens.views.graph.plain_names import plain_term, plainly_named
-from memlens.views.graph.reach import softly_reachable
+from memlens.views.graph.plain_names import plain_term
 from memlens.views.graph.realms import in_realm
 from memlens.views.graph.retained import retained_set
-from memlens.views.graph.rows import Numbers, plain_type_names, type_names
+from memlens.views.graph.rows import Numbers
 from memlens.views.graph.same_objects import also_in, check_files
+from memlens.views.graph.term_masks import of_each
 from memlens.views.graph.types import instances_of
-from memlens.views.selection.expressions import Expression
-from memlens.views.selection.filters import (
-    Term,
-    bytes_of,
-    compared,
-    number_of,
-    numbered,
-    stacks_where,
-    terms_of,
-)
-from memlens.views.selection.language import OBJECTS, fields_of
-from memlens.views.selection.texts import Pattern, either_fits, fitting, pattern_of
+from memlens.views.selection.filters import stacks_where
+from memlens.views.selection.language import EXCLUDES, Entry
+from memlens.views.selection.terms import Mask, Term, terms_of
 
-Mask = npt.NDArray[np.bool_]
-
-_TYPES = ("type", "package", "module", "kind", "extends")
-_WITH_EXPRESSIONS = (
-    "type",
-    "package",
-    "module",
-    "extends",
-    "held-by",
-    "string",
-    "name",
-    "plain-name",
-    "field",
-)
-"""Terms whose values may be regular expressions: ``string:/user-[0-9]+/i``."""
-_AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
-FIELDS = (*fields_of(OBJECTS), "plain-name", "plain-word")
-"""The last two are those of what objects are called where what they contain is left out."""
-OF_STACKS = ("allocated-by", "stack")
-"""Terms about the stacks that allocated objects."""
-
-_MOST_SECONDS = 1e9
-_SOFTLY = "softly-reachable"
 _FEW = 16
 """Instances of types are looked up one type after another where they are a smaller part of all objects than that."""
 _ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
 """An id or address as the view shows it; a number alone may be anything."""
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
+NO_TEXT = phrase("No name or text of the file has that in it.")
+
+Finds = Callable[[Snapshot, Term], Mask]
 
 
-ABOVE: dict[str, Callable[[Snapshot, Term], Mask]] = {}
-"""Terms that only a layer above this one can answer: that adds them."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObjectTerm:
+    """A term about objects. It has one of the functions that find something."""
+
+    field: str
+    """Its name; empty for words."""
+    entries: tuple[Entry, ...] = ()
+    """How it is written and described: several where it is offered in several ways, none for what Memlens writes."""
+    types: Finds | None = None
+    """The types whose objects it finds; one item per type."""
+    objects: Finds | None = None
+    """The objects that it finds; one item per object."""
+    stacks: Callable[[Snapshot, Term], Mask | None] | None = None
+    """The stacks whose objects it finds; one item per stack."""
+    check: Callable[[Snapshot, Term], object] = lambda _snapshot, _term: None
+    """Raises :class:`BadRequestError` for a wrong value, before anything is evaluated."""
+    has_expressions: bool = False
+    """Whether its values may be regular expressions: ``string:/user-[0-9]+/i``."""
+    is_amount: bool = False
+    """Whether it is compared with ``<`` and ``>``."""
+    hint: Callable[[Snapshot, Term], Text | None] = lambda _snapshot, _term: None
+    """What would match instead."""
 
 
 class Chosen:
@@ -100,17 +86,6 @@ class Chosen:
         return of_each(snapshot.objects.type, self.types) if self.objects is None else self.objects
 
 
-def of_each(numbers: Numbers, fits: Mask) -> Mask:
-    """Whether what each of a column's numbers names fits."""
-    found = np.empty(len(numbers), np.bool_)
-    table, marks = fits.view(np.uint8), found.view(np.uint8)
-    in_halves(
-        len(numbers),
-        lambda first, last: kernel.marked(numbers[first:last], table, marks[first:last]),
-    )
-    return found
-
-
 def chosen(snapshot: Snapshot, text: str) -> Chosen | None:
     """The objects that fit all terms; None for an empty filter. Raises :class:`BadRequestError`."""
     terms = checked_terms(snapshot, text)
@@ -125,10 +100,14 @@ def chosen_without(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> Ch
 
 def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
     """The terms of a filter. Raises :class:`BadRequestError`."""
-    terms = [_meant(term) for term in terms_of(text, FIELDS, _WITH_EXPRESSIONS)]
+    terms = [_meant(term) for term in _parsed(text)]
     for term in terms:
         _check(snapshot, term)
     return terms
+
+
+def _parsed(text: str) -> list[Term]:
+    return terms_of(text, FIELDS, _WITH_EXPRESSIONS)
 
 
 def without_contents(text: str) -> str:
@@ -136,7 +115,7 @@ def without_contents(text: str) -> str:
 
     Raises :class:`BadRequestError` for one that is wrong, or that is about contents alone.
     """
-    terms = [plain_term(_meant(term)) for term in terms_of(text, FIELDS, _WITH_EXPRESSIONS)]
+    terms = [plain_term(_meant(term)) for term in _parsed(text)]
     return " ".join(
         str(
             replace(term, values=tuple(without_contents(_keepers(value)) for value in term.values))
@@ -159,7 +138,7 @@ def files_in(text: str) -> list[str]:
 
 def _values_in(text: str, field: str) -> list[str]:
     try:
-        terms = terms_of(text, FIELDS, _WITH_EXPRESSIONS)
+        terms = _parsed(text)
     except BadRequestError:
         return []
     named = [value for term in terms if term.field == field for value in term.values]
@@ -179,49 +158,30 @@ def _meant(term: Term) -> Term:
 
 
 def _check(snapshot: Snapshot, term: Term) -> None:
-    if term.comparison not in (":", "=") and term.field not in _AMOUNTS:
+    row = TERMS[term.field]
+    if term.comparison not in (":", "=") and not row.is_amount:
         raise BadRequestError(
             phrase(
                 "'{term}' can't be compared with < or >: only {known} can",
                 term=str(term),
-                known=", ".join(_AMOUNTS),
+                known=", ".join(each.field for each in OBJECTS if each.is_amount),
             )
         )
-    _patterns(term)
-    if term.field in _AMOUNTS:
-        _amounts(term)
-    if term.field == "retained-by":
-        for value in term.values:
-            checked_terms(snapshot, _keepers(value))
-    if term.field == "id":
-        for value in term.values:
-            number_of(value, str(term))
-    if term.field == "stack":
-        numbered(0, term)
-    if term.field in OF_STACKS and snapshot.objects.stack is None:
-        raise BadRequestError(
-            phrase("'{term}': the heap dump doesn't say which stacks allocated its objects", term=str(term))
-        )
-    if term.field in _CHECKS:
-        _CHECKS[term.field](snapshot, term)
-
-
-def _states(snapshot: Snapshot, term: Term) -> None:
-    softly = (_SOFTLY,) if has_strength(snapshot, "soft") else ()
-    known = ("unreachable", *softly, "root", *snapshot.graph_names.flags)
-    if not set(term.values) <= set(known):
-        raise BadRequestError(
-            phrase("'{term}': expected one of {known}", term=str(term), known=", ".join(known))
-        )
+    if row.has_expressions:
+        masks.expressions(term)
+    row.check(snapshot, term)
 
 
 def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
     types = np.ones(len(snapshot.types.name), bool)
+    others = list[Term]()
     for term in terms:
-        if term.field in _TYPES:
-            found = _of_types(snapshot, term)
-            types &= ~found if term.negated else found
-    others = [term for term in terms if term.field not in _TYPES]
+        of_types = TERMS[term.field].types
+        if of_types is None:
+            others.append(term)
+            continue
+        found = of_types(snapshot, term)
+        types &= ~found if term.negated else found
     if not others:
         return Chosen(types, None)
     mask = None if types.all() else of_each(snapshot.objects.type, types)
@@ -233,163 +193,28 @@ def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
     return Chosen(types, mask)
 
 
-def _of_types(snapshot: Snapshot, term: Term) -> Mask:
-    patterns = _patterns(term)
-    if term.field == "extends":
-        return extending(snapshot, patterns)
-    if term.field == "package":
-        packages = packages_of(snapshot)
-        fits = np.array([any(p.matches(name) for p in patterns) for name in packages.names], bool)
-        found: Mask = fits[packages.of_type]
-        return found
-    if term.field == "module":
-        return of_modules(snapshot, term)
-    if term.field == "kind":
-        kinds = snapshot.graph_names.type_kinds
-        fits = np.array([any(p.matches(name) for p in patterns) for name in kinds], bool)
-        of_kinds: Mask = fits[snapshot.types.kind]
-        return of_kinds
-    return either_fits(patterns, type_names(snapshot), plain_type_names(snapshot))
-
-
 def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
-    objects = snapshot.objects
-    found: Mask
-    match term.field:
-        case "retained" | "shallow" | "native" | "native-retained":
-            return compared(_sizes(snapshot, term.field).view(np.int64), term, _amounts(term))
-        case "distance":
-            found = _nearer(objects.distance, term)
-            found &= objects.distance != NEVER
-            return found
-        case "id":
-            return np.isin(
-                objects.id, np.array([number_of(value, str(term)) for value in term.values], np.uint64)
-            )
-        case "since":
-            found = allocated_us(objects, slice(None)) >= round(_seconds(snapshot, term) * 1e6)
-            return found
-        case "until":
-            times = allocated_us(objects, slice(None))
-            found = times < round(_seconds(snapshot, term) * 1e6)
-            found &= times >= 0
-            return found
-        case "allocated-by" | "stack":
-            stacks = snapshot.objects.stack
-            if stacks is None:
-                return np.zeros(len(objects.type), np.bool_)
-            return of_each(stacks, allocating(snapshot, term))
-        case "is" | "held-by" | "retained-by" | "field" | "thread" | "function" | "realm" | "heap" | "in":
-            return _OWN[term.field](snapshot, term)
-        case "finding" | "query":
-            return ABOVE[term.field](snapshot, term)
-        case "string":
-            found = of_each(objects.type, _string_types(snapshot))
-            found &= _named(snapshot, objects.name, term)
-            return found
-    return _by_name(snapshot, term)
+    find = TERMS[term.field].objects
+    if find is not None:
+        return find(snapshot, term)
+    stacks = snapshot.objects.stack
+    if stacks is None:
+        return np.zeros(len(snapshot.objects.type), np.bool_)
+    return of_each(stacks, allocating(snapshot, term))
 
 
-def _by_name(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects of such a name; a word may also be of the type."""
-    objects = snapshot.objects
-    found = _named(snapshot, objects.name, term)
-    if term.field in ("plain-name", "plain-word"):
-        found = plainly_named(snapshot, found)
-    if term.field not in ("name", "plain-name"):
-        found |= of_each(objects.type, _of_types(snapshot, term))
-    return found
+def is_of_stacks(term: Term) -> bool:
+    """Whether a term is about the stacks that allocated objects."""
+    return TERMS[term.field].stacks is not None
 
 
 def allocating(snapshot: Snapshot, term: Term) -> Mask:
-    """Which stacks a term of :data:`OF_STACKS` is about."""
-    about = Term("" if term.field == "allocated-by" else term.field, term.comparison, term.values)
-    found = stacks_where(snapshot, about)
+    """Which stacks a term is about that :func:`is_of_stacks`."""
+    find = TERMS[term.field].stacks
+    found = None if find is None else find(snapshot, term)
     if found is None:
-        raise TypeError(f"{about} is not about stacks")
+        raise TypeError(f"{term} is not about stacks")
     return found
-
-
-def _string_types(snapshot: Snapshot) -> Mask:
-    """The types whose objects' names are strings' texts."""
-    kinds = snapshot.graph_names.type_kinds
-    texts: Mask = np.array(["string" in kind.lower() for kind in kinds], bool)[snapshot.types.kind]
-    known = string_types(snapshot)
-    texts |= np.array([name in known for name in plain_type_names(snapshot)])
-    return texts
-
-
-def _sizes(snapshot: Snapshot, field: str) -> npt.NDArray[np.uint64]:
-    """An amount of bytes for each object."""
-    match field:
-        case "retained":
-            return snapshot.objects.retained
-        case "shallow":
-            return snapshot.objects.shallow
-    own, retained = native_columns(snapshot)
-    sizes: npt.NDArray[np.uint64] = own if field == "native" else retained
-    return sizes
-
-
-def _nearer(distance: Numbers, term: Term) -> Mask:
-    """Which distances are in the relation to some whole numbers that a term states, without a copy of the column."""
-    amounts = [int(amount) for amount in _amounts(term)]
-    found: Mask
-    match term.comparison:
-        case "<":
-            found = distance < amounts[0]
-        case "<=":
-            found = distance <= amounts[0]
-        case ">":
-            found = distance > amounts[0]
-        case ">=":
-            found = distance >= amounts[0]
-        case _:
-            found = np.zeros(len(distance), np.bool_)
-            for amount in amounts:
-                found |= distance == amount
-    return found
-
-
-def _named(snapshot: Snapshot, column: Numbers, term: Term) -> Mask:
-    return of_each(column, _texts(snapshot, term))
-
-
-def _texts(snapshot: Snapshot, term: Term) -> Mask:
-    """Which strings fit one of a term's values."""
-    return snapshot.keep(
-        ("strings that fit", term.field in _WITH_EXPRESSIONS, term.values),
-        lambda: fitting(snapshot.strings, _patterns(term), snapshot.work),
-    )
-
-
-def _patterns(term: Term) -> list[Pattern | Expression]:
-    return [pattern_of(value) if term.field in _WITH_EXPRESSIONS else Pattern(value) for value in term.values]
-
-
-def _in_state(snapshot: Snapshot, term: Term) -> Mask:
-    objects, labels = snapshot.objects, snapshot.graph_names
-    found = np.zeros(len(objects.type), bool)
-    for state in term.values:
-        if state == "unreachable":
-            found |= objects.distance == NEVER
-        elif state == _SOFTLY:
-            found |= softly_reachable(snapshot)
-        elif state == "root":
-            found[objects.roots["object"]] = True
-        elif objects.flags is not None:
-            found |= (objects.flags >> labels.flags.index(state) & 1).astype(bool)
-    return found
-
-
-def _held_by(snapshot: Snapshot, term: Term) -> Mask:
-    """Groups of the compact tree have the same types above them as each of their objects has dominators."""
-    compact = snapshot.compact
-    wanted = np.append(_of_types(snapshot, Term("type", ":", term.values)), False)
-    own = wanted[np.minimum(compact.type, len(wanted) - 1)]
-    below = np.empty(len(own), np.bool_)
-    kernel.handed_down(compact.parent, own.view(np.uint8), below.view(np.uint8))
-    return of_each(snapshot.objects.group, below)
 
 
 def _retained_by(snapshot: Snapshot, term: Term) -> Mask:
@@ -418,62 +243,203 @@ def _keepers(value: str) -> str:
     return f'type:"{quoted}"'
 
 
-def _with_field(snapshot: Snapshot, term: Term) -> Mask:
-    """References and fields are looked through by a thread for each half of the objects."""
-    stored, fields = snapshot.references, snapshot.fields
-    fits = _texts(snapshot, term).view(np.uint8)
-    found = np.zeros(len(snapshot.objects.type), np.bool_)
-    if not fits.any():
-        return found
-    marks, by_text = found.view(np.uint8), named_by_code(snapshot).view(np.uint8)
-    rows = [(stored.unchecked(ReferenceColumns.start), stored.name, stored.kind)]
-    if fields is not None:
-        start, name = fields.unchecked(FieldColumns.start), fields.unchecked(FieldColumns.name)
-        rows.append((start, name, np.empty(0, np.uint8)))
-    with ThreadPoolExecutor(2) as pool:
-        for start, name, kind in rows:
-            # so that both have about as many rows; of another type NumPy would convert the whole column
-            half = int(np.searchsorted(start, start[-1] // start.dtype.type(2)))
-            halves = [
-                pool.submit(kernel.having, start, name, kind, by_text, fits, first, last, marks)
-                for first, last in ((0, half), (half, len(found)))
-            ]
-            for each in halves:
-                each.result()
-    return found
+def _check_keepers(snapshot: Snapshot, term: Term) -> None:
+    for value in term.values:
+        checked_terms(snapshot, _keepers(value))
 
 
-def _seconds(snapshot: Snapshot, term: Term) -> float:
-    if not len(snapshot.objects.moments):
-        raise BadRequestError(
-            phrase("'{term}': the heap dump doesn't say when its objects were allocated", term=str(term))
-        )
-    try:
-        seconds = [float(value) for value in term.values]
-    except ValueError:
-        seconds = []
-    if len(seconds) != 1 or not 0 <= seconds[0] <= _MOST_SECONDS:
-        raise BadRequestError(
-            phrase("'{term}': expected seconds since the start of the recording", term=str(term))
-        )
-    return seconds[0]
+def _later(place: str) -> Finds:
+    """What a higher layer finds, which is imported when the term is used."""
+    part: Part[Finds] = Part(place)
+
+    def find(snapshot: Snapshot, term: Term) -> Mask:
+        return part.load()(snapshot, term)
+
+    return find
 
 
-def _amounts(term: Term) -> list[float]:
-    if term.comparison not in (":", "=") and len(term.values) > 1:
-        raise BadRequestError(phrase("'{term}' is compared with more than one value", term=str(term)))
-    if term.field == "distance":
-        return [float(number_of(value, str(term))) for value in term.values]
-    return [bytes_of(value, str(term)) for value in term.values]
+def _of_packs(field: str) -> tuple[Entry, ...]:
+    """How packs describe a term that only their dumps have something for."""
+    terms = (
+        term
+        for form in registry.formats().values()
+        if form.objects is not None
+        for term in form.objects.terms
+    )
+    entries = (Entry(each.begins, each.finds, each.examples, each.note) for each in terms)
+    return tuple(entry for entry in entries if entry.field == field)
 
 
-_OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
-    "is": _in_state, "held-by": _held_by, "retained-by": _retained_by, "field": _with_field, "thread": on_stacks,
-    "function": on_stacks, "realm": in_realm, "heap": in_heap, "in": also_in,
-}  # fmt: skip
-"""Terms that a function of their own answers."""
-_CHECKS: dict[str, Callable[[Snapshot, Term], object]] = {
-    "extends": lambda snapshot, _: known_hierarchy(snapshot), "heap": heaps, "in": check_files, "is": _states,
-    "module": of_modules, "since": _seconds, "until": _seconds,
-}  # fmt: skip
-"""Terms whose values are looked up before anything is evaluated."""
+OBJECTS = (
+    ObjectTerm(
+        field="", entries=(Entry("", "its type or its own name has each of the words", ("Session cache",)),),
+        objects=masks.words, hint=masks.types_there,
+    ),
+    ObjectTerm(
+        field="type", entries=(Entry("type:", "the type", ("type:HashMap", 'type:"=java.lang.String"')),),
+        types=masks.named_types, has_expressions=True, hint=masks.types_there,
+    ),
+    ObjectTerm(
+        field="extends",
+        entries=(Entry("extends:", "a class and all below it", ("extends:AbstractMap", 'extends:"=app.Shape"')),),
+        types=masks.extending_types, has_expressions=True, check=lambda snapshot, _: known_hierarchy(snapshot),
+        hint=masks.types_there,
+    ),
+    ObjectTerm(
+        field="package", entries=(Entry("package:", "its package or namespace", ("package:com.example",)),),
+        types=masks.in_package, has_expressions=True, hint=masks.packages_there,
+    ),
+    ObjectTerm(
+        field="module",
+        entries=(
+            Entry(
+                "module:", "its assembly, module or class loader",
+                ("module:WebappClassLoader", "module:boot", "module:none"),
+            ),
+        ),
+        types=of_modules, has_expressions=True, check=of_modules,
+    ),
+    ObjectTerm(
+        field="heap", entries=(Entry("heap:", "the heap that it is in, of Android", ("heap:app", "heap:zygote")),),
+        objects=in_heap, check=heaps,
+    ),
+    ObjectTerm(
+        field="kind", entries=(Entry("kind:", "the kind of its type", ("kind:array", "kind:closure")),),
+        types=masks.of_kind, hint=masks.kinds_there,
+    ),
+    ObjectTerm(
+        field="retained", entries=(Entry("retained>", "what it retains", ("retained>1MiB",)),),
+        objects=masks.retained, is_amount=True, check=lambda _, term: masks.sizes_in(term),
+        hint=lambda snapshot, _: masks.largest(snapshot.objects.retained),
+    ),
+    ObjectTerm(
+        field="shallow", entries=(Entry("shallow>", "its own bytes", ("shallow>1KiB",)),),
+        objects=masks.shallow, is_amount=True, check=lambda _, term: masks.sizes_in(term),
+        hint=lambda snapshot, _: masks.largest(snapshot.objects.shallow),
+    ),
+    ObjectTerm(
+        field="native", entries=(Entry("native>", "memory outside of the heap that it owns", ("native>1MiB",)),),
+        objects=masks.native, is_amount=True, check=lambda _, term: masks.sizes_in(term),
+        hint=lambda snapshot, _: masks.largest(native_columns(snapshot)[0]),
+    ),
+    ObjectTerm(
+        field="native-retained",
+        entries=(Entry("native-retained>", "what it retains of that", ("native-retained>1MiB",)),),
+        objects=masks.native_retained, is_amount=True, check=lambda _, term: masks.sizes_in(term),
+        hint=lambda snapshot, _: masks.largest(native_columns(snapshot)[1]),
+    ),
+    ObjectTerm(
+        field="distance", entries=(Entry("distance<", "references from a root", ("distance<5",)),),
+        objects=masks.distance, is_amount=True, check=lambda _, term: masks.distances_in(term),
+    ),
+    ObjectTerm(
+        field="string",
+        entries=(Entry("string:", "a string with this text", ('string:"user-1"', "string:/user-[0-9]+/")),),
+        objects=masks.string, has_expressions=True, hint=lambda _, __: NO_TEXT,
+    ),
+    ObjectTerm(
+        field="name", entries=(Entry("name:", "its own name", ("name:onTick",)),),
+        objects=masks.named, has_expressions=True, hint=lambda _, __: NO_TEXT,
+    ),
+    ObjectTerm(
+        field="field", entries=(Entry("field:", "it has such a field", ("field:session",)),),
+        objects=masks.with_field, has_expressions=True, hint=masks.fields_there,
+    ),
+    ObjectTerm(
+        field="held-by", entries=(Entry("held-by:", "what dominates it", ("held-by:Cache",)),),
+        objects=masks.held_by, has_expressions=True, hint=masks.types_there,
+    ),
+    ObjectTerm(
+        field="retained-by",
+        entries=(
+            Entry(
+                "retained-by:", "what only these keep alive, with them",
+                ("retained-by:Cache", 'retained-by:"is:detached"'),
+            ),
+        ),
+        objects=_retained_by, check=_check_keepers, hint=masks.types_there,
+    ),
+    ObjectTerm(
+        field="thread", entries=(Entry("thread:", "a thread, or what its variables refer to", ("thread:main",)),),
+        objects=on_stacks, hint=masks.threads_there,
+    ),
+    ObjectTerm(
+        field="function",
+        entries=(Entry("function:", "what the variables of a function refer to", ("function:grow",)),),
+        objects=on_stacks,
+    ),
+    ObjectTerm(
+        field="realm", entries=_of_packs("realm"),
+        objects=in_realm,
+    ),
+    ObjectTerm(
+        field="allocated-by",
+        entries=(Entry("allocated-by:", "a function or file of its allocation stack", ("allocated-by:cache.js:12",)),),
+        stacks=lambda snapshot, term: stacks_where(snapshot, replace(term, field="", negated=False)),
+        check=masks.check_stacks,
+    ),
+    ObjectTerm(
+        field="stack", entries=(Entry("stack:", "allocated by stacks of those numbers", ("stack:12,20-25",)),),
+        stacks=stacks_where, check=masks.check_stack_numbers,
+    ),
+    ObjectTerm(
+        field="finding", entries=(Entry("finding:", "a finding is about it", ('finding:"Duplicate strings"',)),),
+        objects=_later("memlens.views.findings.filtering:objects_of"),
+    ),
+    ObjectTerm(
+        field="in", entries=_of_packs("in"), objects=also_in, check=check_files,
+    ),
+    ObjectTerm(
+        field="query",
+        entries=(
+            Entry("query:", "the rows of a query name it", ("query:\"SELECT target FROM refs WHERE name = 'cart'\"",) ),
+        ),
+        objects=_later("memlens.views.sql.filtering:objects_of"),
+    ),
+    ObjectTerm(
+        field="since",
+        entries=(Entry("since:", "allocated once a recording had run that many seconds", ("since:2.5",)),),
+        objects=masks.since, check=masks.seconds_in,
+    ),
+    ObjectTerm(
+        field="until",
+        entries=(Entry("until:", "allocated before a recording had run that many seconds", ("until:4",)),),
+        objects=masks.until, check=masks.seconds_in,
+    ),
+    ObjectTerm(
+        field="id",
+        entries=(
+            Entry("id:", "its id or address in the file", ("id:5143",), "0x7f3a20000000 and @5143 alone mean the same"),
+        ),
+        objects=masks.with_id, check=lambda _, term: masks.numbers_in(term),
+        hint=lambda _, __: phrase("No object of the file has it."),
+    ),
+    ObjectTerm(
+        field="is",
+        entries=(
+            Entry("is:root", "a root"),
+            Entry("is:unreachable", "no root reaches it", (), "unreachable alone means the same"),
+            Entry("is:softly-reachable", "reached by soft references only (Java)"),
+            *_of_packs("is"),
+        ),
+        objects=masks.in_state, check=masks.check_states,
+    ),
+    ObjectTerm(
+        field="plain-name", objects=masks.plain_named, has_expressions=True,
+    ),
+    ObjectTerm(
+        field="plain-word", objects=masks.plain_words,
+    ),
+)  # fmt: skip
+"""The terms about objects of a heap dump, in the order in which they are listed.
+
+``is:`` also takes the other flags that a file has.
+"""
+TERMS = {term.field: term for term in OBJECTS}
+FIELDS = tuple(field for field in TERMS if field)
+_WITH_EXPRESSIONS = tuple(term.field for term in OBJECTS if term.has_expressions)
+ENTRIES = (
+    *(entry._replace(models=("graph",)) for term in OBJECTS for entry in term.entries),
+    Entry("-", EXCLUDES, ("-unreachable",), "", ("graph",)),
+)
+"""How all of them are written and described."""

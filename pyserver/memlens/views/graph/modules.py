@@ -10,7 +10,7 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.rows import plain_type_names
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern, pattern_of
 
 Mask = npt.NDArray[np.bool_]

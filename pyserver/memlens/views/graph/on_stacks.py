@@ -6,7 +6,7 @@ import numpy.typing as npt
 from memlens.model.graph import NONE
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.thread_table import table
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
 
 Mask = npt.NDArray[np.bool_]

@@ -12,7 +12,7 @@ from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.rows import type_names
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 
 Mask = npt.NDArray[np.bool_]
 

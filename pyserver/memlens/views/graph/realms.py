@@ -19,7 +19,7 @@ from memlens.packs.api import Realms
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.rows import id_text
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
 
 U32 = npt.NDArray[np.uint32]

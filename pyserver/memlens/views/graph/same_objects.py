@@ -19,7 +19,7 @@ from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.rows import Numbers, type_names
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 
 Mask = npt.NDArray[np.bool_]
 

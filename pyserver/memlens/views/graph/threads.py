@@ -27,7 +27,7 @@ from memlens.views.graph.thread_locals import ThreadLocals, may_have_locals, thr
 from memlens.views.graph.thread_sizes import freed_by_thread, retained_together
 from memlens.views.graph.thread_table import table
 from memlens.views.selection.columns import frame as frame_of
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 
 StackPart = Literal["object", "thread locals", "no frame", "frame"]
 PARTS: tuple[StackPart, ...] = get_args(StackPart)

@@ -4,36 +4,25 @@ The allocations of a heap dump are samples, too, and have the filter of its obje
 """
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo
-from memlens.store.models import profile_of
+from memlens.packs.api import Part
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.selection import filters
-from memlens.views.selection.filters import Term
 from memlens.views.selection.profile_sets import SampleColumns, columns_of
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.selection.texts import Pattern
+from memlens.views.selection.terms import Mask, Term
 
-Mask = npt.NDArray[np.bool_]
-
-
-class ObjectFilter(NamedTuple):
-    """How the filter of a heap dump's objects narrows its allocations."""
-
-    narrowed: Callable[[Snapshot, AllocationSet], SampleColumns]
-    """A set's figures of each sample, of the objects that fit the set's filter."""
-    fitting: Callable[[Snapshot, str], Mask]
-    """The samples that a filter leaves whole."""
-
-
-ABOVE: dict[Literal["objects"], ObjectFilter] = {}
-"""Only a layer above this one knows objects: that adds it."""
+_OF_OBJECTS: Part[Callable[[Snapshot, str], Mask]] = Part("memlens.views.graph.allocations:samples_that_fit")
+_NARROWED: Part[Callable[[Snapshot, AllocationSet], SampleColumns]] = Part(
+    "memlens.views.graph.allocations:narrowed"
+)
+"""The filter of objects, which stands above this one and is imported where a heap dump has one."""
 
 
 def narrowed_columns(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
@@ -42,14 +31,14 @@ def narrowed_columns(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
     if not of.filter:
         return columns
     if isinstance(snapshot.info, GraphInfo):
-        return ABOVE["objects"].narrowed(snapshot, of)
+        return _NARROWED.load()(snapshot, of)
     return columns._replace(present=columns.present & matching(snapshot, of.filter))
 
 
 def matching(snapshot: Snapshot, text: str) -> Mask:
     """The samples that match all terms of a filter. Raises :class:`BadRequestError` for terms about events."""
     if isinstance(snapshot.info, GraphInfo):
-        return ABOVE["objects"].fitting(snapshot, text)
+        return _OF_OBJECTS.load()(snapshot, text)
     stacks = snapshot.samples.stack
     mask = np.ones(len(stacks), bool)
     for term in filters.parse(text):
@@ -59,12 +48,9 @@ def matching(snapshot: Snapshot, text: str) -> Mask:
 
 
 def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) -> Mask:
-    if term.field == "label":
-        return _labelled(snapshot, term)
-    if term.field == "size":
-        if not profile_of(snapshot.info).has_sizes:
-            raise BadRequestError(phrase("'{term}': the profile has no block sizes", term=str(term)))
-        return filters.sizes_where(snapshot.samples.size, term)
+    row = filters.TERMS[term.field]
+    if row.samples is not None:
+        return row.samples(snapshot, term)
     of_stacks = filters.stacks_where(snapshot, term)
     if of_stacks is None:
         raise BadRequestError(
@@ -74,18 +60,3 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
             ),
         )
     return of_stacks[stacks]
-
-
-def _labelled(snapshot: Snapshot, term: Term) -> Mask:
-    """``label:worker`` matches a part of any label's text, ``label:thread:worker`` of that of the label "thread"."""
-    labels = snapshot.samples.labels
-    strings = snapshot.strings.some(np.concatenate((labels["key"], labels["text"])))
-    mask = np.zeros(len(snapshot.samples.stack), bool)
-    patterns = [Pattern(value) for value in term.values]
-    for key, text, number in np.unique(labels[["key", "text", "number"]]).tolist():
-        name = strings[key]
-        value = strings[text] if text else str(number)
-        if any(pattern.matches(value) or pattern.matches(f"{name}:{value}") for pattern in patterns):
-            fits = (labels["key"] == key) & (labels["text"] == text) & (labels["number"] == number)
-            mask[labels["sample"][fits]] = True
-    return mask

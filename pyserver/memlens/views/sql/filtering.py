@@ -14,7 +14,7 @@ from memlens.interrupting import ended_by_signals
 from memlens.store.objects.queried import Mask, UnaskedError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 
 if TYPE_CHECKING:
     from memlens.views.sql.pages import SqlError

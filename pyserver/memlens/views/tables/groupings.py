@@ -25,11 +25,11 @@ from memlens.views.naming.modules import inferred_modules, inferred_names, merge
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.columns import device_of, frame
-from memlens.views.selection.filters import quoted
 from memlens.views.selection.frees import stacks_that_freed
 from memlens.views.selection.items import sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import Meaning, ValuedStacks, taken
+from memlens.views.selection.terms import quoted
 from memlens.views.tables.calling import calling_frames
 from memlens.views.tables.size_classes import CLASSES, classes_of, edges_of, filter_of
 

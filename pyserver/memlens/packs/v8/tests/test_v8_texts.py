@@ -21,7 +21,6 @@ from memlens.packs.v8.texts import UNKNOWN_PART
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
-from memlens.views.filtering import complete_filters
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.graph import duplicates as rule
 from memlens.views.findings.graph.case import GraphCase
@@ -231,7 +230,6 @@ def test_copies_are_counted_once_with_their_own_bytes(open_dump: Opened) -> None
     assert found.text.startswith(f"{count:,} strings are copies of others")
     assert "“session of ” 200 times" in found.text
     assert saved_by_the_example(snapshot) == (count, size)
-    complete_filters()
     marked = filters.chosen(snapshot, 'finding:"Duplicate strings" string:"=session of one user"')
     assert marked is not None
     assert int(marked.mask(snapshot).sum()) == SMALL

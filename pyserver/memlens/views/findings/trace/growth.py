@@ -16,7 +16,7 @@ from memlens.views.findings.writing import (
     short_function,
     text_in_sql,
 )
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 from memlens.views.trace.steps.finding import find_steps
 from memlens.views.trace.steps.growth import GrowthAnswer, GrowthRow, growth
 

@@ -6,8 +6,8 @@ from memlens.packs import registry
 from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.selection.columns import device_of, live_rows
-from memlens.views.selection.filters import MOST_CHARACTERS
 from memlens.views.selection.machinery import machinery_stacks
+from memlens.views.selection.terms import MOST_CHARACTERS
 
 LEAST_OF_GROUP = 0.9
 

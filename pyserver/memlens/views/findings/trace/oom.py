@@ -15,7 +15,7 @@ from memlens.views.findings.writing import (
     made,
     text_in_sql,
 )
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 from memlens.views.trace.oom.answers import OomAnswer
 from memlens.views.trace.oom.explanation import marks, oom
 

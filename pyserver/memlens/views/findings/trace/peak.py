@@ -10,7 +10,7 @@ from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.lines import known_by_line
 from memlens.views.findings.writing import Ranked, amount, linked, made, percent, text_in_sql
 from memlens.views.naming.modules import class_of_module
-from memlens.views.selection.filters import Term
+from memlens.views.selection.terms import Term
 from memlens.views.tables.groupings import INFERRED
 from memlens.views.tables.groups import Branch, Group, groups
 
