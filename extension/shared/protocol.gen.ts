@@ -2516,7 +2516,7 @@ export interface PackagesAnswer {
  */
 export interface PageRow {
   program: string;
-  type: 'iframe' | 'node' | 'page' | 'service_worker' | 'shared_worker' | 'webview' | 'worker';
+  type: 'iframe' | 'page' | 'service_worker' | 'shared_worker' | 'webview' | 'worker';
   name: string;
   url: string;
   browser: string;

@@ -23,7 +23,7 @@ from tests.python.graph_reading import load, type_names
 from memlens import dump, remote_dump
 from memlens.dumping import linux, place, processes
 from memlens.dumping.errors import DumpError
-from memlens.dumping.runtimes import Kind, Runtime, by_libraries, title
+from memlens.dumping.runtimes import Runtime, by_libraries, title
 from memlens.packs.jvm import dumping as hotspot
 from memlens.packs.python import dumping
 from memlens.packs.python.tests.test_python_heap import NEWER, WAITING
@@ -501,8 +501,8 @@ def test_a_dump_of_python_by_its_own_interpreter(tmp_path: Path, start: Start) -
         ("java", "java -Xmx1g -cp a:b -Dx=y com.example.Main --port 80", "com.example.Main"),
         ("java", "/opt/jdk/bin/java -jar /srv/app.jar", "app.jar"),
         ("java", "java -p mods -m shop/com.example.Main", "com.example.Main"),
-        (Kind.NODE, "node --require ./trace.js /srv/dist/server.js --port 80", "server.js"),
-        (Kind.NODE, "node -e setInterval", "node"),
+        ("node", "node --require ./trace.js /srv/dist/server.js --port 80", "server.js"),
+        ("node", "node -e setInterval", "node"),
         ("python", "python3.14 -X dev -m uvicorn app:app", "uvicorn"),
         ("dotnet", "/usr/bin/dotnet /srv/Shop.dll", "Shop.dll"),
         ("dotnet", "/srv/Shop", "Shop"),
@@ -527,7 +527,7 @@ def test_processes_of_other_systems() -> None:
     """
     found = list(processes.from_ps(listed.strip(), 501))
     assert [(each.pid, each.runtime, each.name) for each in found] == [
-        (501, Runtime(Kind.NODE), "server.js"), (503, Runtime("python", 14), "app.py"),
+        (501, Runtime("node"), "server.js"), (503, Runtime("python", 14), "app.py"),
     ]  # fmt: skip
     assert found[0].resident_bytes == 20480 * 1024
     rows = [
@@ -538,5 +538,5 @@ def test_processes_of_other_systems() -> None:
         {"ProcessId": 8, "ExecutablePath": None, "CommandLine": None, "WorkingSetSize": 1},
     ]  # fmt: skip
     (node,) = processes.from_windows(json.dumps(rows))
-    assert (node.pid, node.runtime, node.resident_bytes) == (7, Runtime(Kind.NODE), 4096)
+    assert (node.pid, node.runtime, node.resident_bytes) == (7, Runtime("node"), 4096)
     assert node.name.endswith("server.js")

@@ -16,7 +16,7 @@ from tests.python.recordings import TRACKED
 
 from memlens.cli import main
 from memlens.errors import BadRequestError
-from memlens.formats.recorded import ALLOCATED_FIELD
+from memlens.packs.v8.recorded import ALLOCATED_FIELD
 from memlens.store.models import graph_of
 from memlens.store.objects.moments import allocated_us
 from memlens.views.graph.filters import chosen

@@ -17,7 +17,7 @@ import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 
-from memlens.dumping import heap_profiler, take
+from memlens.dumping import take
 from memlens.dumping.processes import Process
 from memlens.errors import BadRequestError
 from memlens.fleet.database import Database
@@ -126,14 +126,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that can be dumped and recorded at once."""
 
-    def written(_found: object, file: Path, *_: object) -> None:
+    def recorded(file: Path, *_: object) -> None:
         file.write_bytes(b"JAVA PROFILE 1.0.2\0" + bytes(1000))
 
     monkeypatch.setattr(take, "named", lambda _name: Process(1, None, ("app",), 0))
-    monkeypatch.setattr(take, "is_recorded", lambda _found: True)
-    monkeypatch.setattr(take, "inspected", lambda *_: contextlib.nullcontext())
-    monkeypatch.setattr(take, "_written", written)
-    monkeypatch.setattr(heap_profiler, "timeline", written)
+    monkeypatch.setattr(take, "_recorder", lambda _found: recorded)
+    monkeypatch.setattr(take, "_written", lambda _found, file, *_: recorded(file))
 
 
 @pytest.fixture
@@ -506,7 +504,7 @@ INTERNAL = {
     "cli/pages.py": "the build",
     "cli/commands/new_pack.py": "a new folder",
     "store/files/edition.py": "an archive",
-    "dumping/heap_profiler.py": "the private folder of a dump",
+    "packs/v8/dumping/heap_profiler.py": "the private folder of a dump",
     "packs/jvm/dumping.py": "the request to a Java process",
     "dumping/linux.py": "a folder that is opened",
     "dumping/place.py": "the private folder of a dump",

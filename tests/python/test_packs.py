@@ -127,20 +127,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "views/selection/filters.py",
         "views/trace/oom/sentences.py",
     ],
-    "v8": [
-        "cli/commands/dump.py",
-        "cli/commands/info.py",
-        "cli/commands/record.py",
-        "cli/commands/redact.py",
-        "cli/commands/types.py",
-        "dumping/heap_profiler.py",
-        "dumping/inspector.py",
-        "dumping/node.py",
-        "dumping/pages.py",
-        "dumping/programs.py",
-        "dumping/runtimes.py",
-        "dumping/take.py",
-    ],
 }
 """Files outside of packs that still name a pack's world."""
 
@@ -174,7 +160,10 @@ def parts_of(declared: Any) -> list[Part[Any]]:
 
 def words_of(pack: Pack) -> re.Pattern[str]:
     """Everything that names a pack's world: its title, its formats, its runtimes, and further words."""
-    names = [*(each.name for each in pack.formats), *(each.name for each in pack.runtimes)]
+    names = [
+        *(each.name for each in pack.formats),
+        *(each.name for each in pack.runtimes if each.name != "node"),
+    ]
     if pack.name == OWN:
         names.remove(OWN)
     words = [*map(re.escape, names), *([WORDS[pack.name]] if pack.name in WORDS else [])]

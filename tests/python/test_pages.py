@@ -27,10 +27,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
-from memlens.dumping import heap_profiler, inspector, pages, programs
-from memlens.dumping.inspector import session
+from memlens.dumping import programs
 from memlens.dumping.processes import Process
-from memlens.formats.recorded import ALLOCATED_FIELD
+from memlens.packs.v8.dumping import heap_profiler, inspector, pages
+from memlens.packs.v8.dumping.inspector import session
+from memlens.packs.v8.recorded import ALLOCATED_FIELD
 from memlens.sources.binding import Binder, Places
 from memlens.sources.finder import Finder
 from memlens.store.snapshot import Snapshot

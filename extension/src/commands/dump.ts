@@ -103,8 +103,6 @@ function kindOf(type: PageRow['type']): string {
       return vscode.l10n.t('Shared worker');
     case 'service_worker':
       return vscode.l10n.t('Service worker');
-    case 'node':
-      return 'Node.js';
   }
 }
 

@@ -1,14 +1,14 @@
 """What Memlens takes heap dumps of: processes, and pages of browsers, as people and the extension name them."""
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from memlens.dumping import node, pages
-from memlens.dumping.heap_profiler import Inspected
-from memlens.dumping.pages import Page
 from memlens.dumping.processes import Process, dumpable, own, process
-from memlens.dumping.runtimes import Kind
+from memlens.dumping.runtimes import kinds
+from memlens.packs import registry
+from memlens.packs.api import Page
+
+_SHORT_ID, _MOST_ID = 8, 100
 
 Program = Process | Page
 
@@ -24,26 +24,30 @@ class Listed(NamedTuple):
 def listed() -> Listed:
     """Return the user's processes and pages on this machine that can be dumped."""
     processes = own()
-    return Listed(dumpable(processes), pages.found(processes))
+    return Listed(dumpable(processes), [*registry.pages().found(processes)])
 
 
 def named(name: str) -> Program:
     """Return the process with an id, or the page by one of its names. Raises DumpError, BadRequestError."""
-    return process(int(name)) if name.isascii() and name.isdigit() else pages.named(name)
+    return process(int(name)) if name.isascii() and name.isdigit() else registry.pages().named(name)
+
+
+def short_targets(pages: Iterable[Page]) -> list[str]:
+    """The shortest names of pages among them all by which :func:`named` finds each."""
+    targets = [(page.browser, page.target.rpartition("/")[2]) for page in pages]
+    length = next(
+        (
+            n
+            for n in range(_SHORT_ID, _MOST_ID)
+            if len({(at, own[:n]) for at, own in targets}) == len(targets)
+        ),
+        _MOST_ID,
+    )
+    return [f"{at}/{own[:length]}" for at, own in targets]
 
 
 def is_recorded(program: Program) -> bool:
-    """Whether its allocations can be recorded: V8's inspector does that."""
-    return isinstance(program, Page) or (program.runtime is not None and program.runtime.kind == Kind.NODE)
-
-
-@contextlib.contextmanager
-def inspected(program: Program, timeout_s: float) -> Iterator[Inspected]:
-    """A session with V8's inspector of a page or a process of Node.js. Raises DumpError."""
-    opened = (
-        pages.inspected(program, timeout_s)
-        if isinstance(program, Page)
-        else node.inspected(program.pid, program.arguments, timeout_s)
-    )
-    with opened as session:
-        yield session
+    """Whether its allocations can be recorded."""
+    if not isinstance(program, Process):
+        return True
+    return program.runtime is not None and kinds()[program.runtime.kind].record is not None

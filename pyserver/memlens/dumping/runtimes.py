@@ -1,6 +1,5 @@
 """What a process runs on, known by its program and the libraries that it has loaded."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import PurePath
@@ -10,25 +9,10 @@ from memlens.packs import registry
 from memlens.packs.api import RuntimeKind
 
 
-class Kind:
-    """The names of runtimes that are asked about by name, because no pack has them yet."""
-
-    NODE = "node"
-
-
 @cache
 def kinds() -> dict[str, RuntimeKind]:
     """All runtimes by their names."""
-    first = (
-        RuntimeKind(
-            name=Kind.NODE, title="Node.js", programs=re.compile(r"node(?:js)?"), ending=".heapsnapshot",
-            tools=("node",),
-            with_value=frozenset((
-                "-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
-            )),
-        ),
-    )  # fmt: skip
-    return {each.name: each for each in (*first, *registry.runtimes())}
+    return {each.name: each for each in registry.runtimes()}
 
 
 class Runtime(NamedTuple):

@@ -2,21 +2,24 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens.dumping import heap_profiler, place
+from memlens.dumping import place
 from memlens.dumping.errors import DumpError
-from memlens.dumping.options import Cost, Options
-from memlens.dumping.pages import Page
+from memlens.dumping.options import Cost, Options, Recording
 from memlens.dumping.processes import Process
-from memlens.dumping.programs import Program, inspected, is_recorded, named
-from memlens.dumping.runtimes import Kind, dumped_titles, kinds, titles
+from memlens.dumping.programs import Program, named
+from memlens.dumping.runtimes import dumped_titles, kinds, titles
 from memlens.errors import BadRequestError
 from memlens.formats import HEAP_DUMPS
+from memlens.packs import registry
 from memlens.store.files.output import Output
 from memlens.texts import phrase
 from memlens.units import plain
+
+Recorder = Callable[[Path, Recording, Callable[[], bool], Callable[[int, float | None], None]], None]
 
 
 class Taken(NamedTuple):
@@ -31,7 +34,7 @@ class Taken(NamedTuple):
 
 def output_of(out: Path, *, force: bool) -> Output:
     """The file of a dump or a recording, which is never written over a snapshot of another kind."""
-    return Output(out.absolute(), (), force, (*HEAP_DUMPS, "v8-sampling"), private=True)
+    return Output(out.absolute(), (), force, (*HEAP_DUMPS, *registry.recorded_formats()), private=True)
 
 
 def take(name: str, out: Path, options: Options, report: Callable[[int, float | None], None]) -> Taken:
@@ -44,7 +47,7 @@ def take(name: str, out: Path, options: Options, report: Callable[[int, float | 
     output.check()
     found = named(name)
     kind = kinds()[found.runtime.kind] if isinstance(found, Process) and found.runtime else None
-    is_known = isinstance(found, Page) or kind is not None
+    is_known = not isinstance(found, Process) or kind is not None
     if not options.texts and is_known and (kind is None or not kind.can_omit_texts):
         raise BadRequestError(
             phrase(
@@ -67,17 +70,6 @@ def take(name: str, out: Path, options: Options, report: Callable[[int, float | 
     return Taken(found, written, time.monotonic() - began, cost)
 
 
-class Recording(NamedTuple):
-    """How allocations are recorded."""
-
-    sampling: bool = False
-    """Only estimates by stack, which costs little; otherwise every object, with the time at which it was allocated."""
-    timeout_s: float = 60.0
-    """How long to wait for the process to answer."""
-    force: bool = False
-    """Overwrite the file."""
-
-
 def record(
     name: str,
     out: Path,
@@ -85,26 +77,24 @@ def record(
     stopped: Callable[[], bool],
     report: Callable[[int, float | None], None],
 ) -> Taken:
-    """Record the allocations of a Node.js process or a page until ``stopped``, which is asked again and again.
+    """Record the allocations of a process or a page until ``stopped``, which is asked again and again.
 
     The file and ``report``, from then on, are as in :func:`take`, and so are errors.
     """
     output = output_of(out, force=options.force)
     output.check()
     found = named(name)
-    if not is_recorded(found):
+    write = _recorder(found)
+    if write is None:
+        runtimes = titles(lambda each: each.record is not None)
         raise BadRequestError(
-            phrase("{name} is neither Node.js nor a page: only of these are allocations recorded",
-                   name=plain(found.name)),
+            phrase("{name} is neither {runtimes} nor a page: only of these are allocations recorded",
+                   name=plain(found.name), runtimes=runtimes),
             advice=phrase("Take several heap dumps and compare them: memlens dump PID OUT --every 10 --count 5"),
         )  # fmt: skip
     began = time.monotonic()
     with place.writing(output, None) as file:
-        with inspected(found, options.timeout_s) as session:
-            if options.sampling:
-                heap_profiler.sampling(session, file, stopped)
-            else:
-                heap_profiler.timeline(session, file, stopped, report)
+        write(file, options, stopped, report)
         written = file.stat().st_size
     return Taken(found, written, time.monotonic() - began, None)
 
@@ -112,18 +102,24 @@ def record(
 def _written(
     found: Program, file: Path, options: Options, report: Callable[[int, float | None], None]
 ) -> Cost | None:
-    def grown(size: int) -> None:
-        report(size, None)
+    def grown(size: int, fraction: float | None = None) -> None:
+        report(size, fraction)
 
-    match found:
-        case Page() | Process(runtime=(Kind.NODE, _)):
-            with inspected(found, options.timeout_s) as session:
-                heap_profiler.snapshot(session, file, report)
-        case Process(runtime=(name, _)) if (dump := kinds()[name].dump) is not None:
-            return dump.load()(found, file, options, grown)
-        case _:
-            raise _unknown(found)
-    return None
+    if not isinstance(found, Process):
+        found.write(file, options, grown)
+        return None
+    dump = None if found.runtime is None else kinds()[found.runtime.kind].dump
+    if dump is None:
+        raise _unknown(found)
+    return dump.load()(found, file, options, grown)
+
+
+def _recorder(found: Program) -> Recorder | None:
+    """What records a program's allocations, where something does."""
+    if not isinstance(found, Process):
+        return found.record
+    part = None if found.runtime is None else kinds()[found.runtime.kind].record
+    return None if part is None else partial(part.load(), found)
 
 
 def _unknown(found: Process) -> DumpError:

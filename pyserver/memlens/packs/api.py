@@ -8,7 +8,7 @@ one.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memlens.dumping.options import Cost, Options
+    from memlens.dumping.options import Cost, Options, Recording
     from memlens.dumping.processes import Process
     from memlens.export.samples import Samples
     from memlens.formats import Reader
@@ -359,13 +359,89 @@ class Foreign(Struct, frozen=True, kw_only=True):
     advice: Text
 
 
+class Grown(Protocol):
+    """Is told how much is written."""
+
+    def __call__(self, written: int, fraction: float | None = None, /) -> None:
+        """Take the bytes written so far, and how much is done, 0 to 1, where that is known."""
+
+
 class DumpWriter(Protocol):
-    """Writes the heap of a process into a file; ``report`` gets the bytes written so far. Raises DumpError."""
+    """Writes the heap of a process into a file. Raises DumpError."""
+
+    def __call__(self, process: "Process", file: Path, options: "Options", report: Grown) -> "Cost | None":
+        """Write the dump of a process, and return what the runtime says that it took."""
+
+
+class Recorder(Protocol):
+    """Records the allocations of a process into a file. Raises DumpError."""
 
     def __call__(
-        self, process: "Process", file: Path, options: "Options", report: Callable[[int], None]
-    ) -> "Cost | None":
-        """Write the dump of a process, and return what the runtime says that it took."""
+        self,
+        process: "Process",
+        file: Path,
+        options: "Recording",
+        stopped: Callable[[], bool],
+        report: Callable[[int, float | None], None],
+    ) -> None:
+        """Record until ``stopped``, which is asked again and again, and then write."""
+
+
+class Page(Protocol):
+    """A page of a browser, or something else that has a heap of its own and is no process."""
+
+    @property
+    def target(self) -> str:
+        """The name by which :meth:`Pages.named` finds it: ``browser/id``."""
+
+    @property
+    def browser(self) -> str:
+        """Where its browser is reached: ``127.0.0.1:9222``."""
+
+    @property
+    def type(self) -> str:
+        """In JSON."""
+
+    @property
+    def kind(self) -> Text:
+        """What it is."""
+
+    @property
+    def name(self) -> str:
+        """Its title, if it has one."""
+
+    @property
+    def title(self) -> str:
+        """Empty where it has none."""
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+
+    def write(self, file: Path, options: "Options", report: Grown) -> None:
+        """Write its heap, as :class:`DumpWriter`."""
+
+    def record(
+        self,
+        file: Path,
+        options: "Recording",
+        stopped: Callable[[], bool],
+        report: Callable[[int, float | None], None],
+    ) -> None:
+        """Record its allocations, as :class:`Recorder`."""
+
+
+class Pages(Protocol):
+    """A module that finds pages."""
+
+    def found(self, processes: "Iterable[Process]") -> Sequence[Page]:
+        """Those of browsers among the processes of this machine."""
+
+    def at(self, name: str) -> Sequence[Page] | None:
+        """Those of a browser by its address; None if the name is none. Raises DumpError if no browser answers."""
+
+    def named(self, name: str) -> Page:
+        """The page that a person names. Raises DumpError, BadRequestError."""
 
 
 class RuntimeKind(Struct, frozen=True, kw_only=True):
@@ -396,6 +472,7 @@ class RuntimeKind(Struct, frozen=True, kw_only=True):
     ending: str = ""
     """Of the dumps that Memlens takes of its heap; empty where it takes none."""
     dump: Part[DumpWriter] | None = None
+    record: Part[Recorder] | None = None
     tools: tuple[str, ...] = ()
     """Programs that taking a dump needs."""
     advice: Text = NOTHING
@@ -461,4 +538,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     lineless: Part["Lineless"] | None = None
     """Finds rows of a device that have no line of the program, and names those of an operator."""
     runtimes: tuple[RuntimeKind, ...] = ()
+    pages: Part[Pages] | None = None
+    """What Memlens takes dumps of besides processes."""
+    recordings: tuple[str, str] | None = None
+    """Endings of recordings of allocations, and of those that only estimate."""
     rules: tuple[Rule, ...] = ()

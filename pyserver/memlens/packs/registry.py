@@ -14,6 +14,7 @@ from memlens.packs.api import (
     Machinery,
     Objects,
     Pack,
+    Pages,
     Rule,
     RuntimeKind,
     TraceWriter,
@@ -222,6 +223,21 @@ def runtimes() -> Iterator[RuntimeKind]:
     """The runtimes of all packs."""
     for pack in all_packs():
         yield from pack.runtimes
+
+
+def pages() -> Pages:
+    """What finds pages of browsers."""
+    return next(pack.pages.load() for pack in packs() if pack.pages is not None)
+
+
+def recording_ending(*, sampling: bool) -> str:
+    """What names of recordings end in."""
+    return next(pack.recordings[sampling] for pack in packs() if pack.recordings is not None)
+
+
+def recorded_formats() -> list[str]:
+    """The formats of recordings."""
+    return [each.name for pack in packs() if pack.recordings is not None for each in pack.formats]
 
 
 def rules_about_objects() -> Iterator[Rule]:

@@ -17,12 +17,12 @@ from memlens.cli.options import PROGRAM, add_program_options, positive, seconds
 from memlens.cli.output import json_line, message_line, output_columns, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
-from memlens.dumping import pages
 from memlens.dumping.options import Options
-from memlens.dumping.pages import Page
-from memlens.dumping.programs import Listed, Program, listed
+from memlens.dumping.processes import Process
+from memlens.dumping.programs import Listed, Program, listed, short_targets
 from memlens.dumping.runtimes import dumped_titles, kinds
 from memlens.dumping.take import Taken, output_of, take
+from memlens.packs import registry
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
@@ -52,12 +52,12 @@ def run(options: argparse.Namespace) -> int:
     if options.program is None:
         return _list(listed(), as_json=options.json)
     if options.out is None:
-        in_browser = pages.at(options.program)
+        in_browser = registry.pages().at(options.program)
         if in_browser is None:
             raise UsageError(phrase("There is no file to write to"), advice=phrase("memlens dump PID OUT"))
-        return _list(Listed([], in_browser), as_json=options.json)
+        return _list(Listed([], [*in_browser]), as_json=options.json)
     if options.parent:
-        # not at once: Node.js' inspector is to be closed first
+        # not at once: what a runtime opened for this is to be closed first
         limits.end_with(options.parent, signal.SIGTERM)
     if (options.every is None) != (options.count is None):
         raise UsageError(
@@ -111,7 +111,7 @@ def _taken(options: argparse.Namespace, out: Path) -> tuple[Path, Taken]:
 
 
 def _called(program: Program) -> str | Text:
-    if isinstance(program, Page):
+    if not isinstance(program, Process):
         return program.name
     return phrase("the process") if program.runtime is None else kinds()[program.runtime.kind].title
 
@@ -128,13 +128,13 @@ def _list(found: Listed, *, as_json: bool) -> int:
         kind = _described(each)["runtime"]
         row = f"{each.pid:>8}  {kind:<7} {format_bytes(each.resident_bytes):>9}  {each.command}"
         say(beginning(row, output_columns()) if sys.stdout.isatty() else row)
-    for page, target in zip(found.pages, pages.short_targets(found.pages), strict=True):
+    for page, target in zip(found.pages, short_targets(found.pages), strict=True):
         say(f"{target}  {str(page.kind).lower()}  {page.title}  {page.url}")
     return 0
 
 
 def _described(each: Program) -> dict[str, object]:
-    if isinstance(each, Page):
+    if not isinstance(each, Process):
         return {"page": each.target, "runtime": each.type, "title": each.title, "url": each.url}
     kind = None if each.runtime is None else each.runtime.kind
     return {"pid": each.pid, "runtime": kind, "resident_bytes": each.resident_bytes, "command": each.command}

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _more(snapshot: Snapshot) -> Iterator[str]:
-    """Yield what needs more than the summary: out-of-memory events, the heaps of Android, the realms of V8."""
+    """Yield what needs more than the summary: out-of-memory events, the heaps of a dump, and its realms."""
     if any(device.ooms for device in devices_of(snapshot.info)):
         from memlens.views.trace.oom.report import explained, summary
 

@@ -1,7 +1,7 @@
-"""Record what a running Node.js process or a browser's page allocates.
+"""Record what a running process or a browser's page allocates.
 
 Until Ctrl+C or for a time, each object that is still alive at the end is recorded: when it was allocated and by which
-stack. Meanwhile V8 collects garbage 20 times a second. ``--sampling`` only estimates what each stack holds, at little
+stack. Meanwhile garbage is collected 20 times a second. ``--sampling`` only estimates what each stack holds, at little
 cost. See [recording](recording.md).
 """
 
@@ -17,25 +17,27 @@ from memlens import limits
 from memlens.cli.options import PROGRAM, add_program_options, seconds
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
+from memlens.dumping.options import Recording
 from memlens.dumping.programs import named
-from memlens.dumping.take import Recording, record
+from memlens.dumping.runtimes import titles
+from memlens.dumping.take import record
+from memlens.packs import registry
 from memlens.units import format_bytes
-
-_ENDINGS = {False: ".heaptimeline", True: ".heapprofile"}
-
 
 EXAMPLES = ()
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    command.description = f"{command.description} Processes: {titles(lambda each: each.record is not None)}."
     command.add_argument("program", metavar="PID|PAGE", help=PROGRAM)
     command.add_argument("out", type=Path, metavar="OUT", nargs="?",
                          help="the file to write (default: named for the program and the time)")  # fmt: skip
     command.add_argument("--for", type=seconds, metavar="SECONDS", dest="seconds",
                          help="stop after so long (default: at Ctrl+C)")  # fmt: skip
     command.add_argument("--sampling", action="store_true",
-                         help="only estimates by stack (.heapprofile), for programs in production")  # fmt: skip
+                         help=f"only estimates by stack ({registry.recording_ending(sampling=True)}), for programs in "
+                              "production")  # fmt: skip
     add_program_options(command)
 
 
@@ -47,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
         limits.end_with(options.parent, signal.SIGTERM, stop.set)
     else:
         _stop_at_interrupt(stop)
-    out = options.out or Path(_name(named(options.program).name) + _ENDINGS[options.sampling])
+    out = options.out or Path(
+        _name(named(options.program).name) + registry.recording_ending(sampling=options.sampling)
+    )
     report = reporter(options.progress)
 
     def begun() -> None:

@@ -54,8 +54,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--mapping", type=Path, metavar="PATH",
                          help="with --rename: file that leads back to the names, or its folder; keep it")  # fmt: skip
     command.add_argument("--keep-shared", action="store_true",
-                         help="V8, Java, Android and Python: keep what leads to shared objects such as true, small "
-                              "numbers and enum constants, addresses, and order, which tell values")  # fmt: skip
+                         help="keep what leads to shared objects such as true, small numbers and enum constants, "
+                              "addresses, and order, which tell values; of dumps that have such")  # fmt: skip
     command.add_argument("--keep-time", action="store_true",
                          help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     command.add_argument("--keep-thread-names", action="store_true",

@@ -40,7 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="retained",
     )
     command.add_argument("--since", type=seconds, metavar="SECONDS",
-                         help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
+                         help="only objects allocated once a recording had run that long")  # fmt: skip
     command.add_argument("--until", type=seconds, metavar="SECONDS",
                          help="only objects allocated before a recording had run that long")  # fmt: skip
     add_filter(

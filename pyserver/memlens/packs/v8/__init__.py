@@ -2,7 +2,7 @@
 
 import re
 
-from memlens.packs.api import FilterTerm, Format, JoinedTexts, Objects, Pack, Part, Proof, Rule
+from memlens.packs.api import FilterTerm, Format, JoinedTexts, Objects, Pack, Part, Proof, Rule, RuntimeKind
 from memlens.texts import Text, phrase
 
 _HERE = "memlens.packs.v8"
@@ -89,6 +89,22 @@ PACK = Pack(
             proof=Proof(recognises=Part(f"{_HERE}.proof:recognises"), reader=Part(f"{_HERE}.proof:V8Reader")),
         ),
     ),
+    runtimes=(
+        RuntimeKind(
+            name="node",
+            title="Node.js",
+            programs=re.compile(r"node(?:js)?"),
+            with_value=frozenset(
+                ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions")
+            ),
+            ending=".heapsnapshot",
+            dump=Part(f"{_HERE}.dumping.node:write"),
+            record=Part(f"{_HERE}.dumping.node:record"),
+            tools=("node",),
+        ),
+    ),
+    pages=Part(f"{_HERE}.dumping.pages"),
+    recordings=(".heaptimeline", ".heapprofile"),
     rules=(
         Rule(findings=("detached_nodes",), find=Part(f"{_HERE}.leaks:detached_nodes")),
         Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners")),

@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.recorded import ALLOCATED_FIELD
 from memlens.formats.redacted import CONTENTS, Wanted, mark_of
 from memlens.formats.redaction.output import Filler, Output, pour
 from memlens.formats.redaction.own_names import OwnNames
@@ -34,6 +33,7 @@ from memlens.packs.v8.heap import columns_of
 from memlens.packs.v8.kernels import redaction as v8_redaction
 from memlens.packs.v8.kernels import rows as v8_rows
 from memlens.packs.v8.own_names import own_names
+from memlens.packs.v8.recorded import ALLOCATED_FIELD
 from memlens.packs.v8.sections import (
     MARK_FIELD,
     NAMED_BY_INDEX,

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.dumping.inspector import written
 from memlens.dumping.programs import is_recorded, listed
 from memlens.dumping.runtimes import kinds
 from memlens.server.protocol.dumping import (
@@ -25,6 +25,9 @@ from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.sessions.children import dump, record
 from memlens.server.wire import answer
 from memlens.units import plain
+
+if TYPE_CHECKING:
+    from memlens.dumping.options import PageType
 
 
 def register(server: LanguageServer) -> None:
@@ -48,7 +51,9 @@ def register(server: LanguageServer) -> None:
                 if each.runtime is not None
             ],
             [
-                PageRow(each.target, each.type, plain(each.name), plain(each.url), written(each.address))
+                PageRow(
+                    each.target, cast("PageType", each.type), plain(each.name), plain(each.url), each.browser
+                )
                 for each in found.pages
             ],
         )

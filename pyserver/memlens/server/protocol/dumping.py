@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.dumping.pages import PageType
+from memlens.dumping.options import PageType
 from memlens.server.protocol.base import Count, Requests
 
 

@@ -8,13 +8,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError, ended, no_answer, process_of
-from memlens.dumping.heap_profiler import POLL_S, Inspected, busy, explained
-from memlens.dumping.inspector import Address, Inspector, InspectorError, session, targets
+from memlens.dumping.options import Options, Recording
+from memlens.dumping.processes import Process
+from memlens.packs.v8.dumping.heap_profiler import (
+    POLL_S,
+    Inspected,
+    Report,
+    busy,
+    explained,
+    recorded,
+    snapshot,
+)
+from memlens.packs.v8.dumping.inspector import Address, Inspector, InspectorError, session, targets
 from memlens.programs import program
 from memlens.texts import phrase
 
@@ -32,6 +42,20 @@ _PORT_OPTION = re.compile(r"--(?:inspect|inspect-brk|inspect-wait|inspect-port|d
 _ANY_PORT = 0
 _PID = "process.pid"
 _CLOSE = "process.getBuiltinModule ? process.getBuiltinModule('inspector').close() : process._debugEnd()"
+
+
+def write(process: Process, file: Path, options: Options, report: Report) -> None:
+    """Write the heap of a process. Raises :class:`DumpError`."""
+    with inspected(process.pid, process.arguments, options.timeout_s) as session:
+        snapshot(session, file, report)
+
+
+def record(
+    process: Process, file: Path, options: Recording, stopped: Callable[[], bool], report: Report
+) -> None:
+    """Record the allocations of a process until ``stopped``. Raises :class:`DumpError`."""
+    with inspected(process.pid, process.arguments, options.timeout_s) as session:
+        recorded(session, file, options, stopped, report)
 
 
 @contextlib.contextmanager

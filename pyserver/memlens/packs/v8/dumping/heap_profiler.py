@@ -20,8 +20,9 @@ from typing import NamedTuple
 import msgspec
 
 from memlens.dumping.errors import DumpError, ended, no_answer
-from memlens.dumping.inspector import Inspector, InspectorError, Message, UnreadableError
-from memlens.formats.recorded import ALLOCATED_FIELD
+from memlens.dumping.options import Recording
+from memlens.packs.v8.dumping.inspector import Inspector, InspectorError, Message, UnreadableError
+from memlens.packs.v8.recorded import ALLOCATED_FIELD
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
@@ -92,6 +93,16 @@ def snapshot(of: Inspected, file: Path, report: Report) -> None:
                 phrase("{program} sent no heap snapshot", program=of.program),
                 advice=phrase("Call v8.writeHeapSnapshot() in the program, or use Chrome's Memory panel."),
             )
+
+
+def recorded(
+    of: Inspected, file: Path, options: Recording, stopped: Callable[[], bool], report: Report
+) -> None:
+    """Record allocations until ``stopped`` by :func:`sampling` or as a :func:`timeline`."""
+    if options.sampling:
+        sampling(of, file, stopped)
+    else:
+        timeline(of, file, stopped, report)
 
 
 def timeline(of: Inspected, file: Path, stopped: Callable[[], bool], report: Report) -> None:

@@ -10,36 +10,29 @@ import contextlib
 import html
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError
-from memlens.dumping.heap_profiler import Inspected, explained
-from memlens.dumping.inspector import Address, InspectorError, Target, session, targets, written
+from memlens.dumping.options import Options, PageType, Recording
 from memlens.dumping.processes import Process, own
+from memlens.dumping.programs import short_targets
 from memlens.errors import BadRequestError
 from memlens.model.served import is_this_machine
+from memlens.packs.v8.dumping.heap_profiler import Inspected, Report, explained, recorded, snapshot
+from memlens.packs.v8.dumping.inspector import Address, InspectorError, Target, session, targets, written
 from memlens.texts import Text, phrase
 from memlens.units import plain, shortened
 
-PageType = Literal["page", "iframe", "webview", "worker", "shared_worker", "service_worker", "node"]
+_IN_BROWSERS: tuple[PageType, ...] = get_args(PageType)
 """Types of targets that have a heap of their own."""
-
-_IN_BROWSERS: tuple[PageType, ...] = (
-    "page",
-    "iframe",
-    "webview",
-    "worker",
-    "shared_worker",
-    "service_worker",
-)
-_NAMED_TOO: tuple[PageType, ...] = (*_IN_BROWSERS, "node")
+_NAMED_TOO: tuple[PageType | Literal["node"], ...] = (*_IN_BROWSERS, "node")
 """An address that a person names may also be that of the inspector of Node.js in a container, or of Deno."""
 _WITH_WORKERS: tuple[PageType, ...] = ("page", "iframe", "webview")
 
-_KINDS: dict[PageType, Text] = {
+_KINDS: dict[str, Text] = {
     "page": phrase("Page"),
     "iframe": phrase("Frame"),
     "webview": phrase("Webview"),
@@ -57,7 +50,6 @@ _MOST_PORT = 65535
 _MOST_PAGES = 500
 _MOST_NAME = 200
 _MOST_URL = 1000
-_SHORT_ID = 8
 _INTRODUCED_S = 2.0
 """How long a page may take to tell of its workers."""
 
@@ -75,7 +67,7 @@ class Page(NamedTuple):
 
     address: Address
     id: str
-    type: PageType
+    type: PageType | Literal["node"]
     title: str
     url: str
     path: str
@@ -92,24 +84,30 @@ class Page(NamedTuple):
         return self.title or self.url or str(self.kind)
 
     @property
+    def browser(self) -> str:
+        """Where it is debugged, as ``127.0.0.1:9222``."""
+        return written(self.address)
+
+    @property
     def target(self) -> str:
         """The name by which :func:`named` finds it."""
-        return f"{written(self.address)}/{self.id}"
+        return f"{self.browser}/{self.id}"
+
+    def write(self, file: Path, options: Options, report: Report) -> None:
+        """Write its heap. Raises :class:`DumpError`."""
+        with inspected(self, options.timeout_s) as session:
+            snapshot(session, file, report)
+
+    def record(self, file: Path, options: Recording, stopped: Callable[[], bool], report: Report) -> None:
+        """Record its allocations until ``stopped``. Raises :class:`DumpError`."""
+        with inspected(self, options.timeout_s) as session:
+            recorded(session, file, options, stopped, report)
 
 
 def found(processes: Iterable[Process]) -> list[Page]:
     """Return the pages of the browsers among processes, as far as they are debugged at an address of this machine."""
     addresses = {address: None for each in processes for address in _addresses(each)}
     return [page for address in addresses for page in _pages(address, _IN_BROWSERS) or []]
-
-
-def short_targets(pages: Iterable[Page]) -> list[str]:
-    """The shortest names of pages among them all by which :func:`named` finds each."""
-    pages = list(pages)
-    length = next(
-        (n for n in range(_SHORT_ID, 100) if len({(p.address, p.id[:n]) for p in pages}) == len(pages)), 100
-    )
-    return [f"{written(page.address)}/{page.id[:length]}" for page in pages]
 
 
 def at(name: str) -> list[Page] | None:
@@ -235,7 +233,7 @@ def _listed(address: Address) -> list[Page]:
     return pages
 
 
-def _pages(address: Address, types: Iterable[PageType]) -> list[Page] | None:
+def _pages(address: Address, types: Iterable[PageType | Literal["node"]]) -> list[Page] | None:
     listed = targets(address)
     if listed is None:
         return None
