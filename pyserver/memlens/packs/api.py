@@ -74,6 +74,8 @@ class Declarations(Struct, frozen=True, kw_only=True):
     """Endings of source files."""
     type_name: "Part[Callable[[str], TypeName | None]]"
     """Splits the name of a type in a dump; None for one that no source declares."""
+    whole_file: str = ""
+    """What names of types end in that stand for a whole file."""
 
 
 class Objects(Struct, frozen=True, kw_only=True):
@@ -525,6 +527,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Its folder, of Memlens's own packs."""
     title: str
     """In a list of what Memlens reads: ``Java``."""
+    builds_on: str = ""
+    """Another of Memlens's own packs, whose objects it has as well: that one's rules are about its formats, too."""
     language: Language | None = None
     libraries: tuple[str, ...] = ()
     """The tables ``libraries/NAME.toml`` in its folder, which say whose code frames are, see ``model/libraries.py``."""

@@ -248,9 +248,12 @@ def rules_about_objects() -> Iterator[Rule]:
 
 
 def rules_for(kind: str) -> Iterator[Rule]:
-    """The rules of Memlens's own pack that has a format."""
+    """The rules of Memlens's own pack that has a format, and of the one that it builds on."""
+    own = next(
+        (pack for pack in packs() if any((each.kind or each.name) == kind for each in pack.formats)), None
+    )
     for pack in packs():
-        if any((each.kind or each.name) == kind for each in pack.formats):
+        if own is not None and pack.name in (own.name, own.builds_on):
             yield from pack.rules
 
 

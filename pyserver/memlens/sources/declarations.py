@@ -5,25 +5,22 @@ files.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from memlens.packs import registry
+from memlens.packs.api import Declarations
 from memlens.regular_files import opened
 
 TEXT_LIMIT = 4 << 20
 """Characters; longer files are skipped."""
-
-_JVM = (".java", ".kt", ".scala", ".groovy")
-_JVM_KINDS = ("hprof", "perfetto")
 
 _SKIPPED = r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*[\s\S]*?\*/'
 _PACKAGE = r"^[ \t]*(?:package|namespace)[ \t]+(?P<package>[\w.]+)[ \t]*(?P<ends>[;{]?)"
 _TYPE = r"(?<![.\w])(?:class|interface|enum|record|object|trait|struct)[ \t]+(?:class[ \t]+|struct[ \t]+)?(?P<name>\w+)"
 _OTHERS = r"(?<![.\w])(?P<member>fun|def|val|var|delegate)\b"
 _TOKEN = re.compile(f"{_SKIPPED}|{_PACKAGE}|{_TYPE}|{_OTHERS}|(?P<sign>[{{}};()])", re.MULTILINE)
-
-_NUMBERED = re.compile(r"\d+")
 
 
 class TypeName(NamedTuple):
@@ -53,19 +50,24 @@ class Declaration(NamedTuple):
 def suffixes_of(kind: str) -> tuple[str, ...]:
     """Endings of source files that declare the types of a dump of ``kind``; none where no source can."""
     known = registry.objects_of(kind).declarations
-    return _JVM if kind in _JVM_KINDS else known.suffixes if known is not None else ()
+    return () if known is None else known.suffixes
 
 
 def all_suffixes() -> tuple[str, ...]:
     """Endings of source files that declare types of dumps of any kind."""
-    known = (objects.declarations for _, objects in registry.all_objects())
-    return (*_JVM, *(suffix for each in known if each is not None for suffix in each.suffixes))
+    return tuple(dict.fromkeys(suffix for each in _all() for suffix in each.suffixes))
+
+
+def _all() -> Iterator[Declarations]:
+    for _, objects in registry.all_objects():
+        if objects.declarations is not None:
+            yield objects.declarations
 
 
 def language_of(kind: str) -> str:
     """What an editor calls the language of the types of a dump of ``kind``; empty where no source can declare them."""
     known = registry.objects_of(kind).declarations
-    return "jvm" if kind in _JVM_KINDS else known.language if known is not None else ""
+    return "" if known is None else known.language
 
 
 def type_name(kind: str, name: str) -> TypeName | None:
@@ -76,32 +78,15 @@ def type_name(kind: str, name: str) -> TypeName | None:
     """
     while name.endswith("[]"):
         name = name[:-2]
-    if kind in _JVM_KINDS:
-        return _jvm_name(name)
     known = registry.objects_of(kind).declarations
     return None if known is None else known.type_name.load()(name)
 
 
-def _jvm_name(name: str) -> TypeName | None:
-    package, _, own = name.split("/", 1)[0].rpartition(".")
-    parts: list[str] = []
-    for part in own.split("$"):
-        # $1 is anonymous, $1Local local, $$Lambda a lambda; Scala's objects end in $
-        plain = _NUMBERED.sub("", part, count=1) if part[:1].isdigit() else part
-        if not plain or plain == "Lambda":
-            break
-        parts.append(plain)
-    if not parts or not package:
-        return None
-    return TypeName(package, tuple(parts))
-
-
 def file_names(kind: str, name: TypeName) -> list[str]:
-    """The usual names of a file that declares a type, without ending: its outermost class, without Kotlin's "Kt"."""
+    """The usual names of a file that declares a type: its outermost class, also without what stands for a file."""
     outermost = name.names[0]
-    stems = [outermost]
-    if kind in _JVM_KINDS and outermost.endswith("Kt"):
-        stems.append(outermost.removesuffix("Kt"))
+    known = registry.objects_of(kind).declarations
+    stems = dict.fromkeys((outermost, outermost.removesuffix("" if known is None else known.whole_file)))
     return [f"{stem}{suffix}" for stem in stems for suffix in suffixes_of(kind)]
 
 
@@ -157,7 +142,7 @@ def declarations(text: str) -> list[Declaration]:
 def line_of(text: str, name: TypeName) -> int:
     """The line that declares a type, or the innermost type around it that the text declares; 0 if it declares none.
 
-    Kotlin's ``CacheKt`` stands for a whole file, so its line is the first.
+    Of a type that stands for a whole file the line is the first.
     """
     lines = {each.type: each.line for each in reversed(declarations(text))}
     while True:
@@ -166,9 +151,10 @@ def line_of(text: str, name: TypeName) -> int:
         if name.outer == name:
             break
         name = name.outer
-    return 1 if name.names[0].endswith("Kt") and is_of_package(text, name.package) else 0
+    endings = tuple(each.whole_file for each in _all() if each.whole_file)
+    return 1 if name.names[0].endswith(endings) and is_of_package(text, name.package) else 0
 
 
 def is_of_package(text: str, package: str) -> bool:
-    """Whether a file of Java, Kotlin or Scala says that it is of a package."""
+    """Whether a file says that it is of a package."""
     return re.search(rf"^[ \t]*package[ \t]+{re.escape(package)}(?![\w.])", text, re.MULTILINE) is not None

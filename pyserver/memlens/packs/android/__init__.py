@@ -1,6 +1,9 @@
 """The world of Android: heap graphs in traces of Perfetto. Its HPROF is Java's, whose pack it builds on."""
 
-from memlens.packs.api import Format, Objects, Pack, Part
+from msgspec.structs import replace
+
+from memlens.packs.api import Format, Pack, Part
+from memlens.packs.jvm import OBJECTS
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.android"
@@ -8,6 +11,7 @@ _HERE = "memlens.packs.android"
 PACK = Pack(
     name="android",
     title="Android",
+    builds_on="jvm",
     formats=(
         Format(
             name="perfetto",
@@ -16,7 +20,8 @@ PACK = Pack(
             comes_first=True,
             reader=Part(f"{_HERE}.perfetto"),
             endings=("pftrace", "perfetto-trace"),
-            objects=Objects(runtime="Java"),
+            # without texts
+            objects=replace(OBJECTS, has_empty_strings=False, text_bytes=None),
             not_redacted=(
                 phrase(
                     "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: "

@@ -2,7 +2,7 @@
 
 import re
 
-from memlens.packs.api import Format, Objects, Pack, Part, Proof, RuntimeKind
+from memlens.packs.api import Declarations, Format, Objects, Pack, Part, Proof, RuntimeKind
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.jvm"
@@ -10,6 +10,37 @@ _WITH_VALUE = (
     "-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
     "--add-opens", "--add-exports", "--add-reads", "--limit-modules", "--enable-native-access",
 )  # fmt: skip
+
+_BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
+
+OBJECTS = Objects(
+    runtime="Java",
+    declarations=Declarations(
+        language="jvm",
+        suffixes=(".java", ".kt", ".scala", ".groovy"),
+        type_name=Part(f"{_HERE}.declared:type_name"),
+        # Kotlin's
+        whole_file="Kt",
+    ),
+    platform=re.compile(
+        r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore)(\.|$)"
+    ),
+    is_managed=True,
+    strings=frozenset(("java.lang.String",)),
+    has_empty_strings=True,
+    boxes=frozenset(f"java.lang.{name}" for name in _BOXES),
+    collections=re.compile(
+        r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection))\."
+        r"[\w.`]+(?![\w.`$+])(?!.*\[\])"
+    ),
+    collection_package="java.util.",
+    thread_locals=re.compile(r"java\.lang\.ThreadLocal\$(?:ThreadLocalMap\$Entry|Values)"),
+    classes=frozenset(("java.lang.Class",)),
+    says_superclasses=True,
+    named_references=("next", "key"),
+    text_bytes=3_072,
+)
+"""Of Java's classes, which Android's runtime has as well."""
 
 PACK = Pack(
     name="jvm",
@@ -23,7 +54,7 @@ PACK = Pack(
             file_names=("*.hprof", "*.hprof.gz", "*.hprof.zst"),
             beginning=b"JAVA PROFILE 1.0.",
             is_mapped=True,
-            objects=Objects(runtime="Java"),
+            objects=OBJECTS,
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(
                 recognises=Part(f"{_HERE}.proof.reader:recognises"),

@@ -11,12 +11,9 @@ from memlens.store.models import heap_dump_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.selection.profile_sets import value_named
 
-_RUNTIMES = {"hprof": "Java", "perfetto": "Java"}
-"""Whose objects the heap dumps of each format have: their types are compared by name."""
-
 
 def _runtime_of(kind: str) -> str:
-    return _RUNTIMES.get(kind) or registry.objects_of(kind).runtime or kind
+    return registry.objects_of(kind).runtime or kind
 
 
 def check_comparable(*infos: SnapshotInfo) -> None:

@@ -37,8 +37,8 @@ def known_hierarchy(snapshot: Snapshot) -> Hierarchy:
         raise BadRequestError(
             phrase("The heap dump doesn't say which classes extend which"),
             advice=phrase(
-                "Those of Java and Android do, and these: {others}.",
-                others=in_a_row(
+                "These do: {formats}.",
+                formats=in_a_row(
                     [
                         each.title
                         for each in registry.all_formats()

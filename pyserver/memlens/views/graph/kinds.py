@@ -13,7 +13,7 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
 
-_STRINGS = frozenset(("java.lang.String", "String"))
+_STRINGS = frozenset(("String",))
 
 _OWN, _OTHER = 1, 2
 _OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)

@@ -1,7 +1,5 @@
 """The package, namespace or module that a type belongs to, and what a type is called without it."""
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,11 +11,6 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import type_names
-
-_PLATFORM = re.compile(
-    r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore)(\.|$)"
-)
-"""Packages of the platform, which no user of it writes."""
 
 
 def short_name(name: str, kind: str) -> str:
@@ -37,8 +30,8 @@ def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
         return type_kind not in own.program_kinds
     if own.platform_package is not None:
         return own.platform_package.load()(package)
-    platform = own.platform or _PLATFORM
-    return bool(platform.match(package)) or (not package and name[:1].islower())
+    is_of_platform = own.platform is not None and own.platform.match(package) is not None
+    return is_of_platform or (not package and name[:1].islower())
 
 
 class Packages:

@@ -10,13 +10,8 @@ from memlens.views.graph.fields import field_reader
 
 Plain = int | float | str
 
-_BOXES = frozenset(
-    f"java.lang.{name}"
-    for name in ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
-)
 _TEXT_KINDS = ("string", "concatenated string", "String")
 """Kinds of types whose objects' names are their texts."""
-_TEXT_TYPE = "java.lang.String"
 _NUMBER_KIND, _NUMBER = "number", "value"
 """The kind of types of numbers, and the reference to the text of one, in dumps with the values of numbers."""
 _WHOLE, _LONGEST_NUMBER = re.compile(r"-?[0-9]+"), 400
@@ -33,10 +28,10 @@ def plain_value(snapshot: Snapshot, number: int) -> Plain | None:
     kind = snapshot.graph_names.type_kinds[int(snapshot.types.kind[int(objects.type[number])])]
     type_name, name = reader.type_name(number), int(objects.name[number])
     known = registry.objects_of(snapshot.info.kind)
-    if type_name in _BOXES:
+    if type_name in known.boxes:
         found = reader.values(number).get("value")
         return int(found) if isinstance(found, bool) else found
-    is_text = type_name == _TEXT_TYPE or (known.has_empty_strings and type_name in known.strings)
+    is_text = known.has_empty_strings and type_name in known.strings
     if kind in _TEXT_KINDS or is_text:
         return _text(snapshot, name) if name else _empty(snapshot) if is_text else None
     if kind == _NUMBER_KIND:

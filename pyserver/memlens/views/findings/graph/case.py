@@ -11,7 +11,7 @@ import numpy.typing as npt
 from memlens.kernels.graph.filtering import rows_named
 from memlens.model.distinct import counted, distinct, first_equal
 from memlens.model.frames import USER
-from memlens.model.graph import JAVA_KINDS, NONE
+from memlens.model.graph import NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
@@ -40,9 +40,6 @@ LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _LEAST_OF_COMPONENT = 1 << 10
 _MOST_COMPARED = 50
 _MOST_NAME = 60
-
-_NAMES = {"hprof": ("next", "key"), "perfetto": ("next", "key")}
-"""Names of references that rules look for, by the format."""
 
 RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
@@ -100,7 +97,7 @@ class GraphCase:
     @property
     def is_managed(self) -> bool:
         """Whether what the platform's own objects keep for themselves is known by their packages."""
-        return self.info.kind in JAVA_KINDS or self.known.is_managed
+        return self.known.is_managed
 
     @property
     def whole(self) -> int:
@@ -192,7 +189,7 @@ class GraphCase:
         stored, strings = self.snapshot.references, self.snapshot.strings
         fits = np.zeros(len(strings.end), np.uint8)
         everything = np.arange(len(fits))
-        wanted = _NAMES.get(self.info.kind, self.known.named_references)
+        wanted = self.known.named_references
         numbers = {name: strings.find(everything, name) for name in wanted}
         fits[[number for number in numbers.values() if number >= 0]] = 1
         by_text = named_by_text(self.snapshot).view(np.uint8)
@@ -312,7 +309,7 @@ def typed_id(case: GraphCase, row: ObjectRow) -> str:
 
 def is_class(row: ObjectRow) -> bool:
     """Whether an object is a class with a name."""
-    return bool(row.name) and (row.type in _class_types() or row.type.startswith("java.lang.Class"))
+    return bool(row.name) and row.type.split(" (", 1)[0] in _class_types()
 
 
 def object_part(case: GraphCase, number: int, *, begins: bool = False) -> TextPart:

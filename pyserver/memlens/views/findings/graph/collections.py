@@ -27,9 +27,6 @@ from memlens.views.graph.rows import Numbers, references_of_all
 _MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
 """Those with a key for each element."""
 
-_JAVA_BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
-_BOXES = frozenset(f"java.lang.{name}" for name in _JAVA_BOXES)
-
 
 def sized(case: GraphCase) -> Sized:
     """All collections of known types with their sizes."""
@@ -169,7 +166,7 @@ def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
 
     Boxes of managed runtimes, and numbers of engines in which small integers are no objects.
     """
-    boxes = _BOXES | case.known.boxes
+    boxes = case.known.boxes
     kinds = sorted({*case.types_where(boxes.__contains__), *case.types_of_kind("number", "heap number")})
     members = case.instances(kinds)
     objects = case.snapshot.objects

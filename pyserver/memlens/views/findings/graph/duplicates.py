@@ -29,8 +29,6 @@ from memlens.views.graph.images import groups_of, images_of
 from memlens.views.graph.kinds import string_types
 from memlens.views.graph.rows import Numbers
 
-_BEGINNINGS = {"hprof": 3_072}
-"""Of a text of as many bytes the dump may have a part alone, or Memlens may keep one: by the kind of the dump."""
 _UNSURE_SHARE = 0.1
 """Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""
 _MOST_BYTES_OF_A_CHARACTER = 4
@@ -284,10 +282,7 @@ def _said(values: dict[str, Any], probable: int, *, mostly: bool) -> Text:
 
 def _in_part(case: GraphCase, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Of which texts only a part may be known, by their numbers."""
-    stored, most = (
-        case.snapshot.strings,
-        _BEGINNINGS.get(case.info.kind, case.known.text_bytes),
-    )
+    stored, most = case.snapshot.strings, case.known.text_bytes
     if most is None:
         return np.zeros(len(numbers), np.bool_)
     ends = stored.end

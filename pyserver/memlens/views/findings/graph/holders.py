@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.distinct import distinct
-from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
 from memlens.store.objects.walks import dominated_by
 from memlens.views.findings.graph.case import GraphCase, is_internal
@@ -41,7 +40,6 @@ _ALONE_SHARE = 0.9
 _PROGRAM_SHARE = 0.8
 """What has more of everything and no group that has most of it is the program itself, as a global object is with
 whatever share."""
-_CODE = dict.fromkeys(JAVA_KINDS, ("java.lang.Class",))
 _SHARED = ("zygote", "image", "boot image")
 """Heaps of Android that no process has for itself."""
 _MOST_POINTS, _MOST_LOOKED_AT = 2_000, 20
@@ -220,7 +218,7 @@ def _is_code(case: GraphCase, group: Group) -> bool:
 
 def _code_of(case: GraphCase) -> Collection[str]:
     """The types of classes and of other code."""
-    return _CODE.get(case.info.kind) or case.known.code or case.known.classes
+    return case.known.code or case.known.classes
 
 
 def _are_namespaces(case: GraphCase, members: Numbers, attribute: str) -> bool:

@@ -15,12 +15,8 @@ POINT_SHARE = 0.7
 """Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""
 OWN_SHARE = 0.5
 _MOST_ABOVE, _MOST_PARTS = 50, 3
+_NOTHING = re.compile(r"(?!)")
 _PART = re.compile(r"(?<=\w)\$(\w*(Node|Entry|Link|Item))$")
-_COLLECTION = re.compile(
-    r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection))\."
-    r"[\w.`]+(?![\w.`$+])(?!.*\[\])"
-)
-"""Collections of Java's libraries, and nothing that they consist of."""
 
 
 def type_of(case: GraphCase, number: int) -> str:
@@ -43,7 +39,7 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     Above that are the collection that an array is the table of, and what holds the bytes of a buffer.
     """
     objects, name = case.snapshot.objects, type_of(case, holder)
-    collections = case.known.collections or _COLLECTION
+    collections = case.known.collections or _NOTHING
     of_dump = bool(is_made_up(case, np.array([holder]))[0])
     least = int(objects.retained[holder])
     if of_dump and int(objects.shallow[holder]) < OWN_SHARE * least:
@@ -70,7 +66,7 @@ def is_entry(name: str) -> bool:
 def owner_of(case: GraphCase, number: int) -> int:
     """The collection that an array or an entry is a part of, or the program's object that has an engine's table."""
     objects, at = case.snapshot.objects, number
-    collections = case.known.collections or _COLLECTION
+    collections = case.known.collections or _NOTHING
     for _ in range(_MOST_PARTS):
         of_engine = case.known.has_internal_parts and is_internal(type_of(case, at))
         above = dominator_of(objects, at)

@@ -9,7 +9,6 @@ from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import counted, distinct
 from memlens.model.graph import JAVA_KINDS
 from memlens.model.timeline import NEVER
-from memlens.packs import registry
 from memlens.store.objects.columns import ObjectColumns
 from memlens.store.objects.walks import dominators_of
 from memlens.texts import Text, in_a_row, phrase
@@ -38,7 +37,6 @@ LEAST_FINALIZABLE = 100
 _MOST_LISTED = 1_000
 _MOST_FIELD = 120
 _REFLECTION = ("DelegatingClassLoader", "MethodUtil")
-_THREAD_LOCALS = ("java.lang.ThreadLocal$ThreadLocalMap$Entry", "java.lang.ThreadLocal$Values")
 _SOFTLY_SQL = (
     "SELECT retained(o.object) FROM refs AS r JOIN objects AS o ON o.object = r.target WHERE r.strength = 'soft' "
     "AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))"
@@ -250,10 +248,8 @@ def _dominate(objects: ObjectColumns, above: Numbers, below: Numbers) -> Numbers
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps whose types say so."""
-    names, known = case.type_names(), registry.objects_of(case.info.kind).thread_locals
-    kinds = case.types_where(
-        lambda name: name in _THREAD_LOCALS or (known is not None and known.fullmatch(name))
-    )
+    names, known = case.type_names(), case.known.thread_locals
+    kinds = case.types_where(known.fullmatch) if known is not None else []
     members = case.instances(kinds)
     if not len(members) or case.at_most(members) < case.least:
         return

@@ -11,7 +11,6 @@ from memlens.errors import MemlensError
 from memlens.model.frames import USER
 from memlens.model.graph import NONE
 from memlens.model.packages import package_of
-from memlens.packs import registry
 from memlens.views.findings.graph.case import GraphCase, is_class
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.writing import Ranked
@@ -23,8 +22,6 @@ from memlens.views.graph.thread_table import table
 MOST_OF_RUNTIME = 4 << 20
 """A runtime's own tables have less, in bytes."""
 _MOST_SAMPLED = 3
-_ANYWHERE = "java.util."
-"""The package whose objects say nothing of whose they are, where no pack names another."""
 
 
 def is_of_the_runtime(case: GraphCase, found: Ranked) -> bool:
@@ -74,8 +71,9 @@ def _says_whose(case: GraphCase, path: Path, rows: list[ObjectRow]) -> bool:
 
 
 def _is_anywhere(case: GraphCase, row: ObjectRow) -> bool:
-    package = registry.objects_of(case.info.kind).collection_package or _ANYWHERE
-    return row.type.startswith(package) or row.type.split(" (", 1)[0].endswith("[]")
+    package = case.known.collection_package
+    is_collection = bool(package) and row.type.startswith(package)
+    return is_collection or row.type.split(" (", 1)[0].endswith("[]")
 
 
 def _runs_the_program(case: GraphCase, thread: int) -> bool:
