@@ -28,6 +28,7 @@ from memlens.model.graph import (
 from memlens.model.info import FileWarning
 from memlens.model.texts import Texts
 from memlens.packs.python.kernels import heap as kernel
+from memlens.packs.python.kernels.attributes import set_by_data
 from memlens.progress import Report
 from memlens.texts import phrase
 from memlens.units import shortened
@@ -46,8 +47,6 @@ KINDS = (
 _OWN_DICT, _BASE = "__dict__", "__base__"
 _OF_CODE = ("type", "module", "Type", "Meta")
 """With what names of types end whose objects are classes or modules."""
-_MOST_ATTRIBUTES, _LEAST_OBJECTS = 256, 3
-"""Of a type whose instances aren't used as dictionaries; how many of them it takes to know."""
 
 UNKNOWN = "unknown"
 """The kind of roots to which nothing in the dump refers, because C code holds them."""
@@ -230,7 +229,7 @@ def _with_entries(
     numbers = Numbers[str]()
     equal = np.array([numbers[word] for word in words], np.int64)
     odd, words_of = odd[chosen], equal[words_of[chosen]]
-    kind[odd[_are_keys(_sources(columns, odd), words_of, form)]] = _ENTRIES
+    kind[odd[_set_by_data(_sources(columns, odd), words_of, form)]] = _ENTRIES
     return kind
 
 
@@ -245,30 +244,16 @@ def _sources(columns: dict[str, Column], references: Column) -> Column:
     return np.searchsorted(start, references.astype(start.dtype), "right") - 1
 
 
-def _are_keys(sources: Column, words: Column, form: Column) -> Column:
-    """Whether attributes, in the order of their objects, were set by data: see the kernel ``survey``.
+def _set_by_data(sources: Column, words: Column, form: Column) -> Column:
+    """Whether attributes, in the order of their objects, were set by data.
 
     ``form`` is the type of each object, below 0 for those that aren't judged.
     """
     found = np.zeros(len(sources), np.bool_)
-    judged = np.flatnonzero(form[sources] >= 0)
-    if not len(judged):
-        return found
-    sources, words = sources[judged], words[judged]
-    forms, of = np.unique(form[sources], return_inverse=True)
-    pairs, of_pair, counts = np.unique(
-        of.astype(np.int64) * (int(words.max()) + 1) + words, return_inverse=True, return_counts=True
-    )
-    first = np.flatnonzero(np.append(True, sources[1:] != sources[:-1]))
-    objects, most = np.bincount(of[first], minlength=len(forms)), np.zeros(len(forms), np.int64)
-    np.maximum.at(most, of[first], np.diff(np.append(first, len(sources))))
-    of_form = pairs // (int(words.max()) + 1)
-    in_all = np.bincount(of_form, minlength=len(forms))
-    is_regular = (in_all <= _MOST_ATTRIBUTES) & ((objects < _LEAST_OBJECTS) | (in_all <= 2 * most))
-    is_code_s = is_regular[of_form] | (
-        (objects[of_form] >= _LEAST_OBJECTS) & (2 * counts >= objects[of_form])
-    )
-    found[judged] = ~is_code_s[of_pair]
+    if not set_by_data(
+        sources.astype(np.int64), words.astype(np.int64), form.astype(np.int64), found.view(np.uint8)
+    ):
+        raise MemoryError
     return found
 
 

@@ -4,8 +4,7 @@
 Addresses are drawn at random, objects are written in a random order (a window takes chunks from anywhere in the file,
 and its objects are shuffled), and so are the elements of containers. References to an object that the runtime shares
 lead to one of its type: to numbers and texts by their representations, to flags, and to constants of enums. Attributes
-that aren't identifiers are left out, and so are those of types whose instances are used as dictionaries: if three or
-more have more than twice as many attributes in all as any of them has, what fewer than half of them have.
+that aren't identifiers are left out, and so are those that data names (see ``attributes.pxd``).
 """
 
 import os
@@ -18,12 +17,14 @@ from memlens.kernels.base.addresses cimport (
     address_set_begin, address_set_end,
 )
 from memlens.kernels.base.ascending cimport is_among
-from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.random cimport random_below
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
+from memlens.packs.python.kernels.attributes cimport (
+    Attributes, attributes_end, attributes_free, attributes_init, attributes_note, attributes_seed, is_of_code,
+)
 from memlens.packs.python.kernels.names cimport is_identifier, is_special
 from memlens.kernels.readers.scan cimport Scan
 
@@ -56,8 +57,6 @@ cdef enum:
     CHUNK_BYTES = 1 << 14
     WINDOW_BYTES = 3 << 18
     ADDRESS_BITS = 4            # that are 0 in all new addresses
-    LEAST_OBJECTS = 3           # by which it shows that they are used as dictionaries
-    MOST_ATTRIBUTES = 4096      # of a type that are counted
     MOST_LONGER = 12            # times as long as before may be a name that replaces another
     MOST_SHARED = 256           # the largest number that the runtime has one object for
 
@@ -96,7 +95,7 @@ cdef class PyHeap(Scan):
     cdef bint has_texts, keeps_shared
     cdef size_t start
     cdef AddressMap known, by_shared, by_enum, by_kind
-    cdef Counts of_types, of_attributes
+    cdef Attributes attributes
     cdef Vector kinds, kind_addresses, enum_classes, shared, canonical, numbers, chunks, chunk_order, pieces
     cdef size_t next_chunk, next_piece
     cdef object renamed         # what an attribute is written as, as a function of its name's bytes; None if all stay
@@ -120,7 +119,7 @@ cdef class PyHeap(Scan):
         self.keeps_shared = keeps_shared
         self.random = int.from_bytes(os.urandom(8), "little")
         self.seed = int.from_bytes(os.urandom(8), "little") | 1
-        self.of_types.seed = self.of_attributes.seed = self.seed
+        attributes_seed(&self.attributes, self.seed)
         self.own(&self.kinds, 1)
         self.own(&self.kind_addresses, 8)
         self.own(&self.enum_classes, 8)
@@ -138,16 +137,14 @@ cdef class PyHeap(Scan):
         address_map_init(&self.by_shared)
         address_map_init(&self.by_enum)
         address_map_init(&self.by_kind)
-        counts_init(&self.of_types)
-        counts_init(&self.of_attributes)
+        attributes_init(&self.attributes)
 
     def __dealloc__(self):
         address_map_free(&self.known)
         address_map_free(&self.by_shared)
         address_map_free(&self.by_enum)
         address_map_free(&self.by_kind)
-        counts_free(&self.of_types)
-        counts_free(&self.of_attributes)
+        attributes_free(&self.attributes)
 
     def classify(self, kinds):
         """Say which types there are, by their addresses."""
@@ -309,42 +306,25 @@ cdef class PyHeap(Scan):
 
     cdef int count_attributes(self, Parts *parts) noexcept nogil:
         """Count what the objects of a type have as attributes."""
-        cdef CountRow *type
-        cdef CountRow *row
         cdef size_t at = parts.attributes, _each
         cdef uint32_t found = 0
         cdef uint64_t key
         for _each in range(parts.attribute_count):
-            key = self.attribute_key(parts.type, at)
+            key = self.attribute_key(at)
             at = self.after_attribute(at)
             if key == 0:
                 continue
             found += 1
-            type = counts_row(&self.of_types, parts.type)
-            if type == NULL:
+            if attributes_note(&self.attributes, parts.type, key) < 0:
                 return -1
-            if counts_find(&self.of_attributes, key) == NULL:
-                if type.second >= MOST_ATTRIBUTES:
-                    continue
-                type.second += 1
-            row = counts_row(&self.of_attributes, key)
-            if row == NULL:
-                return -1
-            row.first += 1
-        if found:
-            type = counts_row(&self.of_types, parts.type)
-            if type == NULL:
-                return -1
-            type.first += 1
-            type.third = max(type.third, found)
-        return 0
+        return attributes_end(&self.attributes, parts.type, found) if found else 0
 
-    cdef uint64_t attribute_key(self, uint64_t type, size_t at) noexcept nogil:
-        """Return a number for an attribute of a type; 0 for one of the language's, and for one that has a number."""
+    cdef uint64_t attribute_key(self, size_t at) noexcept nogil:
+        """Return a number for an attribute; 0 for one of the language's, one that no code names, and a frequent one."""
         cdef const uint8_t *text = self.data + at + 2
         cdef size_t each, length = u16_at(self.data + at)
-        cdef uint64_t hash = type * 0x9E3779B97F4A7C15ULL ^ self.seed
-        if length >= 0x8000 or is_special(text, length):
+        cdef uint64_t hash = self.seed
+        if length >= 0x8000 or is_special(text, length) or not is_identifier(text, length):
             return 0
         for each in range(length):
             hash = (hash ^ text[each]) * 0xFF51AFD7ED558CCDULL
@@ -358,15 +338,10 @@ cdef class PyHeap(Scan):
     cdef bint is_kept(self, uint64_t of_type, size_t at) noexcept nogil:
         """Return whether an attribute is named by the program's code, and not by its data."""
         cdef size_t length = u16_at(self.data + at)
-        cdef uint64_t key = self.attribute_key(of_type, at)
-        cdef CountRow *type = counts_find(&self.of_types, of_type)
-        cdef CountRow *row
+        cdef uint64_t key = self.attribute_key(at)
         if length < 0x8000 and not is_identifier(self.data + at + 2, length):
             return False
-        if key == 0 or type == NULL or type.first < LEAST_OBJECTS or type.second <= 2 * type.third:
-            return True
-        row = counts_find(&self.of_attributes, key)
-        return row != NULL and 2 * <uint64_t> row.first >= type.first
+        return key == 0 or is_of_code(&self.attributes, of_type, key)
 
     # writing
 

@@ -3,9 +3,9 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from memlens.kernels.base.addresses cimport AddressMap
-from memlens.kernels.base.counts cimport Counts
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.scan cimport Scan
+from memlens.packs.python.kernels.attributes cimport Attributes
 
 cdef enum:
     E_OK
@@ -106,7 +106,7 @@ cdef class Survey(Scan):
     cdef AddressMap known       # all objects
     cdef AddressMap by_dictionary, by_enum
     cdef AddressMap keys, named_keys
-    cdef Counts of_types, of_attributes
+    cdef Attributes attributes
     cdef uint64_t nameless      # the first string that is the key of no attributes
 
     cdef int add_text(self, const uint8_t *text, size_t length) noexcept nogil
@@ -114,9 +114,6 @@ cdef class Survey(Scan):
     cdef int note_type(self, const uint8_t *record) noexcept nogil
     cdef int note_members(self, const uint8_t *record) noexcept nogil
     cdef int note_attributes(self, const uint8_t *record) noexcept nogil
-    cdef int note_attribute(self, uint64_t form, uint64_t attribute) noexcept nogil
-    cdef int count_object(self, uint64_t form, uint32_t attributes) noexcept nogil
-    cdef bint is_of_code(self, uint64_t form, uint64_t attribute) noexcept nogil
     cdef int note_keys(self, const uint8_t *record) noexcept nogil
     cdef int note_object(self, const uint8_t *record) noexcept nogil
     cdef int note_named(self) noexcept nogil

@@ -1,10 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Finds out what names something in one of Memlens' own heap dumps of Python, and which objects the runtime shares.
 
-The attributes of classes and modules have names, if these are identifiers. Those of instances do as well, unless the
-program uses the instances of a type as dictionaries, by ``setattr`` or ``__dict__``: then there are more than 256
-attributes, or three objects or more have more than twice as many in all as any of them has. Of such a type only what
-half of the objects have is a name.
+The attributes of classes and modules have names, if these are identifiers. Those of instances do as well, unless data
+names them (see ``attributes.pxd``).
 
 The runtime has one object for each number from -5 to 256, for each text and bytes of no more than one character, for
 True and False; classes of enums have one for each constant.
@@ -19,9 +17,11 @@ from memlens.kernels.base.addresses cimport (
     address_map_build, address_map_free, address_map_init, address_ordinal, address_rank, address_set_add,
     address_set_begin, address_set_end,
 )
-from memlens.kernels.base.counts cimport CountRow, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.vectors cimport vector_push
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
+from memlens.packs.python.kernels.attributes cimport (
+    attributes_end, attributes_free, attributes_init, attributes_note, attributes_seed, is_of_code,
+)
 from memlens.packs.python.kernels.names cimport is_identifier, is_special
 
 OK, MORE, NO_MEMORY = range(3)
@@ -38,8 +38,6 @@ cdef enum:
     MOST_WORD = 26          # bytes of the longest word
     MOST_SHARED = 256       # the largest number that the runtime has one object for
     CHUNK_BYTES = 1 << 14
-    MOST_ATTRIBUTES = 256   # of a type whose instances aren't used as dictionaries
-    LEAST_OBJECTS = 3       # by which it shows
 
 # By their numbers: keys of notes, kinds of roots, names of types, and others.
 cdef const char **WORDS_KNOWN = [
@@ -89,11 +87,6 @@ cdef inline bint is_small(const uint8_t *text, size_t length) noexcept nogil:
     return number <= MOST_SHARED
 
 
-cdef inline uint64_t attribute_key(uint64_t form, uint64_t attribute) noexcept nogil:
-    """Return a number for an attribute of a type."""
-    return (form * 0x9E3779B97F4A7C15ULL) ^ (attribute * 0xC4CEB9FE1A85EC53ULL + 1)
-
-
 cdef class Survey:
     """Looks through the records from the byte ``start`` on, in stages."""
 
@@ -116,8 +109,7 @@ cdef class Survey:
         address_map_init(&self.by_enum)
         address_map_init(&self.keys)
         address_map_init(&self.named_keys)
-        counts_init(&self.of_types)
-        counts_init(&self.of_attributes)
+        attributes_init(&self.attributes)
         if self.add_text(b"", 0) < 0:
             raise MemoryError
 
@@ -127,8 +119,7 @@ cdef class Survey:
         address_map_free(&self.by_enum)
         address_map_free(&self.keys)
         address_map_free(&self.named_keys)
-        counts_free(&self.of_types)
-        counts_free(&self.of_attributes)
+        attributes_free(&self.attributes)
 
     @property
     def texts(self):
@@ -267,7 +258,7 @@ cdef class Survey:
             status |= address_set_begin(&self.known, self.bits, seed)
             status |= address_set_begin(&self.keys, self.bits, seed)
             status |= address_set_begin(&self.named_keys, self.bits, seed)
-            self.of_types.seed = self.of_attributes.seed = seed
+            attributes_seed(&self.attributes, seed)
         elif self.stage == S_KEYS:
             address_set_end(&self.known)
             address_set_end(&self.keys)
@@ -311,12 +302,13 @@ cdef class Survey:
                 # the address of no object
                 continue
             if self.stage == S_KEYS:
-                if address_set_add(&self.keys, address) < 0 or (form and self.note_attribute(form, address) < 0):
+                if address_set_add(&self.keys, address) < 0 or (
+                        form and attributes_note(&self.attributes, form, address) < 0):
                     return -1
-            elif form == 0 or self.is_of_code(form, address):
+            elif form == 0 or is_of_code(&self.attributes, form, address):
                 if address_set_add(&self.named_keys, address) < 0:
                     return -1
-        return self.count_object(form, count // 2) if self.stage == S_KEYS and form else 0
+        return attributes_end(&self.attributes, form, count // 2) if self.stage == S_KEYS and form else 0
 
     cdef int note_attributes(self, const uint8_t *record) noexcept nogil:
         """Count the named attributes of an instance, or choose those that are names."""
@@ -330,48 +322,11 @@ cdef class Survey:
                 continue
             found += 1
             if self.stage == S_CHOSEN:
-                if self.is_of_code(self.last_type, text):
+                if is_of_code(&self.attributes, self.last_type, text):
                     self.name(text)
-            elif self.note_attribute(self.last_type, text) < 0:
+            elif attributes_note(&self.attributes, self.last_type, text) < 0:
                 return -1
-        return self.count_object(self.last_type, found) if self.stage == S_KEYS and found else 0
-
-    cdef int note_attribute(self, uint64_t form, uint64_t attribute) noexcept nogil:
-        """Count an object that has an attribute, and the attributes of its type, up to a number."""
-        cdef CountRow *type = counts_row(&self.of_types, form)
-        cdef CountRow *row
-        if type == NULL:
-            return -1
-        row = counts_find(&self.of_attributes, attribute_key(form, attribute))
-        if row == NULL:
-            if type.second > MOST_ATTRIBUTES:
-                return 0
-            type.second += 1
-            row = counts_row(&self.of_attributes, attribute_key(form, attribute))
-            if row == NULL:
-                return -1
-        row.first += 1
-        return 0
-
-    cdef int count_object(self, uint64_t form, uint32_t attributes) noexcept nogil:
-        """Count an object of a type, and the most attributes that one has."""
-        cdef CountRow *type = counts_row(&self.of_types, form)
-        if type == NULL:
-            return -1
-        type.first += 1
-        type.third = max(type.third, attributes)
-        return 0
-
-    cdef bint is_of_code(self, uint64_t form, uint64_t attribute) noexcept nogil:
-        """Return whether an attribute is named by the program's code, and not by its data."""
-        cdef CountRow *type = counts_find(&self.of_types, form)
-        cdef CountRow *row
-        if type == NULL:
-            return False
-        if type.second <= MOST_ATTRIBUTES and (type.first < LEAST_OBJECTS or type.second <= 2 * type.third):
-            return True
-        row = counts_find(&self.of_attributes, attribute_key(form, attribute))
-        return row != NULL and type.first >= LEAST_OBJECTS and 2 * <uint64_t> row.first >= type.first
+        return attributes_end(&self.attributes, self.last_type, found) if self.stage == S_KEYS and found else 0
 
     cdef int note_names(self, const uint8_t *record) noexcept nogil:
         cdef uint8_t tag = record[0]
