@@ -46,6 +46,11 @@ _LEAST_KEY, _LEAST_RANDOM = 16, 20
 """Characters of the shortest key without other characters than a name has, and of a random text."""
 
 
+def may_be_marked(text: str) -> bool:
+    """Whether a text is long enough, or has more than the characters of a name: most names don't."""
+    return len(text) >= _LEAST_KEY or not text.isidentifier()
+
+
 def marks_of(text: str) -> list[Mark]:
     """What a text may reveal; most names have none."""
     text = text[:_MOST_CHARACTERS]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens.proof.items import REASONS, ListingReader, Reason
-from memlens.proof.marks import MARKS, Mark, marks_of
+from memlens.proof.marks import MARKS, Mark, marks_of, may_be_marked
 from memlens.proof.readers import texts_of
 from memlens.texts import Text, phrase, plural
 
@@ -58,7 +58,7 @@ class StayingTexts:
     """All of them, each once for each reason."""
 
     def __init__(self, texts: Iterable[Staying]) -> None:
-        self.texts = sorted(texts, key=lambda each: (REASONS.index(each.reason), each.text))
+        self.texts = list(texts)
 
     @classmethod
     def of(cls, path: Path) -> "StayingTexts":
@@ -66,7 +66,10 @@ class StayingTexts:
         reader = texts_of(path)
         names = reader.listed() if isinstance(reader, ListingReader) else reader.names()
         distinct = {(each.place, str(each.value)) for each in names if each.value}
-        return cls(Staying(text, reason, tuple(marks_of(text))) for reason, text in distinct)  # pyrefly: ignore[bad-argument-type]
+        return cls(
+            Staying(text, reason, tuple(marks_of(text)) if may_be_marked(text) else ())
+            for reason, text in distinct
+        )  # pyrefly: ignore[bad-argument-type]
 
     def counts(self) -> list[tuple[Reason, int]]:
         """How many there are for each reason."""
@@ -76,7 +79,7 @@ class StayingTexts:
     def marked(self) -> list[Staying]:
         """Those to look at, by their first mark."""
         found = [each for each in self.texts if each.marks]
-        return sorted(found, key=lambda each: MARKS.index(each.marks[0]))
+        return sorted(found, key=lambda each: (MARKS.index(each.marks[0]), *_order(each)))
 
     def summary(self) -> Iterator[Text]:
         """Lines about the counts, and about the marked ones."""
@@ -115,8 +118,12 @@ class StayingTexts:
     def lines(self) -> Iterator[str]:
         """The whole list: a reason, the marks and the text, separated by tabs."""
         yield "reason\tmarks\ttext"
-        for text, reason, marks in self.texts:
+        for text, reason, marks in sorted(self.texts, key=_order):
             yield f"{reason}\t{','.join(marks)}\t{_one_line(text)}"
+
+
+def _order(each: Staying) -> tuple[int, str]:
+    return REASONS.index(each.reason), each.text
 
 
 def _shown(text: str) -> str:

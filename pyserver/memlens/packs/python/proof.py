@@ -67,15 +67,23 @@ class PythonReader:
         self._dictionaries: set[int] = set()
         self._seen: dict[bytes, list[int]] = {}
         self._survey()
-        self._take_strings()
 
     def names(self) -> Iterator[Item]:
         """The texts that name something."""
+        self._take_strings()
+        for number, reason in self._names.items():
+            yield Item("name", reason, self._text(number), number)
+
+    def listed(self) -> Iterator[Item]:
+        """The same of a copy, whose strings have no other text than the keys of attributes have."""
+        for text in self._texts_of:
+            self._named(text, "attributes")
         for number, reason in self._names.items():
             yield Item("name", reason, self._text(number), number)
 
     def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
         """Texts of strings, bytes and numbers, and what the format doesn't have."""
+        self._take_strings()
         yield from self._surplus
         for number, place in self._contents.items():
             text = self._text(number)
@@ -138,6 +146,7 @@ class PythonReader:
                 self._named(text, "attributes")
             else:
                 self._contents[text] = "text of str"
+        self._strings, self._texts_of = array("Q"), array("I")
 
     def _attributes(self, body: bytes) -> None:
         """Note the names of an object's attributes, and where the dictionary of others is."""

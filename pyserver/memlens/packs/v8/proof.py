@@ -56,6 +56,7 @@ _ELEMENT = re.compile(r"(?:Detached )?<(?!symbol )[\w-]+ ")
 _ENTRY = re.compile(r"part of key \((.*) @\d+\) -> value \((.*) @\d+\) pair", re.DOTALL)
 _DATA = re.compile(r"(?<![\w$])data:[\w$+./-]*(?=[,;])[^,]*,(.*)", re.DOTALL)
 _REMOVED = re.compile(r"(?:Detached )?(?:<[\w-]+ )?removed(?: \d+>?)?|unknown \d+")
+_REMOVED_BEGINS = ("removed", "Detached ", "<", "unknown ")
 _PATH = re.compile(r"(?:file|https?|node|webpack)[:]|(?:^|[\s(])(?:/|[A-Za-z]:[\\/])[\w.@-]")
 _ENGINES = {"", "heap number", "smi number", "int", "bool", "bigint"}
 """Texts that the engine gives to all objects of a kind."""
@@ -77,6 +78,9 @@ def _bit(reason: Reason) -> int:
 
 
 _EVERY_REASON = sum(map(_bit, _REASONS))
+_WITH_PATHS = ("engine", "functions", "types")
+_ONLY = {_bit(reason): reason for reason in _REASONS if reason not in _WITH_PATHS}
+"""What is a name for one reason alone, and no path."""
 
 
 def recognises(words: bytes) -> bool:
@@ -105,11 +109,18 @@ class V8Reader:
     def names(self) -> Iterator[Item]:
         """The strings that name something."""
         for number, (text, at, uses) in enumerate(self._strings()):
-            if not uses >> _FIRST_REASON or _REMOVED.fullmatch(text) or self._is_key(number, text, uses):
+            if (
+                not uses >> _FIRST_REASON
+                or (text.startswith(_REMOVED_BEGINS) and _REMOVED.fullmatch(text))
+                or self._is_key(number, text, uses)
+            ):
+                continue
+            if (reason := _ONLY.get(uses & _EVERY_REASON)) is not None:
+                yield Item("name", reason, text, at)
                 continue
             for place, reason in enumerate(_REASONS):
                 if uses & 1 << _FIRST_REASON + place:
-                    is_path = reason in ("engine", "functions", "types") and _PATH.search(text)
+                    is_path = reason in _WITH_PATHS and _PATH.search(text)
                     yield Item("name", "files" if is_path else reason, text, at)
 
     def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
