@@ -405,6 +405,24 @@ def test_bytes_of_the_engine_are_those_of_the_object_that_holds_them(open_dump: 
     assert "ArrayBuffer retains 1.00 MiB, 98% of the reachable heap. Held by Window.memory.buffer." in said
 
 
+@pytest.mark.parametrize(("size", "entries", "is_note"), [(50, 0, True), (150, 0, False), (50, 200, False)])
+def test_something_has_to_be_the_largest(open_dump: Opened, size: int, entries: int, is_note: bool) -> None:
+    """An object that retains less than a third is a note, unless it is a collection; the headline has it anyway."""
+    heap = HeapFile()
+    root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    for number in range(SMALL):
+        heap.edge(window, "property", f"part{number}", heap.node("object", f"Part{number}", 1_000))
+    atlas = heap.node("object", "Atlas", 1_000 if entries else size * 1_000)
+    heap.edge(window, "property", "atlas", atlas)
+    for number in range(entries):
+        heap.edge(atlas, "element", number, heap.node("object", "Tile", size * 1_000 // entries))
+    snapshot = open_dump(heap.data(), "page.heapsnapshot")
+    found = [each for each in findings(snapshot, None, 100).findings if each.rule == "retains_most"]
+    assert [each.is_note for each in found] == [is_note]
+    assert "Atlas @" in headline(snapshot, None).text
+
+
 def test_a_collection_is_named_and_not_its_internal_table(open_dump: Opened) -> None:
     heap = HeapFile()
     root, window = heap.node("synthetic", ""), heap.node("object", "Window", 1_000)

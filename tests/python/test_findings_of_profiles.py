@@ -1,5 +1,6 @@
 """Which rules apply to which profiles, and their sentences: generated profiles, with figures checked by SQL."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -245,6 +246,7 @@ HELPED = (
 )
 
 
+@pytest.mark.parametrize("has_functions", [True, False])
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
@@ -264,10 +266,14 @@ HELPED = (
     ],
 )
 def test_a_helper_that_has_nearly_everything_is_named_after_its_callers(
-    tmp_path: Path, shares: list[tuple[int, tuple[tuple[str, int], ...]]], said: str
+    tmp_path: Path, shares: list[tuple[int, tuple[tuple[str, int], ...]]], said: str, has_functions: bool
 ) -> None:
+    """Without functions, as tracemalloc's, frames are called by their lines, which are said once."""
     places = sorted({place for _, stack in shares for place in stack})
-    frames = [SourceFrame(f"/app/{file}", line, f"f{line}", USER) for file, line in places]
+    frames = [
+        SourceFrame(f"/app/{file}", line, f"f{line}" if has_functions else f"{file}:{line}", USER)
+        for file, line in places
+    ]
     starts = np.cumsum([0, *(len(stack) for _, stack in shares)]).astype(np.uint64)
     sequence = np.array([places.index(place) for _, stack in shares for place in stack], np.uint32)
     profile = Profile(
@@ -275,4 +281,4 @@ def test_a_helper_that_has_nearly_everything_is_named_after_its_callers(
         np.arange(len(shares), dtype=np.uint32), [np.array([each * MIB for each, _ in shares], np.int64)],
     )  # fmt: skip
     with closing(archived(profile, tmp_path / "archive")) as snapshot:
-        assert said in headline(snapshot, None).text
+        assert (said if has_functions else re.sub(r" f\d\(\)", "", said)) in headline(snapshot, None).text

@@ -176,7 +176,10 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
         apart=phrase("; another {size} is unreachable", size=format_bytes(apart)) if apart > 0 else "",
     )
     found = ranked(case.snapshot, None)
-    holding = next((each for each in found if _says_holding(each.finding)), None)
+    # what retains most goes first, a note or not
+    holding = max(
+        filter(lambda each: _says_holding(each.finding), found), key=lambda each: each.weight, default=None
+    )
     failed = next((each for each in found if each.finding.rule == OUT_OF_MEMORY), None)
     other = next(
         (
@@ -379,7 +382,8 @@ def _called_by(snapshot: Snapshot, found: Callers, whole: TopGroups, wrapper: Te
             continue
         link = LineLink(file, line, name, each.frame)
         shown: list[Text] = [linked(base_line(link), line=link)]
-        if isinstance(snapshot.info, ProfileInfo) and name:
+        # tracemalloc records no functions: its frames are called by their lines
+        if isinstance(snapshot.info, ProfileInfo) and name not in ("", base_line(link)):
             shown.append(linked(function))
         if snapshot.frames.doubtful[each.frame]:
             shown.append(_PROBABLY_YOURS)

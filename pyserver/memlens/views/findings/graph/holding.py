@@ -44,6 +44,9 @@ from memlens.views.graph.rows import Numbers
 from memlens.views.graph.thread_table import table
 from memlens.views.graph.threads import thread_name
 
+NOTED_SHARE = 1 / 3
+"""What retains less of the heap than this is a note, unless it is a collection of the program's: something has to be
+the largest."""
 LEAST_COLLECTED = 100
 """So many objects of one type that one object holds are a collection, of whatever type that is."""
 _LIMIT = phrase(" Remove what is no longer needed from it, or limit its size.")
@@ -78,17 +81,22 @@ def of_object(case: GraphCase, holder: int, above: int, groups: list[Group]) -> 
     thread = _thread(case, holder)
     # a thread that runs is alive by itself, and so is a class as far as a program's code can do anything about it
     held = held_by(case, holder) if thread is None and not is_class(case.row(holder)) else None
+    advice = _advice(case, holder, above, chain, groups)
+    share = total / max(case.whole, 1)
     sentence = phrase(
         "{object} retains {size}, {share} of the reachable heap{contents}.{holder}{advice}",
         object=thread or object_part(case, holder, begins=True), size=measured(shown, link),
         share=percent(total, case.whole), contents=contents,
         holder=phrase(" Held by {holder}.", holder=held) if held else "",
-        advice=_advice(case, holder, above, chain, groups),
+        advice=advice,
     )  # fmt: skip
     title = phrase("Large retained size")
     subject = (type_of(case, holder), held.text if held else "")
-    finding = made("retains_most", title, sentence, shown, None, line, objects=link, subject=subject)
-    return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
+    finding = made(
+        "retains_most", title, sentence, shown, None, line, objects=link, subject=subject,
+        is_note=not advice and share < NOTED_SHARE,
+    )  # fmt: skip
+    return Ranked(share, finding, np.array([holder]))
 
 
 def _thread(case: GraphCase, holder: int) -> TextPart | None:

@@ -76,6 +76,7 @@ def _together(same: list[Ranked]) -> Ranked:
         text=sentence.text,
         line=line,
         inferred=any(each.finding.inferred for each in same),
+        is_note=all(each.finding.is_note for each in same),
         evidence_from=[each.finding.name for each in others],
     )
     return Ranked(max(each.weight for each in same), joined_finding, lead.objects, alone=finding)
