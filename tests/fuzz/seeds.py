@@ -16,7 +16,6 @@ from tests.python import (
     native_files,
     perfetto_files,
     pyheap_files,
-    test_unread_variables,
 )
 from tests.python.heap_files import small_heap
 from tests.python.test_other_formats import saved
@@ -28,6 +27,7 @@ from memlens.packs.python.tests import test_python_heap
 from memlens.packs.python.tests.test_memray import header
 from memlens.packs.pytorch.tests.test_torch_reader import html, protocol_2, small
 from memlens.packs.ruby.tests import ruby_files
+from memlens.packs.v8.tests import test_unread_variables
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 REPEATED = ("orders", "service.tcmalloc", "service.jemalloc")

@@ -137,8 +137,9 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Of a text of so many bytes a dump may have a part alone, or Memlens may keep one."""
     joined_texts: "JoinedTexts | None" = None
     """Of engines in which a text may be two others."""
-    has_lasting_ids: bool = False
-    """Whether an object's id is a number that no other object ever gets, and no address."""
+    lasting_ids: Text | None = None
+    """Where an object's id is a number that no other object ever gets, and no address: a sentence that says between
+    which dumps."""
     has_packages: bool = True
     """Whether the names of types begin with packages; otherwise the scripts that define them are in some."""
     program_kinds: frozenset[str] = frozenset()

@@ -82,7 +82,7 @@ def heap_worlds(*, proved: bool = False, lasting_ids: bool = False) -> list[str]
         if any(
             each.objects is not None
             and (each.proof is not None or not proved)
-            and (each.objects.has_lasting_ids or not lasting_ids)
+            and (each.objects.lasting_ids is not None or not lasting_ids)
             for each in pack.formats
         )
     ]

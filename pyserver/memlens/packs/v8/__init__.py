@@ -2,7 +2,18 @@
 
 import re
 
-from memlens.packs.api import FilterTerm, Format, JoinedTexts, Objects, Pack, Part, Proof, Rule, RuntimeKind
+from memlens.packs.api import (
+    FilterTerm,
+    Format,
+    JoinedTexts,
+    Language,
+    Objects,
+    Pack,
+    Part,
+    Proof,
+    Rule,
+    RuntimeKind,
+)
 from memlens.texts import Text, phrase
 
 _HERE = "memlens.packs.v8"
@@ -21,6 +32,7 @@ _BUILT_IN = (
 PACK = Pack(
     name="v8",
     title="V8 (Node.js, Chrome)",
+    language=Language(suffixes=(".js", ".mjs", ".cjs", ".ts")),
     libraries=("javascript",),
     formats=(
         Format(
@@ -53,7 +65,10 @@ PACK = Pack(
                 joined_texts=JoinedTexts(
                     kind="concatenated string", most_bytes=1_024, unknown_part="(sliced string)"
                 ),
-                has_lasting_ids=True,
+                lasting_ids=phrase(
+                    "They are between dumps that one process wrote, or that were taken while DevTools or another "
+                    "inspector stayed connected."
+                ),
                 has_packages=False,
                 program_kinds=frozenset(("object", "closure")),
                 engine_types=("system / ",),

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, Struct
 
-from memlens.kernels.readers.source_map import segments
 from memlens.local_paths import below, file_below, is_local
 from memlens.model.served import served
+from memlens.packs.v8.kernels.source_map import segments
 from memlens.regular_files import content, opened
 
 MOST_BYTES = 32 << 20

@@ -75,7 +75,7 @@ class ReferenceRow(Struct, frozen=True):
 
 def id_text(own_id: int, kind: str) -> str:
     """An object's id as :func:`object_id` reads it: of engines that number objects the number, else the address."""
-    return f"@{own_id}" if registry.objects_of(kind).has_lasting_ids else f"@{own_id:#x}"
+    return f"@{own_id}" if registry.objects_of(kind).lasting_ids is not None else f"@{own_id:#x}"
 
 
 def page(offset: int, limit: int) -> slice:

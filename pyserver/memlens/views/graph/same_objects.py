@@ -29,7 +29,7 @@ SAME_SHARE = 0.9
 
 def same_objects(one: Snapshot, other: Snapshot) -> tuple[Numbers, Numbers] | None:
     """The objects that both dumps have, by their numbers in each; None if ids don't identify objects."""
-    if one.info.kind != other.info.kind or not registry.objects_of(one.info.kind).has_lasting_ids:
+    if one.info.kind != other.info.kind or registry.objects_of(one.info.kind).lasting_ids is None:
         return None
     common, at_one, at_other = np.intersect1d(one.objects.id, other.objects.id, return_indices=True)
     if not len(common):
@@ -67,7 +67,7 @@ def also_in(snapshot: Snapshot, term: Term) -> Mask:
 
 def check_files(snapshot: Snapshot, term: Term) -> None:
     """Raise :class:`BadRequestError` if objects can't be found again in the dumps of a term ``in:``."""
-    if not registry.objects_of(snapshot.info.kind).has_lasting_ids:
+    if registry.objects_of(snapshot.info.kind).lasting_ids is None:
         raise BadRequestError(
             phrase(
                 "'{term}': only in heap dumps of {worlds} an object can be found again in another",
@@ -116,10 +116,7 @@ def _shared(snapshot: Snapshot, term: Term, value: str, archive: Path) -> Mask:
                         "'{term}': object ids aren't stable between {file} and this heap dump",
                         term=str(term), file=_name_of(other),
                     ),
-                    advice=phrase(
-                        "They are between dumps that one process wrote, or that were taken while DevTools or "
-                        "another inspector stayed connected."
-                    ),
+                    advice=registry.objects_of(snapshot.info.kind).lasting_ids,
                 )  # fmt: skip
     except ArchiveError:
         # it isn't this snapshot's archive that is damaged

@@ -13,8 +13,8 @@ import pytest
 from tests.python.conftest import ROOT
 from tests.python.graph_reading import load, type_names
 
-from memlens.kernels.readers.source_map import segments
 from memlens.model.graph import Graph
+from memlens.packs.v8.kernels.source_map import segments
 from memlens.packs.v8.source_maps import MOST_BYTES, SourceMap, SourceMaps
 
 ESBUILD = ROOT / "node_modules" / ".bin" / "esbuild"

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 from tests.python.command_line import memlens
 from tests.python.graph_reading import load, type_names
-from tests.python.test_realms import agrees
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
@@ -32,6 +31,7 @@ from memlens.dumping.processes import Process
 from memlens.packs.v8.dumping import heap_profiler, inspector, pages
 from memlens.packs.v8.dumping.inspector import session
 from memlens.packs.v8.recorded import ALLOCATED_FIELD
+from memlens.packs.v8.tests.test_realms import agrees
 from memlens.sources.binding import Binder, Places
 from memlens.sources.finder import Finder
 from memlens.store.snapshot import Snapshot
