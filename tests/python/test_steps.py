@@ -18,6 +18,7 @@ from tests.python.replays import torch as oracle
 
 from memlens import cli
 from memlens.errors import BadRequestError
+from memlens.model.growing import growing
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.stack import stack
 from memlens.views.selection.columns import device_of
@@ -181,6 +182,52 @@ def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) 
         assert one.to_moment <= two.from_moment
 
 
+def grows(points: list[int]) -> bool:
+    """As the docs say it, one series at a time."""
+    changes = [after - before for before, after in itertools.pairwise(points)]
+    rises = [change for change in changes if change > 0]
+    net, risen = points[-1] - points[0], sum(rises)
+    if net <= 0 or (len(points) > 2 and (len(rises) < 2 or 10 * (risen - max(rises)) < risen)):
+        return False
+    half = points[-1] - points[(len(points) - 1) // 2]
+    return 2 * (risen - net) <= risen and (len(points) < 4 or 10 * half >= net)
+
+
+MIB = 1 << 20
+SERIES: dict[tuple[int, ...], bool] = {
+    (0, 0, 0, 0, 2_957_000): False,
+    (0, 0, 0): False,
+    (5, 5, 5, 5): False,
+    (9, 7, 3): False,
+    # one step up, with nothing or with little after it
+    (1, 1, 5, 5, 5): False,
+    (MIB, MIB, 9 * MIB, 9 * MIB, 9 * MIB + 64): False,
+    # the teeth of a saw, which happens to end above its start; a leak below such teeth
+    (1, 5, 1, 5, 1, 6): False,
+    (10, 30, 14, 34, 18, 38, 22, 42): False,
+    (10, 30, 25, 45, 40, 60, 55, 75): True,
+    # around a level
+    (500, 510, 490, 520, 505): False,
+    (500, 512, 508, 521, 515, 534, 528, 541): True,
+    # filled, then full
+    (0, 50, 90, 100, 100, 100, 100): False,
+    (0, 4, 8, 12): True,
+    (0, 0, 4, 4, 8, 8): True,
+    (1, 2, 4, 8, 16, 32): True,
+    (3, 8): True,
+}
+
+
+@pytest.mark.parametrize("points", SERIES)
+def test_what_grows(points: tuple[int, ...]) -> None:
+    assert (bool(growing(np.array([points], np.int64))[0]), grows(list(points))) == (SERIES[points],) * 2
+
+
+@given(st.lists(st.lists(st.integers(0, 1 << 40), min_size=5, max_size=5), min_size=1, max_size=4))
+def test_what_grows_of_any_series(rows: list[list[int]]) -> None:
+    assert growing(np.array(rows, np.int64)).tolist() == [grows(row) for row in rows]
+
+
 def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
     """Live bytes by line at each step's end, by brute force over allocations."""
     info = snapshot.timeline.devices[0]
@@ -196,19 +243,14 @@ def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
             if allocation.start <= end and (allocation.end is None or allocation.end > end):
                 sums[place] += allocation.size
     # what came at one end alone, as (0, 0, 0, 5), didn't grow from step to step
-    least = min(2, len(ends) - 1)
-    growing = {
-        key: sums
-        for key, sums in expected.items()
-        if sums[-1] > sums[0] and sum(b > a for a, b in itertools.pairwise(sums)) >= least
-    }
+    grown = {key: sums for key, sums in expected.items() if grows(sums)}
     reported = growth(snapshot, info.device, 1000)
-    assert reported.lines == len(reported.rows) == len(growing)
+    assert reported.lines == len(reported.rows) == len(grown)
     for row in reported.rows:
         key = row.frame and (
             (row.frame.file, row.frame.line, row.frame.source) if row.frame.line else row.frame.function
         )
-        sums = growing.pop(key)
+        sums = grown.pop(key)
         assert row.points == sums
         assert (row.grown_bytes, row.first_bytes, row.last_bytes) == (sums[-1] - sums[0], sums[0], sums[-1])
         rises = [b - a for a, b in itertools.pairwise(sums)]

@@ -9,16 +9,17 @@ import itertools
 from typing import Literal, cast
 
 import apsw
+import numpy as np
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.fleet.place import natural
+from memlens.model.growing import growing as is_growing
 from memlens.texts import phrase
 
 Kind = Literal["line", "type"]
 Order = Literal["name", "time"]
 
-_LEAST_RISES = 2
 _LEAST = 2
 
 SqlValue = int | float | bytes | str | None
@@ -111,8 +112,7 @@ def _growing(fleet: apsw.Connection, kind: Kind, places: dict[int, int], limit: 
             if snapshot in places:
                 points[places[snapshot]] += amount
         rises = sum(after > before for before, after in itertools.pairwise(points))
-        if points[-1] <= points[0] or rises < min(_LEAST_RISES, count - 1):
-            # what came and went, or came once and stayed
+        if not is_growing(np.array([points], np.int64))[0]:
             continue
         file, name = (
             fleet.execute("SELECT text FROM names WHERE number = ?", (value,)).get

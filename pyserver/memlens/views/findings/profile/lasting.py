@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
+from memlens.model.growing import growing as is_growing
 from memlens.texts import Text, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.findings.answers import Evidence
@@ -70,7 +73,10 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     rows = []
     for key, group in live[-1].items():
         at = [each[key].amount if key in each else 0 for each in live]
-        if is_own(group) and at[-1] - at[0] >= least and all(more > less for less, more in pairwise(at)):
+        rises = all(more > less for less, more in pairwise(at)) and bool(
+            is_growing(np.array([at], np.int64))[0]
+        )
+        if is_own(group) and at[-1] - at[0] >= least and rises:
             rows.append((at[-1] - at[0], at, group))
     at_peak = {
         group.evidence.of.filter: group for group in case.by_line(case.info.default_value, "live").groups

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.trace.timeline import NEVER
+from memlens.model.growing import growing as is_growing
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Frame
@@ -24,7 +25,6 @@ MOST_STEPS = 2000
 MOST_POINTS = 120
 """The most points of a line's curve in an answer."""
 MOST_STACKS = 2000
-_LEAST_RISES = 2
 
 Trend = Literal["every_step", "steady", "unsteady"]
 
@@ -52,7 +52,7 @@ class GrowthRow(Struct, frozen=True):
 
 
 class GrowthAnswer(Struct, frozen=True):
-    """The lines that grew at two ends or more, largest growth first, those that never shrink before the others.
+    """The lines that grow (:mod:`memlens.model.growing`), largest growth first, those that never shrink before others.
 
     ``ends`` is the number of measured step ends, one every ``every`` steps. ``moments`` are those of a row's points.
     ``lines`` is the number of lines that grew, of which ``rows`` are the first.
@@ -82,9 +82,7 @@ def growth(snapshot: Snapshot, number: int, limit: int, filter_text: str = "") -
     rises = np.diff(alive, axis=1)
     grown = alive[:, -1] - alive[:, 0]
     never_less = (rises >= 0).all(axis=1) & (grown > 0)
-    # what came once and stayed didn't grow from step to step
-    often = (rises > 0).sum(axis=1) >= min(_LEAST_RISES, len(ends) - 1)
-    growing = np.flatnonzero((grown > 0) & often)
+    growing = np.flatnonzero(is_growing(alive))
     order = growing[np.lexsort((-grown[growing], ~never_less[growing]))][:limit]
     shown = np.unique(np.linspace(0, len(ends) - 1, min(MOST_POINTS, len(ends))).round().astype(np.int64))
     slopes = _slopes(alive[order]) / every
