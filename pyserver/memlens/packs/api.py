@@ -537,6 +537,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Those of the libraries that make a language's own values and containers: who calls them allocates itself."""
     allocation_functions: bool = False
     """Whether ``allocation_functions.toml`` in its folder says which functions allocate, see ``model/languages.py``."""
+    library_folders: tuple[str, ...] = ()
+    """Folders that a language's installers put libraries into, with slashes: after them a path is a library's."""
     formats: tuple[Format, ...] = ()
     foreign: Part[tuple[Foreign, ...]] | None = None
     own_memory: Part[OwnMemory] | None = None

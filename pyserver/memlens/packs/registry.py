@@ -66,6 +66,11 @@ def lineless() -> Iterator["Lineless"]:
             yield pack.lineless.load()
 
 
+def library_folders() -> list[str]:
+    """The folders that libraries of the packs' languages are in."""
+    return [folder for pack in packs() for folder in pack.library_folders]
+
+
 def language_libraries() -> list[str]:
     """The languages' own libraries, as the packs' tables name them."""
     return [name for pack in packs() for name in pack.language_libraries]

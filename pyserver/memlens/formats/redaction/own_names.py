@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection
 
 from memlens.model.libraries import library_of
+from memlens.packs import registry
 
 _WORD = re.compile(r"[\w\x80-\U0010ffff]+")
 """What isn't ASCII belongs to a word: combining accents, and signs that are no letters."""
@@ -22,7 +23,7 @@ _IN_PATHS = re.compile(r"(?<! )/|/(?! )|\\")
 _BEFORE_NUMBERS = ("@", ":")
 """Before ids and lines; other long numbers in a path are parts of its names."""
 
-_FOLDER = re.compile(r"(?<![^/\\])(?:node_modules|site-packages|dist-packages|gems|lib/ruby)[/\\]")
+_FOLDER = re.compile(rf"(?<![^/\\])(?:{'|'.join(map(re.escape, registry.library_folders()))})[/\\]")
 """After these a path is a library's."""
 
 

@@ -44,6 +44,7 @@ PACK = Pack(
     title="Python",
     language=Language(suffixes=(".py", ".pyw", ".pyi", ".ipynb")),
     libraries=("python",),
+    library_folders=("site-packages", "dist-packages"),
     language_libraries=("CPython",),
     allocation_functions=True,
     formats=(

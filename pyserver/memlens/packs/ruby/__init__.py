@@ -18,6 +18,7 @@ PACK = Pack(
     title="Ruby",
     language=Language(suffixes=(".rb",)),
     libraries=("ruby",),
+    library_folders=("gems", "lib/ruby"),
     allocation_functions=True,
     formats=(
         Format(

@@ -34,6 +34,7 @@ PACK = Pack(
     title="V8 (Node.js, Chrome)",
     language=Language(suffixes=(".js", ".mjs", ".cjs", ".ts")),
     libraries=("javascript",),
+    library_folders=("node_modules",),
     formats=(
         Format(
             name="v8-sampling",
