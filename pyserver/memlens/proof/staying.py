@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from memlens.proof.items import REASONS, ListingReader, Reason
 from memlens.proof.marks import MARKS, Mark, marks_of, may_be_marked
@@ -65,11 +65,11 @@ class StayingTexts:
         """Those of a heap dump or a profile. Raises :class:`MemlensError`, and OSError."""
         reader = texts_of(path)
         names = reader.listed() if isinstance(reader, ListingReader) else reader.names()
-        distinct = {(each.place, str(each.value)) for each in names if each.value}
+        distinct = {(cast("Reason", each.place), str(each.value)) for each in names if each.value}
         return cls(
             Staying(text, reason, tuple(marks_of(text)) if may_be_marked(text) else ())
             for reason, text in distinct
-        )  # pyrefly: ignore[bad-argument-type]
+        )
 
     def counts(self) -> list[tuple[Reason, int]]:
         """How many there are for each reason."""
