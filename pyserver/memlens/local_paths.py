@@ -18,12 +18,12 @@ _DEVICE = re.compile(
 )
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*\\/]')
 """What no name of a file on Windows has."""
-AUTOMOUNTED = ("net", "Network")
+AUTOMOUNTED = ("net", "Network", "afs")
 """Folders of the root whose entries are other machines, mounted when they are looked at."""
 _OF_THE_KERNEL = (("dev",), ("proc",), ("sys",))
 """Folders with files that are none, a read of which may wait for ever or have an effect; ``/dev/shm`` has real ones."""
-_NOT_DISKS = (("run", "user"),)
-"""Where desktops mount shares."""
+_NOT_DISKS = (("run", "user"), ("var", "run", "user"))
+"""Where desktops mount shares; ``/var/run`` is ``/run`` on most systems."""
 
 
 def is_name(part: str, *, windows: bool) -> bool:
@@ -61,7 +61,7 @@ def is_local(path: PurePath, folders: Iterable[PurePath] = ()) -> bool:
 
 def _is_on_disk(path: PurePath) -> bool:
     # POSIX leaves the meaning of two slashes at the beginning open; Cygwin's is a share
-    if path.anchor != "/" or path.parts[1:3] in _NOT_DISKS:
+    if path.anchor != "/" or any(path.parts[1 : 1 + len(each)] == each for each in _NOT_DISKS):
         return False
     return path.parts[1] not in AUTOMOUNTED and not is_of_kernel(path)
 

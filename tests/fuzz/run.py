@@ -8,13 +8,14 @@ With clang the kernels also guide the fuzzer to new code; with gcc Python's code
     npm run fuzz -- --queries [--seconds 60] [--seed 1]
     npm run fuzz -- --columns [FILE …]
     npm run fuzz -- --growth [SHAPE …]
-    npm run fuzz -- --sanitize [TEST …]
+    npm run fuzz -- --sanitize [TEST … | damage]
 
 With ``--sanitize`` nothing is fuzzed at random: tests run with the kernels under sanitizers, by default those in which
-files are hostile, damaged or change while they are read, and then ``--damage``. ``CC`` chooses the compiler. With
-``--damage`` files are cut off and their bits turned over instead, see ``damage.py``; with ``--queries`` queries
-that take long are cancelled, see ``slow_queries.py``; with ``--columns`` archives of heap dumps get wrong contents, see
-``wrong_columns.py``; with ``--growth`` every command is measured on small files that stand for much, see ``growth.py``.
+files are hostile, damaged or change while they are read, and then ``--damage`` over the corpus. ``CC`` chooses the
+compiler. Other options do something else: with ``--damage`` files are cut off and their bits turned over, see
+``damage.py``; with ``--queries`` queries that take long are cancelled, see ``slow_queries.py``; with ``--columns``
+archives of heap dumps get wrong contents, see ``wrong_columns.py``; with ``--growth`` every command is measured on
+small files that stand for much, see ``growth.py``.
 
 What breaks a target is kept in ``.cache/fuzz/crashes`` with the command that repeats it, and the exit status is 1.
 ``--keep`` adds to the corpus what reached new code, as small as it gets. Linux on x86-64 only, like atheris' wheels.
@@ -49,6 +50,8 @@ SANITIZED = tuple(
     )
 )
 """The tests that ``--sanitize`` runs."""
+DAMAGE = "damage"
+"""Its last part: ``--damage`` over the corpus."""
 
 TARGETS = ("file", "archive", "filter", "heaptrack")
 LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384}
@@ -114,27 +117,40 @@ def _sanitized(tests: list[str]) -> int:
     if not loaded.stdout.startswith(str(PLACE)):
         print(f"the kernels that are loaded aren't those under sanitizers: {loaded.stdout}", file=sys.stderr)
         return 1
-    runs = [
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:xdist",
-            "-p",
-            "no:cacheprovider",
-            # tests take many times as long
-            "--timeout=1200",
-            # what a sanitizer reports as it ends the process goes to stderr itself
-            "--capture=sys",
-            *(tests or SANITIZED),
-        ]
+    failed = []
+    # a report ends the process, and with it what is left of that part alone
+    for part in tests or (*SANITIZED, DAMAGE):
+        started = time.monotonic()
+        ended = subprocess.run(_sanitized_command(part), cwd=ROOT, env=environment, check=False)
+        if ended.returncode:
+            failed.append(part)
+        print(
+            f"{part}: {time.monotonic() - started:.0f} s, {'broken' if ended.returncode else 'well'}",
+            flush=True,
+        )
+    print("nothing broke" if not failed else f"broken: {', '.join(failed)}")
+    return bool(failed)
+
+
+def _sanitized_command(part: str) -> list[str]:
+    if part == DAMAGE:
+        files = sorted(str(path) for path in (CORPUS / "file").iterdir())
+        return [sys.executable, __file__, "--damage", "--cuts", "30", "--flips", "200", *files]
+    return [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        # tests take many times as long
+        "--timeout=1200",
+        # what a sanitizer reports as it ends the process goes to stderr itself
+        "--capture=sys",
+        part,
     ]
-    if not tests:
-        runs.append([sys.executable, __file__, "--damage", "--cuts", "50", "--flips", "500"])
-    # each runs, whatever came of the one before
-    return max([subprocess.run(run, cwd=ROOT, env=environment, check=False).returncode for run in runs])
 
 
 def _atheris() -> Path:

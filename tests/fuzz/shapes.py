@@ -7,6 +7,7 @@ gigabytes or a screen without an end.
 
 import json
 import pickle
+import random
 import tracemalloc
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -111,6 +112,27 @@ def pprof_many_projects(size: int) -> bytes:
     return _pprof_of_files([b"/home/u/p%d/src/x.c" % each for each in range(size)])
 
 
+def pprof_comments(size: int) -> bytes:
+    """``size`` comments, all of them one text of 5,000 letters."""
+    sample = block(2, block(1, b"\x01") + block(2, b"\x05"))
+    place = block(4, number(1, 1) + LINE)
+    return _TYPES + sample + place + _FUNCTION + _STRINGS + block(6, b"c" * 5_000) + block(13, b"\x06" * size)
+
+
+def pprof_random_stacks(size: int) -> bytes:
+    """``size`` stacks of 200 frames in any order, of functions whose names have 1,000 letters."""
+    numbers, chance = range(1, 51), random.Random(36)
+    places = b"".join(
+        block(4, number(1, each) + block(4, number(1, each) + number(2, each))) for each in numbers
+    )
+    functions = b"".join(block(5, number(1, each) + number(2, 5 + each) + number(4, 4)) for each in numbers)
+    samples = b"".join(
+        block(2, block(1, bytes(chance.choices(numbers, k=200))) + block(2, b"\x05")) for _ in range(size)
+    )
+    names = b"".join(block(6, b"%d" % each + b"f" * 1_000) for each in numbers)
+    return _TYPES + samples + places + functions + _STRINGS + names
+
+
 def pprof_slow_pattern(size: int) -> bytes:
     """``size`` functions whose long names match none of the many alternatives of frames to drop."""
     pattern = b"|".join(b".*.*[^f0-9]%d" % (each % 10) for each in range(2_000))
@@ -137,6 +159,30 @@ def v8_deep_trace(size: int) -> bytes:
     """Two objects, and a tree of allocations as deep as ``size``: every place in it is a stack."""
     tree = "[1,0,0,0," + "".join(f"[{each + 2},0,1,8," for each in range(size)) + "[]" + "]" * (size + 1)
     return _v8(tree, '"A"', size)
+
+
+def v8_branches(size: int) -> bytes:
+    """Two objects, and a tree of allocations with ``size`` branches of 200 calls: every place in it is a stack."""
+    deep = 200
+    branches = (
+        "".join(f"{branch * deep + each + 2},0,1,8,[" for each in range(deep)) + "]" * deep
+        for branch in range(size)
+    )
+    return _v8(f"[1,0,0,0,[{','.join(branches)}]]", '"A"', 1)
+
+
+def v8_shared_listeners(size: int) -> bytes:
+    """``size`` emitters that share their events, each of which has one array of as many listeners."""
+    heap = HeapFile()
+    root, table = heap.node("synthetic", ""), heap.node("object", "Object", 24)
+    array = heap.node("object", "Array", 16)
+    heap.edge(table, "property", "data", array)
+    for each in range(size):
+        emitter = heap.node("object", "EventEmitter", 40)
+        heap.edge(root, "property", f"e{each}", emitter)
+        heap.edge(emitter, "property", "_events", table)
+        heap.edge(array, "element", each, heap.node("closure", "f", 64))
+    return heap.data()
 
 
 def v8_long_name(size: int) -> bytes:
@@ -311,6 +357,44 @@ def hprof_threads_of_a_name(size: int) -> bytes:
     return dump.end()
 
 
+def hprof_shared_table(size: int) -> bytes:
+    """``size`` maps of Java that share a table with as many entries."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    fields = [("hash", INT), ("key", OBJECT), ("value", OBJECT), ("next", OBJECT)]
+    entry = dump.klass(0x1100, "java/util/HashMap$Node", above, fields)
+    map_ = dump.klass(0x1200, "java/util/HashMap", above, [("table", OBJECT), ("size", INT)])
+    array = dump.klass(0x1300, "[Ljava/util/HashMap$Node;", above)
+    first = 0x20_0000
+    for each in range(size):
+        dump.instance(first + 16 * each, entry, "iPPP", each, first, first, first + 16 * ((each + 1) % size))
+    table = dump.objects(0x1F_0000, array, [first + 16 * each for each in range(size)])
+    for each in range(size):
+        dump.add(0xFF, "P", dump.instance(0x400_0000 + 16 * each, map_, "Pi", table, size))
+    return dump.end()
+
+
+def hprof_shared_chain(size: int) -> bytes:
+    """``size`` queues of Java that share a chain of as many links, and a map with all of these in each bucket."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    package = "java/util/concurrent/"
+    link = dump.klass(
+        0x1100, f"{package}ConcurrentLinkedQueue$Node", above, [("item", OBJECT), ("next", OBJECT)]
+    )
+    queue = dump.klass(0x1200, f"{package}ConcurrentLinkedQueue", above, [("head", OBJECT)])
+    map_ = dump.klass(0x1300, f"{package}ConcurrentHashMap", above, [("table", OBJECT)])
+    array = dump.klass(0x1400, f"[L{package}ConcurrentHashMap$Node;", above)
+    first = 0x20_0000
+    for each in range(size):
+        after = first + 16 * (each + 1) if each + 1 < size else 0
+        dump.instance(first + 16 * each, link, "PP", first, after)
+        dump.add(0xFF, "P", dump.instance(0x400_0000 + 16 * each, queue, "P", first))
+    table = dump.objects(0x1F_0000, array, [first] * size)
+    dump.add(0xFF, "P", dump.instance(0x1F_8000_0000, map_, "P", table))
+    return dump.end()
+
+
 def hprof_long_name(size: int) -> bytes:
     """A class whose name has ``size`` characters."""
     dump = Dump()
@@ -336,6 +420,17 @@ def torch_notes(size: int) -> bytes:
     note = "n" * size
     trace = [_event(each, 512, [_FRAME]) | {"user_metadata": note} for each in range(size)]
     return _torch(trace)
+
+
+def torch_empty_traces(size: int) -> bytes:
+    """A trace, and ``size`` without events."""
+    trace = [_event(0, 512, [_FRAME])]
+    return pickle.dumps({"segments": [], "device_traces": [trace, *([] for _ in range(size))]}, 4)
+
+
+def torch_categories(size: int) -> bytes:
+    """``size`` allocations, each of a category of its own."""
+    return _torch([_event(each, 512, [_FRAME]) | {"category": f"c{each}"} for each in range(size)])
 
 
 def torch_nested(size: int) -> bytes:
@@ -367,6 +462,15 @@ def _torch(trace: list[dict[str, Any]]) -> bytes:
 def gcdump_long_name(size: int) -> bytes:
     """A type whose name has ``size`` characters."""
     return gcdump_files.gcdump([("[root]", 0, None), ("N" * size, 24, "a.dll")], [(0, 0, [1]), (1, None, [])])
+
+
+def gcdump_shared_delegates(size: int) -> bytes:
+    """``size`` delegates that share the array of their listeners, which are they themselves."""
+    types = [("[root]", 0, None), ("System.Action", 64, "a.dll"), ("System.Object[]", 8 * size, "a.dll")]
+    every = list(range(1, size + 1))
+    return gcdump_files.gcdump(
+        types, [(0, 0, [1]), *((1, None, [size + 1]) for _ in every), (2, None, every)]
+    )
 
 
 def gcdump_list(size: int) -> bytes:
@@ -425,9 +529,13 @@ SHAPES: dict[str, Shape] = {
     "pprof-lines-of-a-name": Shape("pb", pprof_lines_of_a_name, 20_000),
     "pprof-deep-paths": Shape("pb", pprof_deep_paths, 300),
     "pprof-many-projects": Shape("pb", pprof_many_projects, 50_000),
+    "pprof-comments": Shape("pb", pprof_comments, 100_000),
+    "pprof-random-stacks": Shape("pb", pprof_random_stacks, 3_000),
     "pprof-slow-pattern": Shape("pb", pprof_slow_pattern, 1_000),
     "pprof-long-name": Shape("pb", pprof_long_name, 10_000_000),
     "v8-deep-trace": Shape("heapsnapshot", v8_deep_trace, 50_000),
+    "v8-branches": Shape("heapsnapshot", v8_branches, 2_000),
+    "v8-shared-listeners": Shape("heapsnapshot", v8_shared_listeners, 5_000),
     "v8-long-name": Shape("heapsnapshot", v8_long_name, 10_000_000),
     "v8-objects-of-a-long-name": Shape("heapsnapshot", v8_objects_of_a_long_name, 100_000),
     "v8-list": Shape("heapsnapshot", v8_list, 100_000),
@@ -442,13 +550,18 @@ SHAPES: dict[str, Shape] = {
     "hprof-nested-groups": Shape("hprof", hprof_nested_groups, 20_000),
     "hprof-threads": Shape("hprof", hprof_threads, 10_000),
     "hprof-threads-of-a-name": Shape("hprof", hprof_threads_of_a_name, 20_000),
+    "hprof-shared-table": Shape("hprof", hprof_shared_table, 10_000),
+    "hprof-shared-chain": Shape("hprof", hprof_shared_chain, 5_000),
     "hprof-long-name": Shape("hprof", hprof_long_name, 10_000_000),
     "torch-zero-sizes": Shape("pickle", torch_zero_sizes, 1),
     "torch-shared-stack": Shape("pickle", torch_shared_stack, 20_000),
     "torch-notes": Shape("pickle", torch_notes, 20_000),
+    "torch-empty-traces": Shape("pickle", torch_empty_traces, 1_000_000),
+    "torch-categories": Shape("pickle", torch_categories, 10_000),
     "torch-nested": Shape("pickle", torch_nested, 30),
     "tracemalloc-shared": Shape("pickle", tracemalloc_shared, 20_000),
     "gcdump-long-name": Shape("gcdump", gcdump_long_name, 10_000_000),
+    "gcdump-shared-delegates": Shape("gcdump", gcdump_shared_delegates, 60_000),
     "gcdump-list": Shape("gcdump", gcdump_list, 100_000),
     "ruby-long-name": Shape("json", ruby_long_name, 10_000_000),
     "heap-text-deep": Shape("heap", heap_text_deep, 50),

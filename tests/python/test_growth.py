@@ -2,13 +2,14 @@
 
 import gzip
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
-from tests.fuzz import shapes
+from tests.fuzz import growth, shapes
 from tests.python.command_line import Done, memlens
 from tests.python.heap_files import HeapFile
 from tests.python.protobuf import fields
@@ -189,7 +190,7 @@ def test_folded_stacks_of_a_long_name_are_printed_within_a_bound(tmp_path: Path)
     path.write_bytes(shapes.heaptrack_deep_calls_of_a_name(2_000))
     folded = run_on(path)("flame", "--folded")
     # in full they have 260 million letters
-    assert 1 << 20 < len(folded.stdout) < 1 << 23
+    assert 1 << 20 < len(folded.stdout) < 12 << 20
     assert len(folded.stdout.splitlines()) == 2_000
     assert "note: 1 texts are cut to" in folded.stderr
 
@@ -221,3 +222,25 @@ def test_pairing_of_runs_ends_where_everything_could_be_paired_with_everything()
     assert len(path_parts(f"{deep}/a.c")) == 64
     files = [{f"{side}{number}/src/index.js": ["main"] for number in range(3_000)} for side in "ab"]
     assert sum(None not in pair for pair in pair_files(files[0], files[1])) == 3_000
+
+
+SHARED = {
+    "pprof-comments": "info",
+    "pprof-random-stacks": "flame --folded",
+    "v8-branches": "export --pprof OUT",
+    "v8-shared-listeners": "findings",
+    "hprof-shared-table": "findings",
+    "hprof-shared-chain": "sql FILE SELECT count(*), sum(size) FROM collections",
+    "gcdump-shared-delegates": "findings",
+    "torch-empty-traces": "info",
+    "torch-categories": "findings",
+}
+"""Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="what a child takes is measured there")
+@pytest.mark.parametrize("name", SHARED)
+def test_what_many_share_is_looked_at_once(name: str) -> None:
+    (one,) = growth.tried(name, shapes.SHAPES[name], (SHARED[name],))
+    assert not one.fault

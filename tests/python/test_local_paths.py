@@ -142,6 +142,8 @@ def test_a_colon_or_a_backslash_is_part_of_a_name_elsewhere() -> None:
         (PurePosixPath("/src/a.py"), True),
         (PurePosixPath("//host/a.py"), False),
         (PurePosixPath("/net/host.example/a.py"), False),
+        (PurePosixPath("/afs/host.example/a.py"), False),
+        (PurePosixPath("/var/run/user/1000/gvfs/smb-share:server=host.example,share=x/a.py"), False),
         (PurePosixPath("/Network/Servers/a.py"), False),
         (PurePosixPath("/proc/self/mem"), False),
         (PurePosixPath("/dev/tty"), False),

@@ -17,9 +17,9 @@ from memlens.store.manifest import InconsistentError
 from memlens.units import shortened
 
 _NAMES_AT_ONCE = 1 << 16
-_LEAST_CHARACTERS = 1 << 22
-_CHARACTERS_OF_NODE = 1_024
-"""How many characters all paths have at most: a node with a deep stack of its own has about as many."""
+_LEAST_CHARACTERS = 10 << 20
+_CHARACTERS_OF_NODE = 32
+"""How many characters all paths have at most, together: half as many again as those of the largest recordings."""
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -53,7 +53,7 @@ def paths(
         texts,
         distinct[counts > 0],
         counts[counts > 0],
-        max(_LEAST_CHARACTERS, _CHARACTERS_OF_NODE * len(parents)),
+        _LEAST_CHARACTERS + _CHARACTERS_OF_NODE * len(parents),
     )
     for part in _parts(kept):
         sequence, starts = _unrolled(parents, names, nodes[part], kept[part])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree import stacks as kernel
-from memlens.model.expansion import BYTES_OF_CALL, Levels, fitting, levels_of, most_items
+from memlens.model.expansion import Levels, fitting, levels_of, most_frames
 from memlens.store.manifest import InconsistentError
 from memlens.views.flame.names import Names
 from memlens.views.naming.frame_names import FlameName
@@ -39,10 +39,6 @@ class Recording(NamedTuple):
 
 
 UNKNOWN = Recording()
-
-_BYTES_OF_SAMPLE = 16
-"""What a format spends on a sample at least: its stack, and its values."""
-
 
 U32 = npt.NDArray[np.uint32]
 
@@ -78,7 +74,7 @@ class Samples:
         if found is None:
             raise InconsistentError("The stacks contain a cycle")
         # a format has each sample's stack in full, also where samples share one
-        room = most_items(BYTES_OF_CALL * len(tree.parents) + _BYTES_OF_SAMPLE * len(stack_of))
+        room = most_frames(len(tree.parents), len(stack_of))
         return found._replace(most=min(found.most, fitting(found.depths[stack_of], room)))
 
     def unrolled(self) -> Unrolled:

@@ -18,8 +18,11 @@ from memlens.texts import phrase
 LEAST_ITEMS = 1 << 18
 """What is always written out in full."""
 _ITEMS_PER_BYTE = 16
-BYTES_OF_CALL = 4
-"""What a format spends on a node of the tree of calls at least: its place, and its caller."""
+_LEAST_FRAMES = 1 << 20
+_ITEMS_OF_CALL = 12
+"""As often a node of the tree of calls may be written out: in recordings of programs it is up to ten times."""
+_ITEMS_OF_SAMPLE = 64
+"""As many frames a sample's stack has where it is written out for each sample."""
 DEEP_STACKS = "deep-stacks"
 """The code of the warning of what is cut."""
 
@@ -30,6 +33,14 @@ Numbers = npt.NDArray[Any]
 def most_items(file_bytes: int) -> int:
     """Return the most items (frames, labels, rows) that a file of that size may be written out to."""
     return max(LEAST_ITEMS, _ITEMS_PER_BYTE * file_bytes)
+
+
+def most_frames(calls: int, samples: int = 0) -> int:
+    """Return the most frames that the stacks of a tree with so many nodes may be written out to.
+
+    ``samples`` is the number of samples, where each has its stack in full.
+    """
+    return max(_LEAST_FRAMES, _ITEMS_OF_CALL * calls + _ITEMS_OF_SAMPLE * samples)
 
 
 class Levels(NamedTuple):
@@ -69,7 +80,7 @@ def levels_of(parents: Numbers, nodes: Numbers, most: int | None = None) -> Leve
     if not kernel.depths(parents, of_nodes) or (len(nodes) and int(nodes.max()) >= len(parents)):
         return None
     depths = of_nodes[nodes].astype(np.int64)
-    return Levels(fitting(depths, most or most_items(BYTES_OF_CALL * len(parents))), depths)
+    return Levels(fitting(depths, most or most_frames(len(parents))), depths)
 
 
 def deep_stacks(parents: Numbers, nodes: Numbers) -> list[FileWarning]:

@@ -15,7 +15,7 @@ from memlens.views.findings.graph.case import (
     object_part,
     retained_sql,
 )  # fmt: skip
-from memlens.views.findings.graph.listeners import LEAST_LISTENERS, of_listeners
+from memlens.views.findings.graph.listeners import LEAST_LISTENERS, longest, of_listeners
 from memlens.views.findings.graph.listeners import MOST_FOUND as MOST_LISTENERS
 from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.packages import packages_of
@@ -135,16 +135,24 @@ def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
     arrays[case.types_where(lambda name: name.startswith(("System.Object[]", "System.Delegate[]")))] = True
     kinds = case.types_where(is_delegate)
     members = case.instances(kinds).astype(np.int64)
+    found: list[tuple[Numbers, int, int]] = []
+    seen = set[int]()
     for delegate in members.tolist():
         part = slice(int(stored.start[delegate]), int(stored.start[delegate + 1]))
         lists = stored.target[part][arrays[objects.type[stored.target[part]]]]
         for each in lists[:1].tolist():
+            # later versions of an event may have the array of an earlier one
+            if each in seen:
+                continue
+            seen.add(each)
             own = stored.target[int(stored.start[each]) : int(stored.start[each + 1])]
             own = own[objects.type[own] == objects.type[delegate]]
             if len(own) >= LEAST_LISTENERS:
-                kind = f"(SELECT type FROM objects WHERE object = {delegate})"
-                query = (
-                    f"SELECT retained(r.target) FROM refs AS r JOIN objects AS o ON o.object = r.target "
-                    f"WHERE r.source = {each} AND o.type = {kind}"
-                )
-                yield of_listeners(case, delegate, each, own, query)
+                found.append((own, delegate, each))
+    for own, delegate, each in longest(found):
+        kind = f"(SELECT type FROM objects WHERE object = {delegate})"
+        query = (
+            f"SELECT retained(r.target) FROM refs AS r JOIN objects AS o ON o.object = r.target "
+            f"WHERE r.source = {each} AND o.type = {kind}"
+        )
+        yield of_listeners(case, delegate, each, own, query)

@@ -35,6 +35,8 @@ Column = npt.NDArray[Any]
 _PAGE = 4096
 _MOST_TYPES = 64
 _FACTS = ("time_nanos", "duration_nanos", "period")
+_MOST_COMMENTS = 1_000
+_MOST_MAPPINGS = 1_000
 _MOST_BINARIES = 3
 """The most binaries that a warning names."""
 _MOST_NAME = 100
@@ -177,8 +179,8 @@ class _Reader:
         self.lines = table("lines")
         self.functions = table("functions")
         self.labels = table("labels")
-        self.comments = [self.texts[number] for number in table("comments").tolist()]
         self.warnings: list[FileWarning] = []
+        self.comments = self._comments(table("comments").tolist())
         starts, ids = table("location_starts"), table("sample_locations")
         self.values = self._values(table("value_starts"), table("values"))
         self.stacks = _Stacks(starts, _rows_of(ids, self.locations["id"], "location"))
@@ -482,6 +484,20 @@ class _Reader:
         sizes[sized["sample"]] = sized["number"]
         return sizes
 
+    def _comments(self, numbers: list[int]) -> list[str]:
+        """The comments, each once: a few bytes may refer to a long one as often as they like."""
+        found, left = [], self.source.length
+        distinct = list(dict.fromkeys(numbers))
+        for number in distinct[:_MOST_COMMENTS]:
+            left -= len(self.texts[number])
+            if left < 0:
+                break
+            found.append(self.texts[number])
+        if len(found) < len(distinct):
+            count = len(distinct) - len(found)
+            self._note("comments", phrase("{n} more comments of the profile are not read.", n=count))
+        return found
+
     def _settings(self) -> dict[str, Any]:
         numbers, texts = self.numbers, self.texts
         settings: dict[str, Any] = {
@@ -495,7 +511,7 @@ class _Reader:
             "doc_url": texts[numbers["doc_url"]],
             "mappings": [
                 {"file": texts[row["file"]], "build_id": texts[row["build_id"]], "start": hex(row["start"])}
-                for row in self.mappings[:1000]
+                for row in self.mappings[:_MOST_MAPPINGS]
             ],
         }
         return {name: value for name, value in settings.items() if value}

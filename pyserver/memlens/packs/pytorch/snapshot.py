@@ -65,6 +65,8 @@ from memlens.units import format_bytes
 KIND = "pytorch-snapshot"
 
 _MOST_DEVICES = 256
+_MOST_LISTS = 4_096
+"""The most traces, most of which may be empty."""
 _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
 _LEAST_ZIPPED = 4096
@@ -243,6 +245,10 @@ def _pickle_of_html(source: Source) -> bytes:
         ) from error
 
 
+def _too_many_devices(count: int) -> DamagedSnapshotError:
+    return DamagedSnapshotError(phrase("The file has {count} devices; no machine has so many", count=count))
+
+
 class _Tables:
     """Converts the scanner's tables to the model."""
 
@@ -310,6 +316,8 @@ class _Tables:
         if lists is None:
             # if it doesn't contain a list per device, it is the list of a single one
             lists = [row]
+        if len(set(lists)) > _MOST_LISTS:
+            raise _too_many_devices(len(lists))
         # a list's rows can be taken only once, and two devices may share a list
         taken: dict[int, npt.NDArray[np.uint32]] = {}
         for trace in lists:
@@ -323,7 +331,9 @@ class _Tables:
         if row is None:
             return np.empty(0, np.uint32)
         lists = self.scanner.list_of_lists(row)
-        traces = [row] if lists is None else dict.fromkeys(lists)
+        traces = [row] if lists is None else list(dict.fromkeys(lists))
+        if len(traces) > _MOST_LISTS:
+            raise _too_many_devices(len(traces))
         return np.concatenate(
             [np.empty(0, np.uint32), *(self._taken(trace, "host_traces", "events") for trace in traces)]
         )
@@ -442,9 +452,7 @@ class _Tables:
     def _check_amounts(self, devices: list[int]) -> None:
         """Reject what would let a small file fill memory or disk, or overflow 64 bits."""
         if len(devices) > _MOST_DEVICES:
-            raise DamagedSnapshotError(
-                phrase("The file has {count} devices; no machine has so many", count=len(devices))
-            )
+            raise _too_many_devices(len(devices))
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
             if any(len(np.unique(trace)) < len(trace) for trace in (*self.traces, self.host_trace)):
                 raise DamagedSnapshotError(phrase("A device's trace lists an event more than once"))
@@ -480,9 +488,14 @@ class _Tables:
         return numbers, names
 
     def _category_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
-        names = self.categories[1:]
+        names: list[str] = []
         numbers = np.full(256, NO_CATEGORY, np.uint8)
-        numbers[1 : len(names) + 1] = np.arange(len(names), dtype=np.uint8)
+        for row, category in enumerate(self.categories[1:], 1):
+            # the last number is for all that don't fit
+            known = category or "other"
+            if known not in names:
+                names.append(known)
+            numbers[row] = names.index(known)
         return numbers, names
 
     def _events(

@@ -27,8 +27,12 @@ def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
     is_engines = np.zeros(len(case.type_names()), np.bool_)
     is_engines[case.types_of_kind("hidden", "object shape")] = True
     holds = case.kinds(lambda name: name in ("internal", "element", "hidden"))
-    at, of = references_of_all(case.snapshot, targets)
-    sizes = counts(of, holds[stored.kind[at]] & ~is_engines[objects.type[stored.target[at]]], len(targets))
+    # maps may share a table, however long it is
+    asked, place = np.unique(targets, return_inverse=True)
+    at, of = references_of_all(case.snapshot, asked)
+    sizes = counts(of, holds[stored.kind[at]] & ~is_engines[objects.type[stored.target[at]]], len(asked))[
+        place
+    ]
     owners = owners.astype(np.int64)
     smallest = np.full(len(case.type_names()), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(smallest, objects.type[owners], objects.shallow[owners])

@@ -19,7 +19,7 @@ from memlens.views.findings.graph.case import (
     retained_sql,
 )  # fmt: skip
 from memlens.views.findings.graph.held import and_held, held_by
-from memlens.views.findings.graph.listeners import LEAST_LISTENERS, MOST_FOUND, of_listeners
+from memlens.views.findings.graph.listeners import LEAST_LISTENERS, MOST_FOUND, longest, of_listeners
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.rows import Numbers
 
@@ -75,9 +75,14 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
     by_key = case.kinds(lambda name: name == ENTRY)
     by_index = case.kinds(lambda name: name == "element")
     arrays = set(case.types_where(lambda name: name == "Array"))
+    found: list[tuple[Numbers, int, int, int, bool]] = []
+    # emitters may share what they have, however much that is
+    tables, lists = set[int](), set[int]()
     for reference in events.tolist():
-        emitter = int(case.sources(np.array([reference]))[0])
         table = int(stored.target[reference])
+        if table in tables:
+            continue
+        tables.add(table)
         part = slice(int(stored.start[table]), int(stored.start[table + 1]))
         chosen = by_property[stored.kind[part]]
         for target, name, is_key in zip(
@@ -86,18 +91,27 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
             by_key[stored.kind[part][chosen]].tolist(),
             strict=True,
         ):
-            if int(objects.type[target]) not in arrays:
+            if int(objects.type[target]) not in arrays or target in lists:
                 continue
+            lists.add(target)
             own = slice(int(stored.start[target]), int(stored.start[target + 1]))
             members = stored.target[own][by_index[stored.kind[own]]]
             if len(members) >= LEAST_LISTENERS:
-                # a key is what a string contains
-                event = "…" if is_key else plain_name(case.snapshot.strings.head(name, 40))
-                query = f"SELECT retained(target) FROM refs WHERE source = {target} AND kind = 'element'"
-                yield of_listeners(
-                    case, emitter, target, members, query, phrase(" of “{event}”", event=event),
-                    held_by(case, emitter),
-                )  # fmt: skip
+                found.append((members, reference, target, name, is_key))
+    for members, reference, target, name, is_key in longest(found):
+        # a key is what a string contains
+        event = "…" if is_key else plain_name(case.snapshot.strings.head(name, 40))
+        query = f"SELECT retained(target) FROM refs WHERE source = {target} AND kind = 'element'"
+        emitter = int(case.sources(np.array([reference]))[0])
+        yield of_listeners(
+            case,
+            emitter,
+            target,
+            members,
+            query,
+            phrase(" of “{event}”", event=event),
+            held_by(case, emitter),
+        )
 
 
 class _Keepers(NamedTuple):

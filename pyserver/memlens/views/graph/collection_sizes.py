@@ -69,6 +69,8 @@ class Collections(NamedTuple):
 
 _NO_NUMBERS = np.zeros(0, np.int64)
 _NONE = Collections(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
+_FOLLOWED_OF_OBJECT = 8
+"""So many times the number of objects are followed to count what is in collections of a kind."""
 _AT_ONCE = 1 << 20
 """The fields of so many objects are looked at at a time."""
 
@@ -156,11 +158,17 @@ def _of_kind(snapshot: Snapshot, kind: Kind, members: Numbers) -> Collections:
         unsaid = ~is_there
     if kind.more:
         unsaid |= _referred(snapshot, members, kind.more) >= 0
+    reader, is_known = field_reader(snapshot), ~unsaid
+    # collections may share what is counted, however much that is
+    last = reader.followed + _FOLLOWED_OF_OBJECT * len(snapshot.objects.type)
     for at in np.flatnonzero(unsaid).tolist():
         if snapshot.work.is_stopped:
             raise stopped()
-        sizes[at] = count_of(snapshot, int(members[at]))
-    return Collections(members, np.maximum(sizes, 0).clip(max=len(snapshot.objects.type)), slots, used)
+        if reader.followed > last:
+            break
+        sizes[at], is_known[at] = count_of(snapshot, int(members[at])), True
+    sizes = np.maximum(sizes, 0).clip(max=len(snapshot.objects.type))
+    return Collections(members, np.where(is_known, sizes, -1), slots, used)
 
 
 def _referred(snapshot: Snapshot, members: Numbers, field: str) -> Numbers:
@@ -215,6 +223,8 @@ def all_reference_arrays(snapshot: Snapshot) -> Numbers:
 def usage_of_arrays(snapshot: Snapshot, arrays: Numbers) -> Usage:
     """What arrays of references use of themselves. Raises nothing for none."""
     is_element = kinds_where(snapshot, lambda kind: kind.name == "element")
-    at, of = references_of_all(snapshot, arrays)
-    used = np.bincount(of[is_element[snapshot.references.kind[at]]], minlength=len(arrays))
-    return Usage(slots_of(snapshot, arrays), used)
+    # collections may share an array, however long it is
+    asked, place = np.unique(arrays, return_inverse=True)
+    at, of = references_of_all(snapshot, asked)
+    used = np.bincount(of[is_element[snapshot.references.kind[at]]], minlength=len(asked))
+    return Usage(slots_of(snapshot, arrays), used[place])

@@ -122,11 +122,13 @@ def _table(
 ) -> Iterator[Pair]:
     """The entries in the buckets of a hash table, a bucket after the other."""
     table = reader.references(number).get(field)
+    # an entry is in one bucket
+    seen: set[int] = set()
     for entry in [] if table is None else reader.elements(table)[1].tolist():
+        if entry in seen:
+            continue
         # a bucket of ConcurrentHashMap that is a tree begins with an object that refers to the first entry
-        first = reader.references(entry).get("first", entry) if value == "val" else entry
-        seen: set[int] = set()
-        link: int | None = first
+        link: int | None = reader.references(entry).get("first", entry) if value == "val" else entry
         while link is not None and link not in seen:
             seen.add(link)
             known = reader.references(link)

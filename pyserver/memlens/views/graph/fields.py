@@ -33,6 +33,8 @@ class FieldReader:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        self.followed = 0
+        """How many objects' references were read."""
         self._names: dict[int, str] = {}
         self._classes: dict[int, tuple[str, ...]] = {}
         self._texts = kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.retains)
@@ -80,6 +82,7 @@ class FieldReader:
 
         An engine's own reference of a property's name is called ``map (internal)``.
         """
+        self.followed += 1
         stored, rows = self._snapshot.references, self._rows(number)
         kinds = stored.kind[rows]
         chosen = (self._any_texts if weak else self._texts)[kinds]

@@ -168,7 +168,10 @@ def references_of(snapshot: Snapshot, number: int) -> slice:
 
 
 def references_of_all(snapshot: Snapshot, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """The numbers of the references of some objects, and which of these objects has each."""
+    """The numbers of the references of some objects, and which of these objects has each.
+
+    An object among them more than once has its references as often: ask for each once where a file decides how often.
+    """
     start = snapshot.references.start
     counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
     return spans(start[numbers], counts), np.repeat(np.arange(len(numbers)), counts)

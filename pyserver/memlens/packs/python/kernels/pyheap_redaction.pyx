@@ -192,11 +192,13 @@ cdef class PyHeap(Scan):
 
     cdef int look_at(self, Parts *parts) noexcept nogil:
         cdef uint64_t address = u64_at(self.data + self.position)
-        cdef Chunk *last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
+        cdef Chunk *last = NULL
         cdef Chunk chunk
         cdef Shared row
         if self.stage == S_KNOWN:
-            if self.chunks.count and self.position - last.start < CHUNK_BYTES:
+            if self.chunks.count:
+                last = <Chunk *> self.chunks.data + (self.chunks.count - 1)
+            if last != NULL and self.position - last.start < CHUNK_BYTES:
                 last.end = parts.end
             else:
                 chunk.start, chunk.end = self.position, parts.end

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import TypeVarTuple
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from memlens.views.graph.rows import Numbers
 
 LEAST_LISTENERS = 50
 MOST_FOUND = 3
+_MOST_MEASURED = 100
+"""So many of the longest lists of listeners are measured."""
+Rest = TypeVarTuple("Rest")
 _LISTENERS = re.compile(r"(?i)(listener|handler|observer|subscriber|callback)s?$")
 
 
@@ -42,6 +46,8 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
         target = int(stored.target[reference])
         if target in seen or objects.distance[target] == NONE:
             continue
+        if len(seen) == case.most(MOST_FOUND):
+            break  # the others retain less
         seen.add(target)
         owner = int(case.sources(np.array([reference]))[0])
         total = int(objects.retained[target])
@@ -70,6 +76,11 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
             ),
             np.array([target]),
         )
+
+
+def longest(found: list[tuple[Numbers, *Rest]]) -> list[tuple[Numbers, *Rest]]:
+    """The lists that are worth measuring: those with the most members."""
+    return sorted(found, key=lambda each: -len(each[0]))[:_MOST_MEASURED]
 
 
 def of_listeners(

@@ -121,5 +121,5 @@ _CONTENTS = {
 def _contents(group: TopGroup) -> Text:
     """What is of a category, at the beginning of a sentence."""
     name = group.name.removesuffix(INFERRED)
-    what = _CONTENTS.get(name) or Text(name[0].upper() + name[1:])
+    what = _CONTENTS.get(name) or Text(name[:1].upper() + name[1:])
     return phrase("{name} (inferred)", name=what) if group.inferred else what
