@@ -16,7 +16,6 @@ from tests.python.server_harness import children, leftovers, wait_until
 
 from memlens.model.info import SnapshotInfo
 from memlens.server.handlers.views import QUESTIONS
-from memlens.server.protocol import VIEW_REQUESTS
 
 ASKED = 12
 """Requests in a round, of all kinds that a view sends."""
@@ -58,7 +57,7 @@ def rounds(
         info = msgspec.convert(opened["info"], SnapshotInfo)
         snapshot = opened["snapshot"]
         for method in chance.sample(sorted(QUESTIONS), ASKED):
-            params = make(VIEW_REQUESTS[method][0], info, chance)
+            params = make(QUESTIONS[method].params, info, chance)
             if params is not None:
                 ask(client, method, {**msgspec.to_builtins(params), "snapshot": snapshot})
         if number % 5 == 1:

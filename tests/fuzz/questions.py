@@ -11,7 +11,6 @@ from msgspec import inspect as types
 from memlens.errors import MemlensError
 from memlens.model.info import ProfileInfo, SnapshotInfo
 from memlens.server.handlers.views import QUESTIONS
-from memlens.server.protocol import VIEW_REQUESTS
 from memlens.store.manifest import ArchiveError
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
@@ -30,13 +29,12 @@ def ask_everything(
     """
     answered = 0
     for _ in range(rounds):
-        for method, ask in QUESTIONS.items():
-            params_type, _ = VIEW_REQUESTS[method]
-            params = make(params_type, snapshot.info, chance)
+        for question in QUESTIONS.values():
+            params = make(question.params, snapshot.info, chance)
             if params is None:
                 continue
             try:
-                answer = snapshot.ask(functools.partial(_asked, ask, params))
+                answer = snapshot.ask(functools.partial(_asked, question.ask, params))
             except ArchiveError:
                 if not damaged:
                     raise

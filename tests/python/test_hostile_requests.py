@@ -18,11 +18,11 @@ from tests.python.lsp_client import LspClient, RpcError
 from memlens.formats import HEAP_DUMPS
 from memlens.model.info import SnapshotInfo
 from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
-from memlens.server.protocol import REQUESTS
-from memlens.server.protocol import fleet as fleet_protocol
+from memlens.server.app import create_server
 from memlens.server.protocol.exports import RedactParams, SaveParams
 from memlens.server.protocol.tools import ToolTouchesParams
 from memlens.server.tools.table import TOOLS
+from memlens.server.wire import REQUESTS
 from memlens.store.files.cache import Cache
 from memlens.views.selection.terms import in_quotes
 
@@ -39,7 +39,8 @@ LACKING = {
 OF_EACH_MODEL = ("torch", "pprof", "hprof")
 OF_PROCESSES = {"memlens/redact"}
 """Requests that start a process each."""
-FLEET_PARAMS = {kind for kind, _ in fleet_protocol.REQUESTS.values()}
+create_server()
+FLEET_PARAMS = {request.params for method, request in REQUESTS.items() if method.startswith("memlens/fleet")}
 
 
 @pytest.mark.slow
@@ -101,7 +102,7 @@ class Asking:
 
     def send(self, method: str, *, likely: bool) -> bool:
         """Send a request with parameters by chance, and return whether it was answered."""
-        kind, _ = REQUESTS[method]
+        kind = REQUESTS[method].params
         one, other = self.both
         drawn = asked(kind, self.place, one, other, self.info, self.chance, self.fleet, likely=likely)
         return self._answer(method, drawn) is not None

@@ -34,7 +34,7 @@ from memlens.export.report import report
 from memlens.export.summary import summary
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.pytorch.tests.test_torch_reader import small
-from memlens.server.handlers.exports import QUESTIONS
+from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol.exports import FindingMarkdownParams
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
@@ -285,7 +285,7 @@ def asked(ask: Callable[[Snapshot, Any], Any], params: Any, snapshot: Snapshot) 
 
 def test_a_copied_finding_equals_that_of_the_list(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
-    ask = QUESTIONS["memlens/findingMarkdown"]
+    ask = QUESTIONS["memlens/findingMarkdown"].ask
     whole = "\n".join(markdown(summary(snapshot)))
     for number, finding in enumerate(findings(snapshot, None, 20).findings):
         params = FindingMarkdownParams("s", number)

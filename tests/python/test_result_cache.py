@@ -23,7 +23,6 @@ from memlens import limits, result_cache
 from memlens.errors import MemlensError
 from memlens.result_cache import Budget, ResultCache, Uncounted, remembered, size_of
 from memlens.server.handlers.views import QUESTIONS
-from memlens.server.protocol import VIEW_REQUESTS
 from memlens.sources.finder import Finder
 from memlens.store.bookmarks import bookmarks_file
 from memlens.store.snapshot import Snapshot
@@ -232,12 +231,14 @@ def test_threads_share_a_budget() -> None:
 def answers(snapshot: Snapshot, seed: int, *, check: Callable[[], None] = lambda: None) -> list[bytes]:
     chance, found = random.Random(seed), []
     for _ in range(3):
-        for method, ask in QUESTIONS.items():
-            params = make(VIEW_REQUESTS[method][0], snapshot.info, chance)
+        for question in QUESTIONS.values():
+            params = make(question.params, snapshot.info, chance)
             if params is None:
                 continue
             with contextlib.suppress(MemlensError):
-                found.append(msgspec.json.encode(snapshot.ask(functools.partial(asked, ask, params))))
+                found.append(
+                    msgspec.json.encode(snapshot.ask(functools.partial(asked, question.ask, params)))
+                )
             snapshot.ask(Snapshot.work_in_background)
             check()
     return found

@@ -15,8 +15,9 @@ from tests.python.conftest import ROOT
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, problem_of, write_snapshot
 
-from memlens.server import protocol
+from memlens.server.app import create_server
 from memlens.server.requirements import PACKAGES
+from memlens.server.wire import REQUESTS
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -251,24 +252,15 @@ def test_a_model_that_lacks_an_answer_refuses_by_name(
     assert (problem["code"], problem["message"], problem["retry"]) == ("bad-request", sentence, False)
 
 
-def test_every_named_request_is_one_of_a_view() -> None:
-    assert protocol.QUESTION_NAMES.keys() <= protocol.VIEW_REQUESTS.keys()
-
-
 def test_no_request_of_a_view_names_a_file_to_read_or_to_write() -> None:
     """A page that a stranger has a say in may ask all of these; ``file`` is one of the snapshot's own names."""
-    fields = [
-        (method, field)
-        for method, (params, _) in protocol.VIEW_REQUESTS.items()
-        for field in structs.fields(params)
-    ]
+    create_server()
+    of_view = {method: request.params for method, request in REQUESTS.items() if request.of_view}
+    fields = [(method, field) for method, params in of_view.items() for field in structs.fields(params)]
     assert len(fields) > 100
     words = {"path", "paths", "out", "output", "folder", "folders", "dir", "url"}
     assert [(method, field.name) for method, field in fields if words & set(field.name.split("_"))] == []
-    assert (
-        not {"memlens/redact", "memlens/save", "memlens/dump", "memlens/record"}
-        & protocol.VIEW_REQUESTS.keys()
-    )
+    assert not {"memlens/redact", "memlens/save", "memlens/dump", "memlens/record"} & of_view.keys()
 
 
 @pytest.mark.slow

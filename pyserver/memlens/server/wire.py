@@ -4,7 +4,7 @@ import contextlib
 import logging
 import platform
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from lsprotocol import types
@@ -14,39 +14,60 @@ from pygls.lsp.server import LanguageServer
 from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.project import ISSUES, system
 from memlens.server import language, protocol
+from memlens.server.questions import UNNAMED, types_of
 from memlens.server.reporting import reported
 from memlens.server.versions import own_version
 from memlens.store.models import LackingError
-from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 
 logger = logging.getLogger(__name__)
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R", bound=msgspec.Struct)
 
-Questions = dict[str, Callable[[Snapshot, Any], Any]]
-"""Methods of a view, each with the function that answers it from the snapshot and the parameters."""
+
+class Request(NamedTuple):
+    """A request of the client: its types, what it is called in a refusal, and whether a view asks it itself."""
+
+    params: type[msgspec.Struct]
+    result: type[msgspec.Struct]
+    name: Text = UNNAMED
+    of_view: bool = False
+
+
+REQUESTS: dict[str, Request] = {}
+"""What the client asks and the server answers: all that is registered, from which the contract is written.
+
+The host passes on whatever its page asks by the methods ``of_view``, so none of these names a file to read or to write.
+"""
 
 REQUEST_FAILED = types.LSPErrorCodes.RequestFailed.value
 
 
-def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable[R]]) -> None:
-    """Register ``handler`` for a request of our contract."""
-    params_type, _ = protocol.REQUESTS[method]
+def answer(
+    server: LanguageServer,
+    method: str,
+    handler: Callable[[P], Awaitable[R]],
+    request: Request | None = None,
+    *,
+    of_view: bool = False,
+    name: Text = UNNAMED,
+) -> None:
+    """Register ``handler``, whose types are those of the ``request`` if that isn't given."""
+    declared = request or Request(*types_of(handler), name, of_view)
+    REQUESTS[method] = declared
 
     # Annotated as Any: pygls passes the server to a handler whose first parameter accepts one, as `object` does.
     async def answered(params: Any) -> object:
         try:
-            decoded = msgspec.convert(params, params_type)
+            decoded = msgspec.convert(params, declared.params)
         except msgspec.ValidationError as error:
             raise JsonRpcInvalidParams(f"{method}: the parameters do not fit: {error}") from error
         try:
             with reporting(_token_of(params), method, server.protocol.notify):
-                # REQUESTS pairs the method with the struct that its handler takes.
                 return msgspec.Raw(msgspec.json.encode(await handler(cast("P", decoded))))
         except LackingError as error:
-            problem = error.to(protocol.QUESTION_NAMES.get(method, phrase("this"))).problem()
+            problem = error.to(declared.name).problem()
         except MemlensError as error:
             problem = error.problem()
         except UnicodeEncodeError:

@@ -20,16 +20,17 @@ from memlens.server.protocol.exports import (
     SvgResult,
     TimelineSvgParams,
 )
-from memlens.server.wire import Questions
+from memlens.server.questions import OF_FINDINGS, Cost, question
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.contents import finding_without_contents
 from memlens.views.flame.graph import tree_of
 from memlens.views.graph.dominators import drawn_tree, tree_title
-from memlens.views.graph.groupings import Form
+from memlens.views.graph.groupings import Form, in_paths
 
 
+@question("memlens/timelineSvg", name=phrase("the picture of a timeline"))
 def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
     match p.picture:
         case "map":
@@ -43,11 +44,13 @@ def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
     return SvgResult(timeline(snapshot, part).document(p.theme))
 
 
+@question("memlens/flameSvg")
 def _flame(snapshot: Snapshot, p: FlameSvgParams) -> SvgResult:
     tree = tree_of(snapshot, p.of, p.value, p.options)
     return SvgResult(flame(tree, p.title, p.x0, p.x1).document(p.theme))
 
 
+@question("memlens/heapSvg", name=phrase("the picture of a dominator tree"), cost=Cost(needs_paths=in_paths))
 def _heap(snapshot: Snapshot, p: HeapSvgParams) -> SvgResult:
     form = Form(p.by, p.tree)
     tree, title = drawn_tree(snapshot, form), f"{Path(snapshot.info.path).name}: {tree_title(form)}"
@@ -55,23 +58,16 @@ def _heap(snapshot: Snapshot, p: HeapSvgParams) -> SvgResult:
     return SvgResult(draw(tree, title, p.x0, p.x1).document(p.theme))
 
 
+@question("memlens/report", cost=OF_FINDINGS)
 def _report(snapshot: Snapshot, p: ReportParams) -> ReportResult:
     if p.form == "html":
         return ReportResult(report(snapshot, p.device, values=p.values))
     return ReportResult("\n".join(markdown(summary(snapshot, p.device, values=p.values))) + "\n")
 
 
+@question("memlens/findingMarkdown", cost=OF_FINDINGS)
 def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:
     found = findings(snapshot, p.device, p.number + 1).findings
     if p.number >= len(found):
         raise BadRequestError(phrase("There is no finding {number}", number=p.number + 1))
     return ReportResult("\n".join(finding_markdown(finding_without_contents(found[p.number]))) + "\n")
-
-
-QUESTIONS: Questions = {
-    "memlens/timelineSvg": _timeline,
-    "memlens/flameSvg": _flame,
-    "memlens/heapSvg": _heap,
-    "memlens/report": _report,
-    "memlens/findingMarkdown": _finding,
-}

@@ -8,28 +8,22 @@ from memlens.server.protocol.findings import (
     FindingsStateParams,
     HeadlineParams,
 )
+from memlens.server.questions import OF_FINDINGS, question
 from memlens.server.sessions.registry import Registry
-from memlens.server.wire import Questions, answer
+from memlens.server.wire import answer
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings import ahead
 from memlens.views.findings.answers import FindingsAnswer, HeadlineAnswer
 
 
+@question("memlens/headline", cost=OF_FINDINGS)
 def _headline(snapshot: Snapshot, p: HeadlineParams) -> HeadlineAnswer:
     return ahead.headline(snapshot, p.device)
 
 
+@question("memlens/findings", cost=OF_FINDINGS)
 def _findings(snapshot: Snapshot, p: FindingsParams) -> FindingsAnswer:
     return ahead.findings(snapshot, p.device, p.limit)
-
-
-QUESTIONS: Questions = {
-    "memlens/headline": _headline,
-    "memlens/findings": _findings,
-}
-
-NEED_FINDINGS = frozenset((*QUESTIONS, "memlens/findingMarkdown", "memlens/report"))
-"""The requests whose answers are made of findings."""
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
@@ -38,4 +32,4 @@ def register(server: LanguageServer, registry: Registry) -> None:
     async def state(params: FindingsStateParams) -> FindingsState:
         return FindingsState(registry.get(params.snapshot).examination.fraction)
 
-    answer(server, "memlens/findingsState", state)
+    answer(server, "memlens/findingsState", state, of_view=True)

@@ -1,10 +1,10 @@
 """The requests about heap dumps."""
 
 import base64
+from typing import Any
 
 import numpy as np
 
-from memlens.server.protocol.bookmarks import BookmarksParams
 from memlens.server.protocol.flame import FlameResult
 from memlens.server.protocol.heap import (
     HeapCutParams,
@@ -34,9 +34,9 @@ from memlens.server.protocol.heap import (
     HeapTypesParams,
     HeapVariablesParams,
 )
-from memlens.server.wire import Questions
-from memlens.store import bookmarks as kept
+from memlens.server.questions import LONG, Cost, question
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.findings.component import ComponentAnswer, component_findings
 from memlens.views.flame import graph as flame
 from memlens.views.graph import (
@@ -60,7 +60,7 @@ from memlens.views.graph import (
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.gallery import GalleryAnswer
-from memlens.views.graph.groupings import FIRST_OF_PATHS, Form
+from memlens.views.graph.groupings import Form, in_paths, is_group_of_paths
 from memlens.views.graph.least_cut import LeastCutAnswer, least_cut
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
@@ -75,44 +75,88 @@ from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, Variab
 from memlens.views.graph.types import InstancesAnswer
 
 
+def _always(_params: object) -> bool:
+    return True
+
+
+def _filter(p: Any) -> str:
+    return str(p.filter)
+
+
+def _leaves_out(p: HeapPathsParams | HeapMergedPathsParams) -> bool:
+    """Without some references, paths are looked for anew."""
+    return bool(p.without)
+
+
+def _is_of_paths(p: Any) -> bool:
+    return is_group_of_paths(p.group)
+
+
+def _whole_type(p: HeapRetainedParams) -> int | None:
+    """The type all of whose instances are asked about."""
+    return p.kind if p.group is None and not p.filter.strip() else None
+
+
+def _is_known(snapshot: Snapshot, p: HeapRetainedParams) -> bool:
+    kind = _whole_type(p)
+    return kind is not None and together.is_known(snapshot, kind)
+
+
+FILTERED = Cost(filter=_filter)
+
+
+@question("memlens/heapOverview", name=phrase("the overview of the heap"))
 def _overview(snapshot: Snapshot, _: HeapOverviewParams) -> HeapOverviewAnswer:
     return overview.overview(snapshot)
 
 
+@question("memlens/heapTypes", name=phrase("the table of types"), cost=FILTERED)
 def _types(snapshot: Snapshot, p: HeapTypesParams) -> HeapTypesAnswer:
     return listing.heap_types(
         snapshot, p.filter, p.order, p.package, p.by, p.offset, p.limit, reverse=p.reverse
     )
 
 
+@question("memlens/heapPackages", name=phrase("the table of packages"), cost=FILTERED)
 def _packages(snapshot: Snapshot, p: HeapPackagesParams) -> PackagesAnswer:
     return listing.heap_packages(snapshot, p.filter, p.order, p.by, p.offset, p.limit, reverse=p.reverse)
 
 
+@question(
+    "memlens/heapObjects",
+    name=phrase("the list of objects"),
+    cost=Cost(filter=_filter, needs_paths=lambda p: p.order == "total" or _is_of_paths(p)),
+)
 def _objects(snapshot: Snapshot, p: HeapObjectsParams) -> ObjectsAnswer:
     return listing.objects(snapshot, p.filter, p.kind, p.group, p.order, p.offset, p.limit, reverse=p.reverse)
 
 
+@question("memlens/heapType", name=phrase("a type"))
 def _type(snapshot: Snapshot, p: HeapTypeParams) -> InstancesAnswer:
     return types.instances(snapshot, p.kind, "retained", 0, 10)
 
 
+@question("memlens/heapObject", name=phrase("an object"), cost=Cost(needs_paths=in_paths))
 def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
     return objects.describe(snapshot, p.object, 50, Form(p.by, p.tree))
 
 
+@question("memlens/heapImage", name=phrase("an image"), cost=LONG)
 def _image(snapshot: Snapshot, p: HeapImageParams) -> ImageAnswer:
     return pixels.image(snapshot, p.object)
 
 
+@question("memlens/heapImages", name=phrase("the images"), cost=FILTERED)
 def _images(snapshot: Snapshot, p: HeapImagesParams) -> GalleryAnswer:
     return gallery.gallery(snapshot, p.filter, p.order, p.offset, p.limit)
 
 
+@question("memlens/heapThumbnails", name=phrase("the images"), cost=LONG)
 def _thumbnails(snapshot: Snapshot, p: HeapThumbnailsParams) -> HeapThumbnailsResult:
     return HeapThumbnailsResult(pixels.thumbnails(snapshot, p.objects, p.side))
 
 
+@question("memlens/heapReferences", name=phrase("the references of an object"))
 def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesResult:
     ask = {"outgoing": objects.references, "incoming": objects.referrers, "contents": objects.contents}[
         p.direction
@@ -121,6 +165,11 @@ def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesRe
     return HeapReferencesResult(rows, p.offset, total)
 
 
+@question(
+    "memlens/heapDominated",
+    name=phrase("the dominator tree"),
+    cost=Cost(filter=_filter, needs_paths=in_paths),
+)
 def _dominated(snapshot: Snapshot, p: HeapDominatedParams) -> HeapDominatedResult:
     totals: list[int] | None = None
     if p.tree == "paths":
@@ -133,10 +182,20 @@ def _dominated(snapshot: Snapshot, p: HeapDominatedParams) -> HeapDominatedResul
     return HeapDominatedResult(rows, p.offset, total, contained, totals)
 
 
+@question(
+    "memlens/heapGroup",
+    name=phrase("the dominator tree"),
+    cost=Cost(filter=_filter, needs_paths=_is_of_paths),
+)
 def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
     return dominators.group(snapshot, p.group, p.filter)
 
 
+@question(
+    "memlens/heapPicture",
+    name=phrase("the dominator tree"),
+    cost=Cost(filter=lambda p: p.search, needs_paths=in_paths),
+)
 def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
     tree = dominators.drawn_tree(snapshot, Form(p.by, p.tree))
     text = p.search.strip()
@@ -145,10 +204,16 @@ def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
     return FlameResult(base64.b64encode(made.geometry).decode("ascii"), made.names)
 
 
+@question("memlens/heapPaths", name=phrase("the paths to an object"), cost=Cost(is_long=_leaves_out))
 def _paths(snapshot: Snapshot, p: HeapPathsParams) -> PathsAnswer:
     return paths.paths(snapshot, p.object, p.most, p.through, tuple(p.without), soon=p.soon)
 
 
+@question(
+    "memlens/heapFindings",
+    name=phrase("what objects retain"),
+    cost=Cost(is_long=_always, needs_paths=_is_of_paths),
+)
 def _findings(snapshot: Snapshot, p: HeapFindingsParams) -> ComponentAnswer:
     if p.object is not None:
         check_object(snapshot, p.object)
@@ -156,12 +221,22 @@ def _findings(snapshot: Snapshot, p: HeapFindingsParams) -> ComponentAnswer:
     return component_findings(snapshot, listing.fitting(snapshot, "", p.kind, p.group))
 
 
+@question(
+    "memlens/heapMergedPaths",
+    name=phrase("the paths to objects"),
+    cost=Cost(is_long=_leaves_out, filter=_filter, needs_paths=_is_of_paths),
+)
 def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnswer:
     return merged_paths.merged_paths(
         snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit, p.through, tuple(p.without)
     )
 
 
+@question(
+    "memlens/heapRetained",
+    name=phrase("what objects retain"),
+    cost=Cost(is_long=_always, is_known=_is_known, needs_paths=_is_of_paths),
+)
 def _retained(snapshot: Snapshot, p: HeapRetainedParams) -> RetainedAnswer:
     kind = _whole_type(p)
     if kind is not None:
@@ -169,15 +244,16 @@ def _retained(snapshot: Snapshot, p: HeapRetainedParams) -> RetainedAnswer:
     return retained.retained_by(snapshot, listing.fitting(snapshot, p.filter, p.kind, p.group))
 
 
-def _whole_type(p: HeapRetainedParams) -> int | None:
-    """The type all of whose instances are asked about."""
-    return p.kind if p.group is None and not p.filter.strip() else None
-
-
+@question("memlens/heapCut", name=phrase("what a reference keeps alive"), cost=LONG)
 def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
     return cuts.cut(snapshot, p.source, p.target, tuple(p.without))
 
 
+@question(
+    "memlens/heapLeastCut",
+    name=phrase("what holds objects"),
+    cost=Cost(is_long=_always, needs_paths=_is_of_paths),
+)
 def _least_cut(snapshot: Snapshot, p: HeapLeastCutParams) -> LeastCutAnswer:
     if p.object is not None:
         check_object(snapshot, p.object)
@@ -185,99 +261,21 @@ def _least_cut(snapshot: Snapshot, p: HeapLeastCutParams) -> LeastCutAnswer:
     return least_cut(snapshot, listing.fitting(snapshot, p.filter, p.kind, p.group))
 
 
+@question("memlens/heapMoments", name=phrase("when objects were allocated"), cost=LONG)
 def _moments(snapshot: Snapshot, p: HeapMomentsParams) -> MomentsAnswer:
     return moments.moments(snapshot, p.filter)
 
 
+@question("memlens/heapThreads", name=phrase("the table of threads"), cost=LONG)
 def _threads(snapshot: Snapshot, p: HeapThreadsParams) -> ThreadsAnswer:
     return threads.threads(snapshot, p.filter, p.offset, p.limit)
 
 
+@question("memlens/heapStack", name=phrase("the table of threads"), cost=LONG)
 def _stack(snapshot: Snapshot, p: HeapStackParams) -> ThreadStackAnswer:
     return threads.stack(snapshot, p.thread, p.filter, p.offset, p.limit)
 
 
+@question("memlens/heapVariables", name=phrase("the table of threads"), cost=FILTERED)
 def _variables(snapshot: Snapshot, p: HeapVariablesParams) -> VariablesAnswer:
     return threads.variables(snapshot, p.thread, p.part, p.depth, p.filter, p.offset, p.limit)
-
-
-QUESTIONS: Questions = {
-    "memlens/heapOverview": _overview,
-    "memlens/heapTypes": _types,
-    "memlens/heapPackages": _packages,
-    "memlens/heapObjects": _objects,
-    "memlens/heapType": _type,
-    "memlens/heapObject": _object,
-    "memlens/heapImage": _image,
-    "memlens/heapImages": _images,
-    "memlens/heapThumbnails": _thumbnails,
-    "memlens/heapReferences": _references,
-    "memlens/heapDominated": _dominated,
-    "memlens/heapGroup": _group,
-    "memlens/heapPicture": _picture,
-    "memlens/heapPaths": _paths,
-    "memlens/heapFindings": _findings,
-    "memlens/heapMergedPaths": _merged_paths,
-    "memlens/heapRetained": _retained,
-    "memlens/heapCut": _cut,
-    "memlens/heapLeastCut": _least_cut,
-    "memlens/heapMoments": _moments,
-    "memlens/heapThreads": _threads,
-    "memlens/heapStack": _stack,
-    "memlens/heapVariables": _variables,
-}
-
-
-_LONG = frozenset(
-    f"memlens/heap{name}"
-    for name in (
-        "Retained",
-        "Findings",
-        "Cut",
-        "LeastCut",
-        "Moments",
-        "Threads",
-        "Stack",
-        "Image",
-        "Thumbnails",
-    )
-)
-
-
-def takes_long(method: str, params: object) -> bool:
-    """Whether a request may visit much of the graph, or read the file, so that no other should wait for its answer."""
-    if method in _LONG or getattr(params, "without", None):
-        return True
-    texts = [getattr(params, name, "") for name in ("filter", "search")]
-    return any("finding:" in text.casefold() for text in texts)
-
-
-def may_need_paths(params: object) -> bool:
-    """Whether a request may be about the tree of shortest paths."""
-    if getattr(params, "tree", None) == "paths" or getattr(params, "order", None) == "total":
-        return True
-    return (
-        _is_of_paths(params)
-        or _is_of_paths(getattr(params, "place", None))
-        or isinstance(params, BookmarksParams)
-    )
-
-
-def needs_paths(snapshot: Snapshot, params: object) -> bool:
-    """Whether such a request has to wait for that tree."""
-    if shortest.is_ready(snapshot):
-        return False
-    return not isinstance(params, BookmarksParams) or any(
-        _is_of_paths(each.place) for each in kept.bookmarks(snapshot)
-    )
-
-
-def _is_of_paths(asked: object) -> bool:
-    group = getattr(asked, "group", None)
-    return group is not None and group >= FIRST_OF_PATHS
-
-
-def is_known(snapshot: Snapshot, params: object) -> bool:
-    """Whether the answer to such a question was worked out before."""
-    kind = _whole_type(params) if isinstance(params, HeapRetainedParams) else None
-    return kind is not None and together.is_known(snapshot, kind)

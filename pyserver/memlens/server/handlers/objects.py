@@ -93,7 +93,7 @@ def register(
         return HeapAtResult(None, f"{kind}name:{in_quotes(f'={found.name}')}")
 
     answer(server, "memlens/objectSource", object_source)
-    answer(server, "memlens/heapAt", heap_at)
+    answer(server, "memlens/heapAt", heap_at, of_view=True, name=phrase("the objects of a line"))
 
 
 def _declared_type(kind: str, name: str) -> DeclaredType | None:

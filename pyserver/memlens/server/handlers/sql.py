@@ -27,7 +27,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
         queries = registry.get(params.snapshot).sql
         return SqlState(queries.filled, queries.fraction)
 
-    answer(server, "memlens/sql", ask)
-    answer(server, "memlens/sqlSchema", describe)
-    answer(server, "memlens/sqlFill", fill)
-    answer(server, "memlens/sqlState", state)
+    answer(server, "memlens/sql", ask, of_view=True)
+    answer(server, "memlens/sqlSchema", describe, of_view=True)
+    answer(server, "memlens/sqlFill", fill, of_view=True)
+    answer(server, "memlens/sqlState", state, of_view=True)

@@ -1,7 +1,6 @@
-"""The requests of a view about its snapshot, answered in the snapshot's thread."""
+"""The requests of a view about its snapshot: the questions that are declared, and where each is answered."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from pygls.lsp.server import LanguageServer
@@ -9,7 +8,6 @@ from pygls.lsp.server import LanguageServer
 from memlens.server.handlers import (
     bookmarks,
     exports,
-    filters,
     findings,
     flame,
     groups,
@@ -21,58 +19,56 @@ from memlens.server.handlers import (
     steps,
     timeline,
 )
+from memlens.server.handlers import filters as of_filters
+from memlens.server.questions import QUESTIONS, Question
 from memlens.server.sessions.findings import prepare
+from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
-from memlens.server.wire import Questions, answer
+from memlens.server.wire import Request, answer
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph import shortest
+from memlens.views.graph import filters, shortest
 
-R = TypeVar("R", bound=msgspec.Struct)
-
-QUESTIONS: Questions = {
-    **timeline.QUESTIONS,
-    **filters.QUESTIONS,
-    **flame.QUESTIONS,
-    **reserved.QUESTIONS,
-    **oom.QUESTIONS,
-    **groups.QUESTIONS,
-    **steps.QUESTIONS,
-    **memory_map.QUESTIONS,
-    **profile.QUESTIONS,
-    **findings.QUESTIONS,
-    **heap.QUESTIONS,
-    **exports.QUESTIONS,
-    **bookmarks.QUESTIONS,
-}
+MODULES = (
+    bookmarks, exports, of_filters, findings, flame, groups, heap, memory_map, oom, profile, reserved, steps, timeline,
+)  # fmt: skip
+"""Those that declare questions."""
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
-    """Register QUESTIONS, each of which is answered in its snapshot's thread, or beside it where that takes long."""
+    """Register all questions: each is answered in its snapshot's thread, or beside it where that takes long."""
 
-    def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
-        async def handler(params: Any) -> R:
+    def answer_one(method: str, asked: Question) -> None:
+        async def handler(params: Any) -> msgspec.Struct:
             opened = registry.get(params.snapshot)
-            is_heap_dump = heap_dump_of(opened.info) is not None
-            takes_long = (
-                is_heap_dump
-                and heap.takes_long(method, params)
-                and not await opened.ask(lambda snapshot: heap.is_known(snapshot, params))
-            )
-            if (
-                is_heap_dump
-                and heap.may_need_paths(params)
-                and await opened.ask(lambda snapshot: heap.needs_paths(snapshot, params))
-            ):
-                await opened.ask_aside(shortest.prepare)
-                takes_long = not await opened.ask(shortest.take) or takes_long
-            if method in findings.NEED_FINDINGS:
-                takes_long = await prepare(opened, params.device)
+            takes_long = await _takes_long(opened, asked, params)
             chosen = opened.ask_aside if takes_long else opened.ask
-            return await chosen(lambda snapshot: ask(snapshot, params))
+            return await chosen(lambda snapshot: asked.ask(snapshot, params))
 
-        answer(server, method, handler)
+        request = Request(asked.params, asked.result, asked.name, of_view=True)
+        answer(server, method, handler, request)
 
-    for method, ask in QUESTIONS.items():
-        question(method, ask)
+    for method, asked in QUESTIONS.items():
+        answer_one(method, asked)
     findings.register(server, registry)
+
+
+async def _takes_long(opened: OpenSnapshot, asked: Question, params: Any) -> bool:
+    """Make what the question needs first; return whether no other should wait for its answer."""
+    cost = asked.cost
+    if cost.needs_findings:
+        return await prepare(opened, params.device)
+    if heap_dump_of(opened.info) is None:
+        return False
+    takes_long = cost.is_long(params) or filters.takes_long(cost.filter(params))
+    is_known = cost.is_known
+    if takes_long and is_known is not None:
+        takes_long = not await opened.ask(lambda snapshot: is_known(snapshot, params))
+
+    def lacks_paths(snapshot: Snapshot) -> bool:
+        return not shortest.is_ready(snapshot) and cost.shows_paths(snapshot)
+
+    if cost.needs_paths(params) and await opened.ask(lacks_paths):
+        await opened.ask_aside(shortest.prepare)
+        takes_long = not await opened.ask(shortest.take) or takes_long
+    return takes_long

@@ -2,10 +2,7 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Done, Requests
 from memlens.store.bookmarks import Note, Place
-from memlens.views.graph.bookmarks import HeapBookmarksAnswer
-from memlens.views.trace.bookmarks import BookmarksAnswer
 
 
 class BookmarksParams(Struct, frozen=True):
@@ -35,12 +32,3 @@ class DeleteBookmarkParams(Struct, frozen=True):
 
     snapshot: str
     bookmark: int
-
-
-REQUESTS: Requests = {
-    "memlens/bookmarks": (BookmarksParams, BookmarksAnswer),
-    "memlens/heapBookmarks": (BookmarksParams, HeapBookmarksAnswer),
-    "memlens/addBookmark": (AddBookmarkParams, Done),
-    "memlens/renameBookmark": (RenameBookmarkParams, Done),
-    "memlens/deleteBookmark": (DeleteBookmarkParams, Done),
-}

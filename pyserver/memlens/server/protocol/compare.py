@@ -5,28 +5,23 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from memlens.model.attribution import Attribution
-from memlens.server.protocol.base import Count, Pixels, Requests, Text
-from memlens.server.protocol.exports import SvgResult
+from memlens.server.protocol.base import Count, Pixels, Text
 from memlens.server.protocol.flame import FlamePart
-from memlens.views.compare.alignment import Alignment, CurvesAnswer
+from memlens.views.compare.alignment import Alignment
 from memlens.views.compare.difference import DifferenceScale, DifferenceWidth
 from memlens.views.compare.heap_paths import GrownPath
 from memlens.views.compare.heaps import (
     ComparedOrder,
-    ComparedTypes,
     GrowingHolder,
     HeapMatch,
-    HeapSeries,
     HeapSide,
 )
-from memlens.views.compare.rows import CompareAnswer, CompareBy, CompareOrder, Measure
-from memlens.views.findings.compared import FindingsComparison
+from memlens.views.compare.rows import CompareBy, CompareOrder, Measure
 from memlens.views.flame.calltree import FlameOptions
-from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
-from memlens.views.graph.listing import ObjectsAnswer
+from memlens.views.flame.tables import FlameSides
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.sql.pages import MOST_ROWS, SqlAnswer, SqlSort
+from memlens.views.sql.pages import MOST_ROWS, SqlSort
 
 
 class CompareParams(Struct, frozen=True, kw_only=True):
@@ -274,23 +269,3 @@ class SeriesSqlParams(Struct, frozen=True, kw_only=True):
     offset: Count = 0
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1_000
     sort: SqlSort | None = None
-
-
-REQUESTS: Requests = {
-    "memlens/compare": (CompareParams, CompareAnswer),
-    "memlens/compareSql": (CompareSqlParams, SqlAnswer),
-    "memlens/compareStacks": (CompareStacksParams, CompareStacksResult),
-    "memlens/compareCurves": (CompareCurvesParams, CurvesAnswer),
-    "memlens/compareMoments": (CompareMomentsParams, CompareMomentsResult),
-    "memlens/compareFlame": (CompareFlameParams, CompareFlameResult),
-    "memlens/compareFlameSvg": (CompareFlameSvgParams, SvgResult),
-    "memlens/compareFlameNode": (CompareFlameNodeParams, FlameNodeAnswer),
-    "memlens/compareFlameChildren": (CompareFlameChildrenParams, FlameChildrenAnswer),
-    "memlens/compareFlameSearch": (CompareFlameSearchParams, FlameSearchAnswer),
-    "memlens/compareHeaps": (CompareHeapsParams, CompareHeapsResult),
-    "memlens/compareHeapTypes": (CompareHeapTypesParams, ComparedTypes),
-    "memlens/compareHeapObjects": (CompareHeapObjectsParams, ObjectsAnswer),
-    "memlens/compareHeapFindings": (CompareHeapFindingsParams, FindingsComparison),
-    "memlens/heapSeries": (HeapSeriesParams, HeapSeries),
-    "memlens/seriesSql": (SeriesSqlParams, SqlAnswer),
-}

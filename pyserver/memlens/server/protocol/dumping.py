@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.dumping.options import PageType
-from memlens.server.protocol.base import Count, Requests
+from memlens.server.protocol.base import Count
 
 
 class ProcessesParams(Struct, frozen=True):
@@ -86,11 +86,3 @@ class StopRecordingParams(Struct, frozen=True):
 
 class StopRecordingResult(Struct, frozen=True):
     """Nothing: the recording's own request is answered when the file is whole."""
-
-
-REQUESTS: Requests = {
-    "memlens/processes": (ProcessesParams, ProcessesResult),
-    "memlens/dump": (DumpParams, DumpResult),
-    "memlens/record": (RecordParams, DumpResult),
-    "memlens/stopRecording": (StopRecordingParams, StopRecordingResult),
-}

@@ -5,9 +5,8 @@ from typing import Literal
 from msgspec import Struct
 
 from memlens.model.attribution import Attribution, FrameKind
-from memlens.server.protocol.base import Count, Done, Line, Requests
+from memlens.server.protocol.base import Count, Line
 from memlens.server.protocol.sources import ChangedLine, Document
-from memlens.sources.notebooks import CellResult
 from memlens.views.answers import FrameSource
 
 
@@ -148,12 +147,3 @@ class GoToArguments(Struct, frozen=True):
 
     path: str
     line: int
-
-
-REQUESTS: Requests = {
-    "memlens/lineHeat": (LineHeatParams, LineHeatResult),
-    "memlens/knownDocuments": (KnownDocumentsParams, KnownDocumentsResult),
-    "memlens/linesMoved": (LinesMovedParams, Done),
-    "memlens/cellHover": (HoverParams, HoverResult),
-    "memlens/cell": (CellParams, CellResult),
-}

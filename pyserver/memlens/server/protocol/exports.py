@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Done, Requests
+from memlens.server.protocol.base import Count
 from memlens.views.answers import Axis
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
@@ -126,18 +126,3 @@ class SaveParams(Struct, frozen=True):
     path: str
     text: str
     form: Literal["utf8", "base64"]
-
-
-VIEW_REQUESTS: Requests = {
-    "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
-    "memlens/flameSvg": (FlameSvgParams, SvgResult),
-    "memlens/heapSvg": (HeapSvgParams, SvgResult),
-    "memlens/report": (ReportParams, ReportResult),
-    "memlens/findingMarkdown": (FindingMarkdownParams, ReportResult),
-}
-
-REQUESTS: Requests = {
-    "memlens/redact": (RedactParams, RedactResult),
-    "memlens/save": (SaveParams, Done),
-}
-"""What names files: the host asks, for paths that the user has chosen."""

@@ -2,9 +2,6 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Done, Requests
-from memlens.views.answers import FilterAnswer
-
 
 class FilterParams(Struct, frozen=True):
     """The figures of a filtered device; also used to check a filter before views use it."""
@@ -12,10 +9,3 @@ class FilterParams(Struct, frozen=True):
     snapshot: str
     device: int
     filter: str
-
-
-REQUESTS: Requests = {
-    "memlens/filter": (FilterParams, FilterAnswer),
-    # what would match is said as an error, if nothing does; a profile or a heap dump has no device but 0
-    "memlens/filterMatches": (FilterParams, Done),
-}

@@ -9,9 +9,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Requests
-from memlens.views.findings.answers import FindingsAnswer, HeadlineAnswer
-
 
 class HeadlineParams(Struct, frozen=True):
     """The headline of a trace is about one device; None means the one to show first. Profiles have none."""
@@ -38,10 +35,3 @@ class FindingsState(Struct, frozen=True):
     """``fraction`` is the part that is done, None while they aren't being made."""
 
     fraction: float | None
-
-
-REQUESTS: Requests = {
-    "memlens/headline": (HeadlineParams, HeadlineAnswer),
-    "memlens/findings": (FindingsParams, FindingsAnswer),
-    "memlens/findingsState": (FindingsStateParams, FindingsState),
-}

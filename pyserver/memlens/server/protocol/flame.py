@@ -5,17 +5,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.model.attribution import Attribution
-from memlens.server.protocol.base import Count, Pixels, Requests, Text
+from memlens.server.protocol.base import Count, Pixels, Text
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
 from memlens.views.flame.tables import (
-    FlameChildrenAnswer,
-    FlameFunctionsAnswer,
-    FlameNodeAnswer,
-    FlameSearchAnswer,
     FunctionOrder,
 )
-from memlens.views.naming.file_names import FileNamesAnswer
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.sets import AllocationSet
 
@@ -96,13 +91,3 @@ class FileNamesParams(Struct, frozen=True):
     """Short names of the files of a snapshot's frames."""
 
     snapshot: str
-
-
-REQUESTS: Requests = {
-    "memlens/flame": (FlameParams, FlameResult),
-    "memlens/flameNode": (FlameNodeParams, FlameNodeAnswer),
-    "memlens/flameChildren": (FlameChildrenParams, FlameChildrenAnswer),
-    "memlens/flameSearch": (FlameSearchParams, FlameSearchAnswer),
-    "memlens/flameFunctions": (FlameFunctionsParams, FlameFunctionsAnswer),
-    "memlens/fileNames": (FileNamesParams, FileNamesAnswer),
-}

@@ -5,8 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.fleet.questions.curves import Align
-from memlens.fleet.questions.heat_map import HeatMap
-from memlens.server.protocol.base import Count, Done, Requests
+from memlens.server.protocol.base import Count
 
 
 class FleetHeatParams(Struct, frozen=True):
@@ -62,11 +61,3 @@ class OpenRankArguments(Struct, frozen=True):
 
     path: str
     snapshot: int
-
-
-REQUESTS: Requests = {
-    "memlens/fleetsShown": (FleetsShownParams, Done),
-    "memlens/fleetHeat": (FleetHeatParams, HeatMap),
-    "memlens/fleetFile": (FleetFileParams, FleetFileResult),
-    "memlens/fleetFetch": (FleetFetchParams, FleetFetchResult),
-}

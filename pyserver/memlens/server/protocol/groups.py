@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Requests
-from memlens.views.tables.groups import Branch, GroupOrder, GroupsAnswer, MemberOrder, MembersAnswer
+from memlens.server.protocol.base import Count
+from memlens.views.tables.groups import Branch, GroupOrder, MemberOrder
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
 
@@ -30,9 +30,3 @@ class MembersParams(Struct, frozen=True):
     descending: bool
     offset: Count
     limit: Page
-
-
-REQUESTS: Requests = {
-    "memlens/groups": (GroupsParams, GroupsAnswer),
-    "memlens/members": (MembersParams, MembersAnswer),
-}

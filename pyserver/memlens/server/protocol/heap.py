@@ -5,32 +5,18 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from memlens.model.graph import Strength
-from memlens.server.protocol.base import Count, Requests, Text
-from memlens.server.protocol.flame import FlamePart, FlameResult
-from memlens.views.findings.component import ComponentAnswer
-from memlens.views.graph.cuts import CutAnswer
-from memlens.views.graph.dominators import GroupAnswer
-from memlens.views.graph.gallery import GalleryAnswer, GalleryOrder
+from memlens.server.protocol.base import Count, Text
+from memlens.server.protocol.flame import FlamePart
+from memlens.views.graph.gallery import GalleryOrder
 from memlens.views.graph.groupings import Grouping, HeapTree
-from memlens.views.graph.least_cut import LeastCutAnswer
 from memlens.views.graph.listing import (
     GroupedBy,
     HeapOrder,
-    HeapTypesAnswer,
     ObjectOrder,
-    ObjectsAnswer,
-    PackagesAnswer,
 )
-from memlens.views.graph.merged_paths import PathNodesAnswer
-from memlens.views.graph.moments import MomentsAnswer
-from memlens.views.graph.objects import ObjectAnswer
-from memlens.views.graph.overview import HeapOverviewAnswer
-from memlens.views.graph.paths import PathsAnswer
-from memlens.views.graph.pixels import ImageAnswer, Thumbnail
-from memlens.views.graph.retained import RetainedAnswer
+from memlens.views.graph.pixels import Thumbnail
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
-from memlens.views.graph.threads import StackPart, ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
-from memlens.views.graph.types import InstancesAnswer
+from memlens.views.graph.threads import StackPart
 from memlens.views.graph.without import LeavesOut
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
@@ -301,30 +287,3 @@ class HeapVariablesParams(Struct, frozen=True, kw_only=True):
     filter: Filter
     offset: Count
     limit: Page
-
-
-REQUESTS: Requests = {
-    "memlens/heapOverview": (HeapOverviewParams, HeapOverviewAnswer),
-    "memlens/heapTypes": (HeapTypesParams, HeapTypesAnswer),
-    "memlens/heapPackages": (HeapPackagesParams, PackagesAnswer),
-    "memlens/heapObjects": (HeapObjectsParams, ObjectsAnswer),
-    "memlens/heapType": (HeapTypeParams, InstancesAnswer),
-    "memlens/heapObject": (HeapObjectParams, ObjectAnswer),
-    "memlens/heapImage": (HeapImageParams, ImageAnswer),
-    "memlens/heapImages": (HeapImagesParams, GalleryAnswer),
-    "memlens/heapThumbnails": (HeapThumbnailsParams, HeapThumbnailsResult),
-    "memlens/heapReferences": (HeapReferencesParams, HeapReferencesResult),
-    "memlens/heapDominated": (HeapDominatedParams, HeapDominatedResult),
-    "memlens/heapGroup": (HeapGroupParams, GroupAnswer),
-    "memlens/heapPicture": (HeapPictureParams, FlameResult),
-    "memlens/heapPaths": (HeapPathsParams, PathsAnswer),
-    "memlens/heapFindings": (HeapFindingsParams, ComponentAnswer),
-    "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
-    "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
-    "memlens/heapCut": (HeapCutParams, CutAnswer),
-    "memlens/heapLeastCut": (HeapLeastCutParams, LeastCutAnswer),
-    "memlens/heapMoments": (HeapMomentsParams, MomentsAnswer),
-    "memlens/heapThreads": (HeapThreadsParams, ThreadsAnswer),
-    "memlens/heapStack": (HeapStackParams, ThreadStackAnswer),
-    "memlens/heapVariables": (HeapVariablesParams, VariablesAnswer),
-}

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Done, Line, Requests
+from memlens.server.protocol.base import Line
 
 
 class DeclaredType(Struct, frozen=True):
@@ -89,12 +89,3 @@ class DeclarationResult(Struct, frozen=True):
 
 class LibrariesChangedParams(Struct, frozen=True):
     """A build tool has downloaded sources or classes, which the next search must see."""
-
-
-REQUESTS: Requests = {
-    "memlens/librariesChanged": (LibrariesChangedParams, Done),
-    "memlens/librarySource": (TypeParams, LibrarySourceResult),
-    "memlens/libraryClass": (TypeParams, LibraryClassResult),
-    "memlens/archivedText": (ArchivedTextParams, ArchivedTextResult),
-    "memlens/declaration": (DeclarationParams, DeclarationResult),
-}

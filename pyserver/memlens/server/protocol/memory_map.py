@@ -4,13 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Requests
-from memlens.server.protocol.timeline import ViewportParams, ViewportResult
-from memlens.views.answers import Axis, HitAnswer, LocateAnswer
+from memlens.server.protocol.base import Count
+from memlens.views.answers import Axis
 from memlens.views.tables.groups import Branch
-from memlens.views.trace.allocator.answer import AllocatorStateAnswer, SegmentOrder
+from memlens.views.trace.allocator.answer import SegmentOrder
 from memlens.views.trace.picture.areas import GroupedBy
-from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
 class MapLanesParams(Struct, frozen=True):
@@ -55,12 +53,3 @@ class AllocatorStateParams(Struct, frozen=True):
     filter: str = ""
     lit: Branch | None = None
     areas: GroupedBy | None = None
-
-
-REQUESTS: Requests = {
-    "memlens/memoryMap": (ViewportParams, ViewportResult),
-    "memlens/mapLanes": (MapLanesParams, MapLanesAnswer),
-    "memlens/mapHit": (MapHitParams, HitAnswer),
-    "memlens/mapLocate": (MapLocateParams, LocateAnswer),
-    "memlens/allocatorState": (AllocatorStateParams, AllocatorStateAnswer),
-}

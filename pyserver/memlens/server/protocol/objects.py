@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Line, Requests
+from memlens.server.protocol.base import Count, Line
 from memlens.server.protocol.libraries import DeclaredType
 from memlens.server.protocol.sources import ChangedLine
 from memlens.sources.binding import How
@@ -54,8 +54,3 @@ class HeapAtResult(Struct, frozen=True):
 
     type: int | None
     filter: str | None
-
-
-REQUESTS: Requests = {"memlens/objectSource": (ObjectSourceParams, ObjectSourceResult)}
-
-VIEW_REQUESTS: Requests = {"memlens/heapAt": (HeapAtParams, HeapAtResult)}

@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Requests
-from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
+from memlens.server.protocol.base import Count
 
 
 class MarksParams(Struct, frozen=True):
@@ -18,9 +17,3 @@ class OomParams(Struct, frozen=True):
     snapshot: str
     device: int
     event: Count
-
-
-REQUESTS: Requests = {
-    "memlens/marks": (MarksParams, MarksAnswer),
-    "memlens/oom": (OomParams, OomAnswer),
-}

@@ -2,10 +2,8 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Requests
-from memlens.views.profile.times import ProfileRangeAnswer, ProfileTimesAnswer
+from memlens.server.protocol.base import Count
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.tables.sizes import SizesAnswer
 
 
 class SizesParams(Struct, frozen=True):
@@ -28,10 +26,3 @@ class ProfileRangeParams(Struct, frozen=True):
     from_edge: Count
     to_edge: Count
     filter: str = ""
-
-
-REQUESTS: Requests = {
-    "memlens/sizes": (SizesParams, SizesAnswer),
-    "memlens/profileTimes": (ProfileTimesParams, ProfileTimesAnswer),
-    "memlens/profileRange": (ProfileRangeParams, ProfileRangeAnswer),
-}

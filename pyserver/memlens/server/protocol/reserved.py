@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Pixels, Requests
-from memlens.views.answers import Axis, GapAnswer, ReservedAnswer
+from memlens.server.protocol.base import Count, Pixels
+from memlens.views.answers import Axis
 
 
 class ReservedParams(Struct, frozen=True):
@@ -28,9 +28,3 @@ class GapParams(Struct, frozen=True):
     device: int
     moment: Count | None = None
     filter: str = ""
-
-
-REQUESTS: Requests = {
-    "memlens/reserved": (ReservedParams, ReservedAnswer),
-    "memlens/gap": (GapParams, GapAnswer),
-}

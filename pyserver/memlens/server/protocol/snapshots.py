@@ -5,7 +5,6 @@ from typing import Literal
 from msgspec import Struct
 
 from memlens.model.info import SnapshotInfo
-from memlens.server.protocol.base import Done, Requests
 
 
 class OpenParams(Struct, frozen=True):
@@ -81,12 +80,6 @@ class RelabelledParams(Struct, frozen=True):
     snapshot: str
     now: str
 
-
-REQUESTS: Requests = {
-    "memlens/open": (OpenParams, OpenResult),
-    "memlens/close": (CloseParams, Done),
-    "memlens/fileState": (FileStateParams, FileStateResult),
-}
 
 NOTIFICATIONS: dict[str, type[Struct]] = {
     "memlens/progress": ProgressParams,

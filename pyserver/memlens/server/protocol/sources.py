@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Done, Line, Requests
+from memlens.server.protocol.base import Line, Requests
 from memlens.sources.binding import How
 
 
@@ -92,12 +92,6 @@ class LineTargetsResult(Struct, frozen=True):
 class SourcesChangedParams(Struct, frozen=True):
     """Server to client: paths of snapshots now mean other local files than before."""
 
-
-REQUESTS: Requests = {
-    "memlens/source": (SourceParams, SourceResult),
-    "memlens/remember": (RememberParams, Done),
-    "memlens/lineTargets": (LineTargetsParams, LineTargetsResult),
-}
 
 CLIENT_REQUESTS: Requests = {
     "memlens/findFiles": (FindFilesParams, FindFilesResult),

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Requests
-from memlens.views.sql.pages import MOST_ROWS, SqlAnswer, SqlSort
-from memlens.views.sql.schema import SqlSchema
+from memlens.server.protocol.base import Count
+from memlens.views.sql.pages import MOST_ROWS, SqlSort
 
 
 class SqlParams(Struct, frozen=True):
@@ -51,11 +50,3 @@ class SqlState(Struct, frozen=True):
 
     filled: bool
     fraction: float | None
-
-
-REQUESTS: Requests = {
-    "memlens/sql": (SqlParams, SqlAnswer),
-    "memlens/sqlSchema": (SqlSchemaParams, SqlSchema),
-    "memlens/sqlFill": (SqlFillParams, SqlState),
-    "memlens/sqlState": (SqlStateParams, SqlState),
-}

@@ -4,11 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.server.protocol.base import Count, Pixels
 from memlens.views.answers import Axis
-from memlens.views.trace.steps.annotations import AnnotationsAnswer
-from memlens.views.trace.steps.finding import StepsAnswer
-from memlens.views.trace.steps.growth import GrowthAnswer
 
 
 class AnnotationsParams(Struct, frozen=True):
@@ -40,10 +37,3 @@ class GrowthParams(Struct, frozen=True):
     device: int
     limit: Annotated[int, Meta(ge=1, le=1_000)]
     filter: str = ""
-
-
-REQUESTS: Requests = {
-    "memlens/annotations": (AnnotationsParams, AnnotationsAnswer),
-    "memlens/steps": (StepsParams, StepsAnswer),
-    "memlens/growth": (GrowthParams, GrowthAnswer),
-}

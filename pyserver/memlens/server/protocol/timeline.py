@@ -7,18 +7,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Line, Pixels, Requests
+from memlens.server.protocol.base import Count, Line, Pixels
 from memlens.views.answers import (
     AllocationSummary,
     Area,
     Axis,
-    HitAnswer,
-    LineAnswer,
-    LiveAnswer,
-    LocateAnswer,
-    MomentAnswer,
-    OverviewAnswer,
-    StackAnswer,
 )
 from memlens.views.tables.groups import Branch
 from memlens.views.trace.picture.areas import GroupedBy
@@ -148,16 +141,3 @@ class LineParams(Struct, frozen=True):
     line: Line
     device: int = 0
     filter: str = ""
-
-
-REQUESTS: Requests = {
-    "memlens/viewport": (ViewportParams, ViewportResult),
-    "memlens/overview": (OverviewParams, OverviewAnswer),
-    "memlens/moment": (MomentParams, MomentAnswer),
-    "memlens/hit": (HitParams, HitAnswer),
-    "memlens/stack": (StackParams, StackAnswer),
-    "memlens/live": (LiveParams, LiveAnswer),
-    "memlens/locate": (LocateParams, LocateAnswer),
-    "memlens/step": (StepParams, StepResult),
-    "memlens/line": (LineParams, LineAnswer),
-}

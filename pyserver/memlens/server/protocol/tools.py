@@ -2,8 +2,6 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Requests
-
 
 class ToolParams(Struct, frozen=True):
     """A call of the tool ``name``, one of the manifest's. ``arguments`` is JSON, as the model wrote it.
@@ -41,9 +39,3 @@ class ToolTouchesResult(Struct, frozen=True):
     outside: list[str]
     queries: list[str]
     contents: bool
-
-
-REQUESTS: Requests = {
-    "memlens/tool": (ToolParams, ToolResult),
-    "memlens/toolTouches": (ToolTouchesParams, ToolTouchesResult),
-}

@@ -5,7 +5,7 @@ it, what it finds, and what would match where it finds nothing.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,6 +61,8 @@ class ObjectTerm:
     """Whether its values may be regular expressions: ``string:/user-[0-9]+/i``."""
     is_amount: bool = False
     """Whether it is compared with ``<`` and ``>``."""
+    takes_long: bool = False
+    """Whether it may visit the whole dump, so that no other question should wait for it."""
     hint: Callable[[Snapshot, Term], Text | None] = lambda _snapshot, _term: None
     """What would match instead."""
 
@@ -136,14 +138,26 @@ def files_in(text: str) -> list[str]:
     return _values_in(text, "in")
 
 
+def takes_long(text: str) -> bool:
+    """Whether a filter has a term that may visit the whole dump. A wrong filter has none."""
+    return any(TERMS[term.field].takes_long for term in _terms_in(text))
+
+
 def _values_in(text: str, field: str) -> list[str]:
+    return [value for term in _terms_in(text) if term.field == field for value in term.values]
+
+
+def _terms_in(text: str) -> Iterator[Term]:
+    """The terms of a filter, then those of filters within it; none of a wrong one."""
     try:
         terms = _parsed(text)
     except BadRequestError:
-        return []
-    named = [value for term in terms if term.field == field for value in term.values]
-    kept = [value for term in terms if term.field == "retained-by" for value in term.values]
-    return named + [each for value in kept for each in _values_in(_keepers(value), field)]
+        return
+    yield from terms
+    for term in terms:
+        if term.field == "retained-by":
+            for value in term.values:
+                yield from _terms_in(_keepers(value))
 
 
 def _meant(term: Term) -> Term:
@@ -384,7 +398,7 @@ OBJECTS = (
     ),
     ObjectTerm(
         field="finding", entries=(Entry("finding:", "a finding is about it", ('finding:"Duplicate strings"',)),),
-        objects=_later("memlens.views.findings.filtering:objects_of"),
+        takes_long=True, objects=_later("memlens.views.findings.filtering:objects_of"),
     ),
     ObjectTerm(
         field="in", entries=_of_packs("in"), objects=also_in, check=check_files,

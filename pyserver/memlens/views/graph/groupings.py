@@ -9,7 +9,7 @@ linked list is one box, and not one for each of its entries.
 
 import sys
 from pathlib import Path
-from typing import Literal, NamedTuple, assert_never, get_args
+from typing import Literal, NamedTuple, Protocol, assert_never, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -259,3 +259,18 @@ def _topmost(parent: U32, key: U32) -> npt.NDArray[np.int64]:
             return top
         top = further
     raise InconsistentError("The parents of a tree have a circle")
+
+
+def is_group_of_paths(group: int | None) -> bool:
+    """Whether a group is one of the trees of shortest paths."""
+    return group is not None and group >= FIRST_OF_PATHS
+
+
+class _OfTree(Protocol):
+    @property
+    def tree(self) -> HeapTree: ...
+
+
+def in_paths(asked: _OfTree) -> bool:
+    """Whether something is asked about the tree of shortest paths."""
+    return asked.tree == "paths"

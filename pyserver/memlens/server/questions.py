@@ -1,0 +1,85 @@
+"""What a view asks about its own snapshot: a typed function that :func:`question` declares, and nothing else.
+
+Its parameters and its result are the structs of the contract, from which TypeScript is generated. ``cost`` says where
+it is answered, so that no other question has to wait for one that takes long.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar, get_type_hints
+
+from msgspec import Struct
+
+from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, phrase
+
+P = TypeVar("P", bound=Struct)
+R = TypeVar("R", bound=Struct)
+
+UNNAMED = phrase("this")
+"""What a question is called in a refusal if it has no name."""
+
+
+def _never(_params: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cost:
+    """What a question may have to wait for, by its parameters. Without any of that its snapshot's thread answers it."""
+
+    is_long: Callable[[Any], bool] = _never
+    """Of a heap dump it may visit much of the graph, or read the file: it is answered beside the thread."""
+    filter: Callable[[Any], str] = lambda _params: ""
+    """The filter of objects that it evaluates, which may have terms that take long."""
+    is_known: Callable[[Snapshot, Any], bool] | None = None
+    """Whether what may take long was worked out before."""
+    needs_paths: Callable[[Any], bool] = _never
+    """Whether it is about the tree of shortest paths of a heap dump, which is then made first."""
+    shows_paths: Callable[[Snapshot], bool] = lambda _snapshot: True
+    """Whether the snapshot has something of that tree to show, where the parameters alone don't say it."""
+    needs_findings: bool = False
+    """Whether it is made of the findings of ``device``, which are then made first."""
+
+
+LONG = Cost(is_long=lambda _params: True)
+OF_FINDINGS = Cost(needs_findings=True)
+
+
+class Question(NamedTuple):
+    """A question with its types; ``name`` is what it is called where a kind of file can't answer it."""
+
+    ask: Callable[[Snapshot, Any], Any]
+    params: type[Struct]
+    result: type[Struct]
+    name: Text
+    cost: Cost
+
+
+QUESTIONS: dict[str, Question] = {}
+"""All that are declared, by their methods: :mod:`memlens.server.handlers.views` imports their modules."""
+
+
+def question(
+    method: str, *, name: Text = UNNAMED, cost: Cost | None = None
+) -> Callable[[Callable[[Snapshot, P], R]], Callable[[Snapshot, P], R]]:
+    """Declare the function as the answer to ``method``; several methods may have the same ``name``.
+
+    The name is what the refusal says: "which are needed for the memory map".
+    """
+
+    def declare(ask: Callable[[Snapshot, P], R]) -> Callable[[Snapshot, P], R]:
+        params, result = types_of(ask)
+        if method in QUESTIONS:
+            raise TypeError(f"{method} is declared twice")
+        QUESTIONS[method] = Question(ask, params, result, name, cost or Cost())
+        return ask
+
+    return declare
+
+
+def types_of(ask: Callable[..., Any]) -> tuple[type[Struct], type[Struct]]:
+    """The structs that a function takes as its last parameter and returns."""
+    hints = get_type_hints(ask)
+    result = hints.pop("return")
+    return list(hints.values())[-1], result
