@@ -135,6 +135,10 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Whether a root's kind by itself says nothing, and is called a root."""
     text_bytes: int | None = None
     """Of a text of so many bytes a dump may have a part alone, or Memlens may keep one."""
+    text_kinds: frozenset[str] = frozenset()
+    """Kinds of types whose objects' names are their texts."""
+    number_texts: tuple[str, str] | None = None
+    """The kind of types of numbers, and the name of the reference from one to its text."""
     joined_texts: "JoinedTexts | None" = None
     """Of engines in which a text may be two others."""
     lasting_ids: Text | None = None
@@ -155,6 +159,8 @@ class Objects(Struct, frozen=True, kw_only=True):
     """How the names of types begin whose objects hold everything that is global."""
     variables_type: str | None = None
     """The type of the objects that are the variables of a function."""
+    variables_references: str = ""
+    """The kind of references from these to what the variables have."""
     named_references: tuple[str, ...] = ()
     """Names of references that the pack's rules look for, which are found together."""
     platform_files: tuple[str, ...] = ()

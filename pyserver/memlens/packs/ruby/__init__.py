@@ -36,6 +36,7 @@ PACK = Pack(
                 says_superclasses=True,
                 # "vm"
                 mute_roots=True,
+                text_kinds=frozenset(("string",)),
                 text_bytes=4_096,
             ),
             redaction=Part(f"{_HERE}.redaction"),

@@ -62,6 +62,9 @@ PACK = Pack(
                 # Node.js's
                 timers=frozenset(("Timeout", "TimersList", "Immediate")),
                 text_bytes=1_024,
+                # String is Julia's, in V8's format
+                text_kinds=frozenset(("string", "concatenated string", "String")),
+                number_texts=("number", "value"),
                 # so many characters are joined, see kernels/texts.pyx
                 joined_texts=JoinedTexts(
                     kind="concatenated string", most_bytes=1_024, unknown_part="(sliced string)"
@@ -78,6 +81,7 @@ PACK = Pack(
                 global_object=re.compile(r"(global|Window)( \(global\*?\))?( /.*)?", re.DOTALL),
                 global_scopes=(REALM,),
                 variables_type="system / Context",
+                variables_references="context",
                 named_references=("_events", "context", "table"),
                 platform_files=(OWN_FILES,),
                 platform_name=Text("Node.js"),

@@ -10,10 +10,6 @@ from memlens.views.graph.fields import field_reader
 
 Plain = int | float | str
 
-_TEXT_KINDS = ("string", "concatenated string", "String")
-"""Kinds of types whose objects' names are their texts."""
-_NUMBER_KIND, _NUMBER = "number", "value"
-"""The kind of types of numbers, and the reference to the text of one, in dumps with the values of numbers."""
 _WHOLE, _LONGEST_NUMBER = re.compile(r"-?[0-9]+"), 400
 _FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?|-?Infinity|-?inf|NaN|nan")
 _MOST_WHOLE = 1 << 63
@@ -32,10 +28,10 @@ def plain_value(snapshot: Snapshot, number: int) -> Plain | None:
         found = reader.values(number).get("value")
         return int(found) if isinstance(found, bool) else found
     is_text = known.has_empty_strings and type_name in known.strings
-    if kind in _TEXT_KINDS or is_text:
+    if kind in known.text_kinds or is_text:
         return _text(snapshot, name) if name else _empty(snapshot) if is_text else None
-    if kind == _NUMBER_KIND:
-        held = reader.reference(number, _NUMBER)
+    if known.number_texts is not None and kind == known.number_texts[0]:
+        held = reader.reference(number, known.number_texts[1])
         return None if held is None else _parsed(_text(snapshot, int(objects.name[held])))
     if type_name in known.numbers and name:
         return _parsed(_text(snapshot, name))

@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from memlens.model.distinct import distinct
 from memlens.model.spans import spans
+from memlens.packs import registry
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
 
 I64 = npt.NDArray[np.int64]
-_KIND = "context"
 
 
 class Unread(NamedTuple):
@@ -54,7 +54,8 @@ def _unread(snapshot: Snapshot) -> Unread:
     begin, end = (stored.start[contexts + after].astype(np.int64) for after in (0, 1))
     count = end - begin
     at, of = spans(begin, count), np.repeat(np.arange(len(contexts)), count)
-    is_variable = kinds_where(snapshot, lambda kind: kind.name == _KIND)[stored.kind[at]]
+    of_variables = registry.objects_of(snapshot.info.kind).variables_references
+    is_variable = kinds_where(snapshot, lambda kind: kind.name == of_variables)[stored.kind[at]]
     at, of = at[is_variable], of[is_variable]
     wanted = of_row << 32 | rows["name"]
     order = np.argsort(wanted, kind="stable")
