@@ -2989,7 +2989,7 @@ export interface Settings {
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
-  memray_python: string;
+  programs: Record<string, string>;
   symbol_folders: string[];
 }
 

@@ -33,7 +33,7 @@ export function readSettings(memory: vscode.Memento): Settings {
     snapshots: [],
     fleets: texts(settings.get('fleet.folders')),
     fleet_figures: settings.get('fleet.figures') !== false,
-    memray_python: settings.get('memray.python', ''),
+    programs: { 'memray.python': settings.get('memray.python', '') },
     symbol_folders: texts(settings.get('symbols.folders')),
   };
 }

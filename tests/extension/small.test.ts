@@ -115,7 +115,7 @@ describe('settings', () => {
       snapshots: [],
       fleets: [],
       fleet_figures: true,
-      memray_python: '',
+      programs: { 'memray.python': '' },
       symbol_folders: [],
     });
     Object.assign(settings, {

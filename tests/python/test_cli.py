@@ -18,7 +18,8 @@ from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.recordings import PPROF, TORCH
 from tests.python.replays import torch as oracle
 
-from memlens.model.frames import USER, source_frame
+from memlens.model.frames import USER
+from memlens.packs.pytorch.frames import source_frame
 from memlens.units import format_bytes, format_time
 from memlens.views.lines.totals import totals_of_lines
 

@@ -22,7 +22,8 @@ from tests.python.replays import torch as oracle
 from tests.python.test_heap_commands import shop
 
 from memlens.cli.columns import Piece, fitted, width_of, without_folders
-from memlens.model.frames import USER, source_frame
+from memlens.model.frames import USER
+from memlens.packs.pytorch.frames import source_frame
 from memlens.views.tables.groupings import GroupKind
 
 SAMPLE = ROOT / "samples" / "train.pickle"

@@ -21,7 +21,8 @@ from tests.python.replays import torch as oracle
 from tests.python.test_inference import backward, forward, trace_of
 
 from memlens.errors import MemlensError
-from memlens.model.frames import LIBRARY, NATIVE, USER, source_frame
+from memlens.model.frames import LIBRARY, NATIVE, USER
+from memlens.packs.pytorch.frames import source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.views.compare.alignment import (

@@ -24,10 +24,10 @@ from tests.python.replays import torch as oracle
 from memlens.export import profiles
 from memlens.export.samples import Samples
 from memlens.export.speedscope import speedscope
-from memlens.model.frames import source_frame
 from memlens.packs.go.export import pprof
 from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY
 from memlens.packs.python.tests.test_memray import read_with
+from memlens.packs.pytorch.frames import source_frame
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import listed

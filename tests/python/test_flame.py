@@ -23,7 +23,8 @@ from tests.python.server_harness import write_snapshot
 
 from memlens.errors import MemlensError
 from memlens.kernels.tree import calltree as kernel
-from memlens.model.frames import NATIVE, package_of, source_frame
+from memlens.model.frames import NATIVE, package_of
+from memlens.packs.pytorch.frames import source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import listed
 from memlens.views.flame import calltree

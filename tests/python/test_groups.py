@@ -16,7 +16,9 @@ from tests.python.replays.torch import Alloc
 from tests.python.test_filters import made
 
 from memlens.errors import BadRequestError
-from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, SourceFrame, operator_of, source_frame
+from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, SourceFrame
+from memlens.packs.pytorch.frames import source_frame
+from memlens.packs.pytorch.operators import operator_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.selection.columns import device_of, operator_of_stack

@@ -9,7 +9,7 @@ from tests.python.conftest import ROOT, archive_of
 from tests.python.recordings import DHAT, GO, HEAPTRACK, MASSIF, SAMPLE, TRACEMALLOC
 
 from memlens.errors import MemlensError
-from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame, source_frame
+from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame
 from memlens.model.languages import (
     AllocationFunctions,
     Binaries,
@@ -19,6 +19,7 @@ from memlens.model.languages import (
 )
 from memlens.model.libraries import Rule, misjudged, qualified, rules
 from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY
+from memlens.packs.pytorch.frames import source_frame
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 

@@ -21,7 +21,8 @@ from tests.python.test_reserved import known_sizes, parts, true_gap
 
 from memlens.cli import main
 from memlens.errors import MemlensError
-from memlens.model.frames import USER, source_frame
+from memlens.model.frames import USER
+from memlens.packs.pytorch.frames import source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.findings.ahead import findings

@@ -16,11 +16,12 @@ from tests.python.server_harness import open_view, problem_of, wait_until, write
 from tests.python.test_inference import OPERATORS, backward, forward, trace_of
 
 from memlens.ingest import ingest
-from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, is_recorder
+from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER
 from memlens.model.info import ProfileInfo
 from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
+from memlens.packs.pytorch.operators import is_recorder
 from memlens.store.files.cache import Cache
 from memlens.store.relabel import has_files_in, open_with
 from memlens.store.snapshot import Snapshot

@@ -94,18 +94,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "views/sql/heap.py",
         "views/sql/schema.py",
     ],
-    "python": [
-        "cli/commands/diagnostics.py",
-        "cli/commands/ingest.py",
-        "formats/tools.py",
-        "kernels/readers/pickle_machine.pyx",
-        "model/frames.py",
-        "model/libraries.py",
-        "server/protocol/settings.py",
-        "server/sessions/registry.py",
-        "server/settings.py",
-        "views/findings/profile/itself.py",
-    ],
     "pytorch": [
         "formats/zip_files.py",
         "model/frames.py",

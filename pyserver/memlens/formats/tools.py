@@ -1,16 +1,19 @@
 """What readers may use besides the file: third-party programs and folders of sources, from the user's settings."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
+
+from memlens.packs import registry
 
 
 class Tools(NamedTuple):
-    """Paths; empty if not set."""
+    """Programs and folders."""
 
-    memray_python: str = ""
-    """A Python interpreter that has memray, whose format only memray itself can read."""
+    programs: Mapping[str, str] = MappingProxyType({})
+    """Programs that read formats which only they know, by the settings that name them (see ``packs/api.py``)."""
 
     source_folders: Sequence[Path] = ()
     """Where scripts and their source maps may be, if not where they ran."""
@@ -35,7 +38,7 @@ class Tools(NamedTuple):
         is_off = named == "off"
         folders = () if is_off else tuple(Path(folder) for folder in named.split(os.pathsep) if folder)
         return cls(
-            os.environ.get("MEMLENS_MEMRAY_PYTHON", ""),
+            {each.setting: os.environ.get(each.variable, "") for each in registry.programs()},
             (Path.cwd(),),
             symbol_folders=folders,
             look_up_symbols=not is_off,

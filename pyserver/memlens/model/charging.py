@@ -8,10 +8,11 @@ import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import best_above
 from memlens.model.attribution import Attribution
-from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_nameless, is_recorder
+from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_nameless
 from memlens.model.info import Model
 from memlens.model.languages import is_allocation_function, is_language_runtime, is_start_up
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 
 U32 = npt.NDArray[np.uint32]
 
@@ -35,6 +36,7 @@ def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDA
     """
     match model:
         case "timeline":
+            is_recorder = registry.operators().is_recorder
             found = [PASSED_OVER * (kind == NATIVE and is_recorder(function)) for _, function, kind in frames]
         case "profile" | "graph":
             found = [_passed_over(*frame) for frame in frames]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from memlens.model.languages import shared_object_of
-from memlens.model.libraries import CPP, CPYTHON, TORCH, C, is_bare, library_of
+from memlens.model.libraries import is_bare, library_of
 from memlens.packs import registry
 
 USER, LIBRARY, NATIVE = 0, 1, 2
@@ -30,16 +30,15 @@ SOURCE_NAMES: tuple[Literal["recorded"], Literal["forward"], Literal["fx"], Lite
     "inferred",
 )
 RECORDED, FORWARD, FX, INFERRED = range(4)
-"""How a line is known: from the recorded stack; from the ``forward_frames`` that PyTorch recorded for a backward
-operator; from the original trace of an FX node whose generated code ran; or it was inferred, and may be wrong."""
+"""How a line is known: from the recorded stack; from that of the forward operator, where it was recorded for a backward
+one; from the original trace of an FX node whose generated code ran; or it was inferred, and may be wrong."""
 
-_NATIVE_SUFFIXES = (
+NATIVE_SUFFIXES = (
     ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".tcc", ".s", ".m", ".mm", ".rs",
     ".so", ".dll", ".pyd", ".dylib", ".pyx",
 )  # fmt: skip
-_COMPILED = frozenset((C, CPP, CPYTHON, TORCH))
-_NO_FILE = frozenset(("", "??", "none", "<unknown>"))
-_PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
+NO_FILE = frozenset(("", "??", "none", "<unknown>"))
+"""How recorders call a file that isn't known."""
 
 
 class SourceFrame(NamedTuple):
@@ -56,32 +55,6 @@ POSSIBLE_ARENA = SourceFrame("", 0, "(perhaps a pool of pymalloc's)", NATIVE)
 but other lines may have allocated what is in the arena."""
 
 
-def source_frame(filename: str, line: int, name: str) -> SourceFrame:
-    """Classify a frame of PyTorch as user code, library code or native code.
-
-    The CPU profiler's frames have their file and line in the name, ``torch/nn/modules/linear.py(130): forward``, and
-    the file name ``none`` (``torch.cuda._memory_viz._profile_to_snapshot``).
-    """
-    filename, name = _shortened(filename, MOST_PATH), _shortened(name, MOST_NAME)
-    relative = False
-    if filename in _NO_FILE:
-        place = _PROFILER_NAME.match(name)
-        if place is None:
-            return SourceFrame("", 0, name, NATIVE)
-        filename, line, name = place["file"], int(place["line"]), place["function"]
-        relative = True
-        if filename in _NO_FILE or filename.startswith("<built-in"):
-            return SourceFrame("", 0, name, NATIVE)
-    # Python frames always have a line
-    if line <= 0 or filename.lower().endswith(_NATIVE_SUFFIXES):
-        return SourceFrame(filename, line, name, NATIVE)
-    # the profiler cuts off the interpreter's prefixes
-    library = library_of(filename, name, cut=relative)
-    # C++ has headers without a suffix
-    kind = NATIVE if library in _COMPILED else LIBRARY if library else USER
-    return SourceFrame(filename, line, name, kind)
-
-
 def profiled_frame(file: str, line: int, function: str, module: str = "") -> SourceFrame:
     """Classify a frame of a profile in any language: the user's own is user code, compiled or not.
 
@@ -89,24 +62,26 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
     if the profile has none. Code in a module of the system is library code. A function that is known by its address
     only, as ``0x7f00``, is called by its module as well: ``libfoo.so at 0x7f00``.
     """
-    if module and file in _NO_FILE and function.startswith("0x"):
+    if module and file in NO_FILE and function.startswith("0x"):
         binary = module.replace("\\", "/").rpartition("/")[2]
         function = f"{binary} at {function}"
     if len(file) > MOST_PATH or len(function) > MOST_NAME:
-        file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
-    if file in _NO_FILE or line <= 0 or line > MOST_LINE:
-        return SourceFrame(_shortened(module, MOST_PATH) if file in _NO_FILE else file, 0, function, NATIVE)
+        file, function = shortened_text(file, MOST_PATH), shortened_text(function, MOST_NAME)
+    if file in NO_FILE or line <= 0 or line > MOST_LINE:
+        return SourceFrame(
+            shortened_text(module, MOST_PATH) if file in NO_FILE else file, 0, function, NATIVE
+        )
     return SourceFrame(file, line, function, LIBRARY if library_of(file, function, module) else USER)
 
 
 def kind_by_file(file: str) -> int | None:
     """Return the kind that :func:`profiled_frame` gives all frames with a line in a file; None if kinds may differ."""
-    if file in _NO_FILE or len(file) > MOST_PATH or is_bare(file):
+    if file in NO_FILE or len(file) > MOST_PATH or is_bare(file):
         return None
     return LIBRARY if library_of(file) else USER
 
 
-def _shortened(text: str, most: int) -> str:
+def shortened_text(text: str, most: int) -> str:
     """Shorten a text that is stored with each of its lines."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -149,7 +124,9 @@ def lacks_its_line(file: str, line: int) -> bool:
     return line <= 0 and file.lower().endswith((".py", ".pyw", ">"))
 
 
-_NAMESPACE = re.compile(r"^(?:void |bool |int )?(at|c10|torch|std|pybind11|cudnn|cublas|nccl)::")
+_NAMESPACE = re.compile(
+    rf"^(?:void |bool |int )?({'|'.join((*registry.namespaces(), 'std', 'pybind11', 'cudnn', 'cublas', 'nccl'))})::"
+)
 NATIVE_CODE = "native code"
 
 
@@ -168,45 +145,11 @@ def package_of(file: str, function: str, kind: int) -> str:
     library = library_of(file, function, cut=True)
     if library:
         return library
-    if path.lower().endswith((*_NATIVE_SUFFIXES, *registry.suffixes(compiled=True))):
+    if path.lower().endswith((*NATIVE_SUFFIXES, *registry.suffixes(compiled=True))):
         return NATIVE_CODE
     # library code because of the setting alone
     folder, _, name = path.rpartition("/")
     return folder.rpartition("/")[2] or name
-
-
-_DISPATCHED = re.compile(r"at::_ops::(\w+)::|^aten::(\w+)")
-_KERNEL = re.compile(r"at::native::([a-z]\w*)[(<]")
-
-
-_RECORDER = re.compile(
-    r"^torch::(?:unwind::|CapturedTraceback::)|::gather(?:_with_cpp)?\(\)$|^c10::cuda::CUDACachingAllocator::"
-)
-
-
-def is_recorder(function: str) -> bool:
-    """Return whether a native function belongs to PyTorch's recorder or allocator, which are in every stack."""
-    return _RECORDER.search(function) is not None
-
-
-def is_operator_entry(function: str) -> bool:
-    """Return whether a native function is the entry of an operator, not one of its kernels."""
-    return _DISPATCHED.search(function) is not None
-
-
-def operator_of(functions: Sequence[str]) -> str | None:
-    """Return the operator that a stack's native frames (innermost first) ran, as ``aten::mm``; None if unknown.
-
-    ``at::_ops::NAME::call`` is the entry that PyTorch generates for each operator. Operators call others, down to
-    ``aten::empty``, which allocates; the outermost is the one that the program called. Without an entry it is the
-    outermost kernel.
-    """
-    for pattern in (_DISPATCHED, _KERNEL):
-        for function in reversed(functions):
-            match = pattern.search(function)
-            if match is not None:
-                return f"aten::{next(name for name in match.groups() if name)}"
-    return None
 
 
 class FxNode(NamedTuple):
@@ -223,7 +166,7 @@ class Frames(Struct):
     """The distinct frames of a snapshot and the stacks made of them.
 
     The frames of stack ``s``, innermost first, are ``sequence[starts[s]:starts[s + 1]]``; stack 0 is empty.
-    ``sources`` has how each frame is known (RECORDED, FORWARD or FX). ``modules`` has the ``torch.nn`` modules of
+    ``sources`` has how each frame is known (RECORDED, FORWARD or FX). ``modules`` has the modules of
     frames of generated code according to their FX nodes, outermost first; it is empty for lines of a node's original
     trace.
     """
@@ -251,21 +194,3 @@ class Frames(Struct):
     def stack_of_places(self) -> npt.NDArray[np.int64]:
         """Return the stack of each item of ``sequence``."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts).astype(np.int64))
-
-
-_TRACEBACK_LINE = re.compile(
-    r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\n]*))?', re.MULTILINE
-)
-_MOST_TRACEBACK_LINES = 64
-
-
-def traceback_frames(text: str) -> list[SourceFrame]:
-    """Parse the lines ``File "x.py", line 12, in f`` of a traceback into frames, innermost first.
-
-    ``fx_original_trace`` and each of ``forward_frames`` are such texts (``traceback.format_list``), outermost first.
-    """
-    lines = list(_TRACEBACK_LINE.finditer(text[:1_000_000]))[-_MOST_TRACEBACK_LINES:]
-    return [
-        source_frame(line["file"], int(line["line"]), (line["function"] or "").strip())
-        for line in reversed(lines)
-    ]

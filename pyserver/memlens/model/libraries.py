@@ -7,7 +7,7 @@ library is ``as``, if the pattern has a group) and ``near`` misses that are the 
 
 * ``path``: the file's path, with forward slashes and without ``..``. Paths as compilers write them may be relative.
   ``hints`` are lower-case texts of which every matching path contains one; searching for them is faster.
-* ``cut_path``: a path whose beginning was cut off by PyTorch's CPU profiler.
+* ``cut_path``: a path whose beginning was cut off by a profiler.
 * ``file_name``: the file's name, if the file has no folder (some recorders write names only); with
   ``inside``, only in functions that match it, because a program may have an ``import.c`` itself.
 * ``function``: the function's name without its parameters and template arguments, if the file has no folder; Rust's
@@ -38,15 +38,6 @@ from msgspec import Struct
 
 from memlens.packs import registry
 from memlens.result_cache import remembered
-
-PYTHON, CPYTHON, TORCH, CPP, C = (
-    "Python's library",
-    "CPython",
-    "PyTorch's C++",
-    "C++'s library",
-    "the C library",
-)
-"""Libraries that other modules speak of; the tables name all."""
 
 Where = Literal["path", "cut_path", "file_name", "function", "symbol", "module"]
 
@@ -165,10 +156,6 @@ _NOT_COMPILED = (
 )
 
 
-_CPYTHON_PREFIX = re.compile(r"^_?Py(?!Init_)[A-Z_]")
-"""Of CPython's functions; ``PyInit_name`` is the function that a user's own module exports."""
-
-
 class Match(NamedTuple):
     """The rule that a frame matches, and the library that it belongs to."""
 
@@ -226,7 +213,9 @@ def is_by_name_only(file: str, function: str) -> bool:
     if match is None or match.rule.where != "file_name":
         return False
     name = qualified(function)
-    return _first("function", name) is None and not _CPYTHON_PREFIX.match(name)
+    return _first("function", name) is None and not any(
+        each.match(name) for each in registry.runtime_functions()
+    )
 
 
 @remembered(1 << 15)

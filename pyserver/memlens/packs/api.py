@@ -63,6 +63,8 @@ class Language(Struct, frozen=True, kw_only=True):
 
     suffixes: tuple[str, ...]
     is_compiled: bool = False
+    runtime_functions: re.Pattern[str] | None = None
+    """How the names begin of functions of its runtime that no program has."""
 
 
 class Declarations(Struct, frozen=True, kw_only=True):
@@ -298,6 +300,38 @@ class TraceWriter(Struct, frozen=True, kw_only=True):
     """Takes a snapshot, the number of a device (None: the one that is shown first), and where to write it."""
 
 
+class Program(Struct, frozen=True, kw_only=True):
+    """A program of the user's that reads files of a format, which only it knows."""
+
+    setting: str
+    """In the editor, after ``memlens.``, as ``memray.python``."""
+    description: str
+    """In the help: ``a Python that has memray``."""
+
+    @property
+    def option(self) -> str:
+        """Of ``memlens ingest``."""
+        return f"--{self.setting.replace('.', '-')}"
+
+    @property
+    def variable(self) -> str:
+        """Of the environment."""
+        return f"MEMLENS_{self.setting.replace('.', '_').upper()}"
+
+
+class Operators(Protocol):
+    """A module that knows a framework's operators by the native functions that run them."""
+
+    def is_recorder(self, function: str) -> bool:
+        """Whether a function is the recorder's or the allocator's, which are in every stack."""
+
+    def is_entry(self, function: str) -> bool:
+        """Whether a function is the entry of an operator, not one of its kernels."""
+
+    def operator_of(self, functions: Sequence[str]) -> str | None:
+        """The operator that a stack's native functions, innermost first, ran; None if unknown."""
+
+
 class Proof(Struct, frozen=True, kw_only=True):
     """A second reading of a format's files, which knows nothing of the first, for what a redacted dump still has."""
 
@@ -335,6 +369,8 @@ class Format(Struct, frozen=True, kw_only=True):
     keeps_memory: bool = False
     """Whether its columns have the length that the file says beforehand, so that the memory of one can become
     another's. Of columns that grow while they are read too much would be kept."""
+    program: Program | None = None
+    """What reads the files where Memlens itself can't."""
     objects: Objects | None = None
     """Of heap dumps."""
     json: Part[JsonFormat] | None = None
@@ -541,6 +577,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     """The tables ``libraries/NAME.toml`` in its folder, which say whose code frames are, see ``model/libraries.py``."""
     language_libraries: tuple[str, ...] = ()
     """Those of the libraries that make a language's own values and containers: who calls them allocates itself."""
+    packages: tuple[str, ...] = ()
+    """Python packages that readers use where they are installed, for diagnostics."""
     allocation_functions: bool = False
     """Whether ``allocation_functions.toml`` in its folder says which functions allocate, see ``model/languages.py``."""
     library_folders: tuple[str, ...] = ()
@@ -548,6 +586,9 @@ class Pack(Struct, frozen=True, kw_only=True):
     formats: tuple[Format, ...] = ()
     foreign: Part[tuple[Foreign, ...]] | None = None
     own_memory: Part[OwnMemory] | None = None
+    operators: Part[Operators] | None = None
+    namespaces: tuple[str, ...] = ()
+    """The outermost namespaces of a framework's native code."""
     lineless: Part["Lineless"] | None = None
     """Finds rows of a device that have no line of the program, and names those of an operator."""
     runtimes: tuple[RuntimeKind, ...] = ()

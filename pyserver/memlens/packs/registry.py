@@ -1,5 +1,6 @@
 """The packs that there are. Everything outside of packs asks here, and names none of them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import import_module, resources
@@ -13,8 +14,10 @@ from memlens.packs.api import (
     Format,
     Machinery,
     Objects,
+    Operators,
     Pack,
     Pages,
+    Program,
     Rule,
     RuntimeKind,
     TraceWriter,
@@ -47,6 +50,16 @@ def suffixes(*, compiled: bool = False) -> list[str]:
         for each in languages
         if each is not None and (each.is_compiled or not compiled)
         for ending in each.suffixes
+    ]
+
+
+def runtime_functions() -> list[re.Pattern[str]]:
+    """How the names begin of functions that only the runtimes of the packs' languages have."""
+    languages = (pack.language for pack in packs())
+    return [
+        each.runtime_functions
+        for each in languages
+        if each is not None and each.runtime_functions is not None
     ]
 
 
@@ -126,6 +139,28 @@ def inference_of(kind: str, default: "type[Inference]") -> "type[Inference]":
     """What infers more about traces of a kind."""
     known = format_of_kind(kind)
     return default if known is None or known.inference is None else known.inference.load()
+
+
+def operators() -> Operators:
+    """The framework's operators."""
+    return next(pack.operators.load() for pack in packs() if pack.operators is not None)
+
+
+def namespaces() -> list[str]:
+    """The outermost namespaces of frameworks' native code."""
+    return [name for pack in packs() for name in pack.namespaces]
+
+
+def programs() -> Iterator[Program]:
+    """The programs that read files of formats which only they know."""
+    for each in formats().values():
+        if each.program is not None:
+            yield each.program
+
+
+def packages() -> list[str]:
+    """Python packages that the packs' readers use where they are installed."""
+    return [name for pack in packs() for name in pack.packages]
 
 
 def readable_output() -> str:

@@ -29,8 +29,8 @@ from memlens.units import counted, format_bytes
 
 LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstandard", "websockets",
              "pyelftools", "demangle")  # fmt: skip
-OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", "memray")
-"""What some commands use where it is installed: fleets, and memray's captures."""
+OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", *registry.packages())
+"""What some commands and readers use where it is installed."""
 
 _HOMES = re.compile(
     r"(?:/home|/Users)/(?!Shared\b)[^/\s:;,'\"]+"

@@ -17,6 +17,7 @@ from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
 from memlens.ingest import ingest
+from memlens.packs import registry
 from memlens.store.files.cache import Cache
 from memlens.texts import phrase
 from memlens.units import format_bytes
@@ -37,8 +38,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
                          "first of several snapshots)")  # fmt: skip
     command.add_argument("--no-findings", action="store_true",
                          help="compute a large heap dump's findings only when they are first asked for")  # fmt: skip
-    command.add_argument("--memray-python", metavar="PATH", default="",
-                         help="a Python that has memray (default: that of MEMLENS_MEMRAY_PYTHON)")  # fmt: skip
+    for each in registry.programs():
+        command.add_argument(each.option, metavar="PATH", default="",
+                             help=f"{each.description} (default: that of {each.variable})")  # fmt: skip
     command.add_argument("--source-folder", type=Path, metavar="DIR", action="append",
                          help="where scripts and their source maps may be, if not where they ran; may be repeated "
                          "(default: the current folder)")  # fmt: skip
@@ -60,8 +62,9 @@ def run(options: argparse.Namespace) -> int:
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
     tools = tools_of(options)
-    if options.memray_python:
-        tools = tools._replace(memray_python=options.memray_python)
+    for each in registry.programs():
+        if path := getattr(options, each.option[2:].replace("-", "_")):
+            tools = tools._replace(programs={**tools.programs, each.setting: path})
     if options.source_folder:
         tools = tools._replace(source_folders=options.source_folder)
     tools = tools._replace(only_folders=options.only_folders)

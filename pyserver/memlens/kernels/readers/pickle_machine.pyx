@@ -7,7 +7,7 @@ something ends the run, which reports its number and offset. The stack holds tag
 strings are interned, lists and dicts are rows, and a reader (a subclass) decides what they become as soon as their
 items are set. Tuples are treated as lists.
 
-Source: the opcodes are those of CPython's ``pickletools``.
+Source: the opcodes are those of ``pickletools``.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t

@@ -17,6 +17,7 @@ from memlens.packs.api import (
     Objects,
     Pack,
     Part,
+    Program,
     Proof,
     RuntimeKind,
 )
@@ -42,10 +43,15 @@ _OBJECTS = Objects(
 PACK = Pack(
     name="python",
     title="Python",
-    language=Language(suffixes=(".py", ".pyw", ".pyi", ".ipynb")),
+    language=Language(
+        suffixes=(".py", ".pyw", ".pyi", ".ipynb"),
+        # PyInit_name is what a module of the program's own exports
+        runtime_functions=re.compile(r"_?Py(?!Init_)[A-Z_]"),
+    ),
     libraries=("python",),
     library_folders=("site-packages", "dist-packages"),
     language_libraries=("CPython",),
+    packages=("memray",),
     allocation_functions=True,
     formats=(
         Format(
@@ -64,6 +70,7 @@ PACK = Pack(
             reader=Part(f"{_HERE}.memray"),
             file_names=("memray-*.bin", "*.memray.bin"),
             endings=("bin",),
+            program=Program(setting="memray.python", description="a Python that has memray"),
             not_redacted=(
                 phrase(
                     "memray's captures have the command line with its arguments, the process id, names of threads, and "

@@ -124,7 +124,7 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:
     :class:`DamagedSnapshotError`, or MemoryError.
     """
     header = _header(source)
-    python = _interpreter(source.tools.memray_python, header)
+    python = _interpreter(source.tools.programs.get("memray.python", ""), header)
     records = _Records(header)
     with _on_disk(source, scratch) as path:
         for row in _rows(python, path, header, scratch):

@@ -10,6 +10,8 @@ PACK = Pack(
     title="PyTorch",
     libraries=("pytorch",),
     own_memory=Part(f"{_HERE}.machinery:OWN"),
+    operators=Part(f"{_HERE}.operators"),
+    namespaces=("at", "c10", "torch"),
     lineless=Part(f"{_HERE}.backward:left_by_backward"),
     formats=(
         Format(

@@ -1,5 +1,6 @@
 """The frames of a PyTorch snapshot, with those from its FX and forward fields inserted into the stacks."""
 
+import re
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -9,16 +10,24 @@ import numpy.typing as npt
 from memlens.model.frames import (
     FORWARD,
     FX,
+    LIBRARY,
+    MOST_NAME,
+    MOST_PATH,
     NATIVE,
+    NATIVE_SUFFIXES,
+    NO_FILE,
+    USER,
     Frames,
     FxNode,
     SourceFrame,
-    source_frame,
-    traceback_frames,
+    shortened_text,
 )
+from memlens.model.libraries import library_of
 from memlens.model.timeline import Column
 from memlens.packs.pytorch.fx_modules import module_names
 
+_PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
+_COMPILED = frozenset(("the C library", "C++'s library", "CPython", "PyTorch's C++"))
 _MOST_ADDED = 50_000_000
 """The most inserted frames, because a hostile file could fill memory; beyond it only recorded frames are shown."""
 
@@ -27,6 +36,50 @@ class Texts(Protocol):
     """The file's strings by id."""
 
     def __getitem__(self, row: int, /) -> str: ...
+
+
+def source_frame(filename: str, line: int, name: str) -> SourceFrame:
+    """Classify a frame of PyTorch as user code, library code or native code.
+
+    The CPU profiler's frames have their file and line in the name, ``torch/nn/modules/linear.py(130): forward``, and
+    the file name ``none`` (``torch.cuda._memory_viz._profile_to_snapshot``).
+    """
+    filename, name = shortened_text(filename, MOST_PATH), shortened_text(name, MOST_NAME)
+    relative = False
+    if filename in NO_FILE:
+        place = _PROFILER_NAME.match(name)
+        if place is None:
+            return SourceFrame("", 0, name, NATIVE)
+        filename, line, name = place["file"], int(place["line"]), place["function"]
+        relative = True
+        if filename in NO_FILE or filename.startswith("<built-in"):
+            return SourceFrame("", 0, name, NATIVE)
+    # Python frames always have a line
+    if line <= 0 or filename.lower().endswith(NATIVE_SUFFIXES):
+        return SourceFrame(filename, line, name, NATIVE)
+    # the profiler cuts off the interpreter's prefixes
+    library = library_of(filename, name, cut=relative)
+    # C++ has headers without a suffix
+    kind = NATIVE if library in _COMPILED else LIBRARY if library else USER
+    return SourceFrame(filename, line, name, kind)
+
+
+_TRACEBACK_LINE = re.compile(
+    r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\n]*))?', re.MULTILINE
+)
+_MOST_TRACEBACK_LINES = 64
+
+
+def traceback_frames(text: str) -> list[SourceFrame]:
+    """Parse the lines ``File "x.py", line 12, in f`` of a traceback into frames, innermost first.
+
+    ``fx_original_trace`` and each of ``forward_frames`` are such texts (``traceback.format_list``), outermost first.
+    """
+    lines = list(_TRACEBACK_LINE.finditer(text[:1_000_000]))[-_MOST_TRACEBACK_LINES:]
+    return [
+        source_frame(line["file"], int(line["line"]), (line["function"] or "").strip())
+        for line in reversed(lines)
+    ]
 
 
 def frames_of(

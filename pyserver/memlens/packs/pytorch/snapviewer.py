@@ -33,9 +33,10 @@ from memlens.formats.packing import MOST_EXPANSION
 from memlens.formats.warnings import counted_warnings
 from memlens.formats.zip_files import MAGIC, entries_named, opened, unpacked
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.frames import Frames, SourceFrame, source_frame
+from memlens.model.frames import Frames, SourceFrame
 from memlens.model.info import FileWarning, device_phrase
 from memlens.model.timeline import ACTIONS, NEVER, NO_CATEGORY, DeviceTimeline, Events, Timeline
+from memlens.packs.pytorch.frames import source_frame
 from memlens.progress import Report
 from memlens.texts import phrase, plural
 

@@ -21,6 +21,7 @@ from memlens.model.frames import LIBRARY, USER
 from memlens.model.info import FileWarning
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
+from memlens.packs import registry as packs
 from memlens.server.sessions.children import ProgressListener, examine, fill_tables, ingest
 from memlens.server.sessions.errors import NotOpenError
 from memlens.server.sessions.examination import Examination
@@ -433,8 +434,8 @@ class Registry:
     def _ingest_options(self) -> list[str]:
         memory_bytes = self._configuration.settings.memory_limit_bytes or limits.default_bytes()
         limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
-        memray = self._configuration.memray_python
-        tools = ["--memray-python", str(memray)] if memray is not None else []
+        named = self._configuration.programs
+        tools = [f"{each.option}={named[each.setting]}" for each in packs.programs() if each.setting in named]
         if self.readable is None:
             folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
         else:

@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree import grouping as kernel
-from memlens.model.frames import NATIVE, is_operator_entry, operator_of
+from memlens.model.frames import NATIVE
 from memlens.model.timeline import NEVER
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 
 
@@ -16,15 +17,16 @@ def operators_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], lis
     of the native frames on top names the operator, entries of operators before kernels.
     """
     names: dict[str, int] = {}
+    known = registry.operators()
     parents, frames = snapshot.tree.parent, snapshot.tree.frame
     python = snapshot.frames.kind != NATIVE
     native = np.flatnonzero(~python)
     functions, function_of = np.unique(snapshot.frames.function[native], return_inverse=True)
     of_functions = np.full((2, len(functions)), NEVER, np.uint32)
     for row, function in enumerate(snapshot.strings.texts(functions)):
-        name = operator_of([function])
+        name = known.operator_of([function])
         if name is not None:
-            of_functions[int(is_operator_entry(function)), row] = names.setdefault(name, len(names))
+            of_functions[int(known.is_entry(function)), row] = names.setdefault(name, len(names))
     found = np.full(len(parents), NEVER, np.uint32)
     # the root has no frame
     of_nodes = np.minimum(frames, len(python))

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges, stacked
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
+from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES
 from memlens.model.info import AxisRange, device_phrase
+from memlens.packs import registry
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
@@ -184,7 +185,7 @@ def operator_of_stack(snapshot: Snapshot, stack: int) -> str | None:
     kinds = snapshot.frames.kind
     on_top = list(itertools.takewhile(lambda row: kinds[row] == NATIVE, snapshot.stack_frame_ids(stack)))
     frames = snapshot.frames.rows(on_top)
-    return operator_of([frames[row][2] for row in on_top])
+    return registry.operators().operator_of([frames[row][2] for row in on_top])
 
 
 def _summary(

@@ -95,7 +95,7 @@ def header(
 
 def read_with(path: Path, python: Path | str, scratch: Path) -> Profile:
     with open_source(path, scratch, lambda *_: None) as source:
-        source.tools = Tools(memray_python=str(python))
+        source.tools = Tools({"memray.python": str(python)})
         profile = read(source, scratch, lambda *_: None)
     assert isinstance(profile, Profile)
     return profile
@@ -188,9 +188,9 @@ def test_a_bare_name_is_an_interpreter_of_path_and_a_path_is_from_the_working_di
     assert not list(tmp_path.rglob("ran-in-project"))
     # nor does the setting mean a file of the workspace by it
     configuration = Configuration()
-    configuration.replace(Settings(memray_python="python"))
+    configuration.replace(Settings(programs={"memray.python": "python"}))
     configuration.set_folders([("project", tmp_path)])
-    assert configuration.memray_python == Path("python")
+    assert configuration.programs == {"memray.python": Path("python")}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts aren't programs there")

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from memlens.model.charging import NAMELESS, charged, passed_over
 from memlens.model.frames import LIBRARY
-from memlens.model.libraries import CPYTHON, library_of
+from memlens.model.libraries import library_of
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
@@ -13,7 +13,7 @@ from memlens.views.findings.groups import TopGroup
 from memlens.views.findings.profile.case import ProfileCase
 
 LEAST_SHARE = 0.5
-_OF_LANGUAGES = frozenset((CPYTHON, *registry.language_libraries()))
+_OF_LANGUAGES = frozenset(registry.language_libraries())
 _PASSED_OVER = 1
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from memlens.model.frames import is_recorder, operator_of
+from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.answers import Frame, FrameSource, Gap
@@ -131,9 +131,12 @@ def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
         return phrase("asked for at {line}", line=line)
     if not functions:
         return phrase("no stack was recorded for the request")
-    outermost = operator_of(functions)
+    operators = registry.operators()
+    outermost = operators.operator_of(functions)
     if outermost is not None:
-        innermost = next(name for function in functions if (name := operator_of([function])) is not None)
+        innermost = next(
+            name for function in functions if (name := operators.operator_of([function])) is not None
+        )
         if innermost == outermost:
             return phrase(
                 "no Python frame was recorded for the request; the outermost operator is {outermost}",
@@ -145,7 +148,7 @@ def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
             outermost=outermost,
             innermost=innermost,
         )
-    named = [function for function in functions if function and not is_recorder(function)]
+    named = [function for function in functions if function and not operators.is_recorder(function)]
     if not named:
         return phrase("no Python frame was recorded for the request")
     return phrase(
