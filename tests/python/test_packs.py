@@ -96,8 +96,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
     ],
     "pytorch": [
         "formats/zip_files.py",
-        "model/frames.py",
-        "model/libraries.py",
         "model/library_rules/projects.toml",
         "sources/paths.py",
         "views/selection/filters.py",
