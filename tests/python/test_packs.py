@@ -110,7 +110,7 @@ WORDS = {
     "go": "goroutine",
     "native": "valgrind|jemalloc|tcmalloc|gperftools",
     "python": r"cpython(?!\.)|heap dumps? of python|python (?:heap|dump)s?|python's (?:dump|frame)",
-    "v8": r"javascript|node\.?js|heap(?:snapshot|timeline)",
+    "v8": r"javascript|node\.?js|chrome|devtools|heap(?:snapshot|timeline|profile\b)",
 }
 """Further words of a world."""
 
