@@ -15,6 +15,7 @@ from memlens.cli.written import files_in_filter, filter_of
 from memlens.errors import FileError, MemlensError, reason
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
+from memlens.packs import registry
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import CONTRADICTIONS, ArchiveError
 from memlens.store.models import LackingError, devices_of, timeline_of
@@ -82,14 +83,13 @@ def libraries_for(archive: Path, options: argparse.Namespace) -> Libraries:
     """Return them with the classes of modules: sources are where the archive says, or below the current folder."""
     libraries = libraries_of(options)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        asked = snapshot.ask(module_places)
-    if not asked:
+        asked, known = snapshot.ask(module_places), registry.module_classes(snapshot.info.kind)
+    if not asked or known is None:
         return libraries
     # imported here, because few files have modules
     from memlens.sources.binding import in_folder
-    from memlens.sources.module_classes import classes_at
 
-    return libraries.with_classes(classes_at(asked, lambda file: in_folder(file, Path.cwd())))
+    return libraries.with_classes(known.classes_at(asked, lambda file: in_folder(file, Path.cwd())))
 
 
 def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snapshot], T]) -> T:

@@ -1,6 +1,7 @@
 """What is inferred about a trace when its reading ends: categories, modules, lines."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,29 @@ def module_path(outer: str, name: str) -> str:
     """Return the path of a module within another; it is shortened, since it is stored with every module."""
     whole = f"{outer} / {name}" if outer else name
     return whole if len(whole) <= _MOST_PATH else f"…{whole[1 - _MOST_PATH :]}"
+
+
+Place = tuple[str, str, int]
+"""What the source of a line names: a module by its name, empty for the function that runs there; a file; the line."""
+
+
+class ModuleClasses(Protocol):
+    """How sources name the classes of a trace's modules."""
+
+    def places(
+        self, names: list[str], parents: list[int], lines: Mapping[int, tuple[str, int]]
+    ) -> Iterable[list[Place]]:
+        """For each module the places whose sources may name its class, the best one first; none if it has one.
+
+        ``lines`` are the files and lines of modules' frames, by module.
+        """
+        ...
+
+    def classes_at(
+        self, asked: Mapping[str, Iterable[Place]], local: Callable[[str], str | None]
+    ) -> dict[Place, str]:
+        """The classes at some lines, by place. ``asked`` are places by file, ``local`` finds a file on this machine."""
+        ...
 
 
 class Inference:

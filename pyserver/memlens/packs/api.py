@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memlens.formats.redacted import Wanted
     from memlens.formats.redaction.output import Output
     from memlens.formats.redaction.people import People
-    from memlens.model.inferred import Inference
+    from memlens.model.inferred import Inference, ModuleClasses
     from memlens.progress import Report
     from memlens.proof.items import Reader as ProofReader
     from memlens.sources.declarations import TypeName
@@ -385,6 +385,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """Of profiles that are written anew without the names of people and machines."""
     inference: Part["type[Inference]"] | None = None
     """Of traces: what is inferred when their reading ends."""
+    module_classes: Part["type[ModuleClasses]"] | None = None
+    """Of traces with modules: how sources name the classes of these."""
     writer: Writer | None = None
     trace_writer: TraceWriter | None = None
     without_ooms: str = ""
@@ -561,6 +563,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     findings: tuple[str, ...]
     find: "Part[Callable[[GraphCase], Iterator[Ranked]] | Callable[[ProfileCase], Iterator[Ranked]]]"
     """Gets the case of the model that the formats have."""
+    model: Literal["", "timeline", "profile", "graph"] = ""
+    """The model that it is about, of a pack whose formats have several."""
 
 
 class Pack(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from memlens.packs.api import (
 from memlens.texts import Text
 
 if TYPE_CHECKING:
-    from memlens.model.inferred import Inference
+    from memlens.model.inferred import Inference, ModuleClasses
     from memlens.packs.api import Lineless
     from memlens.packs.others import Other
 
@@ -161,6 +161,12 @@ def programs() -> Iterator[Program]:
 def packages() -> list[str]:
     """Python packages that the packs' readers use where they are installed."""
     return [name for pack in packs() for name in pack.packages]
+
+
+def module_classes(kind: str) -> "ModuleClasses | None":
+    """How sources name the classes of the modules in traces of a kind; None where they don't."""
+    known = format_of_kind(kind)
+    return None if known is None or known.module_classes is None else known.module_classes.load()()
 
 
 def readable_output() -> str:

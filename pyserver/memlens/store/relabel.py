@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.frames import LIBRARY, NATIVE
+from memlens.model.inferred import Place
 from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
@@ -18,7 +19,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns
 from memlens.store.stacks.tree import Stacks
 from memlens.store.trace.device import Device, scope_of
-from memlens.store.trace.modules import Place, places
 
 U32 = npt.NDArray[np.uint32]
 
@@ -80,9 +80,7 @@ def module_places(snapshot: Snapshot) -> dict[str, list[Place]]:
     """The places of a trace whose sources have the classes of its modules, by file; none for other models."""
     found: dict[str, dict[Place, None]] = {}
     if snapshot.info.model == "timeline":
-        modules = snapshot.module_columns
-        names, lines = snapshot.strings.texts(modules.name), snapshot.module_lines()
-        for each in places(names, modules.parent.tolist(), lines):
+        for each in snapshot.module_places(snapshot.modules()):
             for place in each:
                 found.setdefault(place[1], {})[place] = None
     return {file: list(each) for file, each in found.items()}

@@ -2,7 +2,7 @@
 
 import bisect
 import contextlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, assert_never, cast
 
@@ -13,7 +13,9 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError, MemlensError, reason
 from memlens.kernels.base import mapped_faults
 from memlens.kernels.base.work import Work
+from memlens.model.inferred import Place
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
+from memlens.packs import registry
 from memlens.result_cache import ResultCache, Uncounted
 from memlens.store.columns import Columns, Count, Declared
 from memlens.store.files.column_files import MappedFiles
@@ -43,7 +45,7 @@ from memlens.store.stacks.strings import Strings
 from memlens.store.stacks.tree import Stacks, Tree
 from memlens.store.trace.columns import ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of
-from memlens.store.trace.modules import Place, named
+from memlens.store.trace.modules import named
 from memlens.texts import phrase
 
 if TYPE_CHECKING:
@@ -398,7 +400,15 @@ class Snapshot(Uncounted):
                 assert_never(self.info)
         names, paths = (self.strings.texts(column) for column in (modules.name, modules.path))
         found = list(zip(modules.parent.tolist(), names, paths, strict=True))
-        return named(found, self.module_lines(), self.classes) if self.classes else found
+        return named(found, self.module_places(found), self.classes) if self.classes else found
+
+    def module_places(self, modules: list[tuple[int, str, str]]) -> Iterable[list[Place]]:
+        """For each module the places whose sources may name its class, the best one first."""
+        known = registry.module_classes(self.info.kind)
+        if known is None:
+            return [[] for _ in modules]
+        names, parents = [name for _, name, _ in modules], [parent for parent, _, _ in modules]
+        return known.places(names, parents, self.module_lines())
 
     def module_lines(self) -> dict[int, tuple[str, int]]:
         """The file and the line of each module's function, by the module's number, where there is one."""

@@ -8,7 +8,7 @@ The sources, the most reliable first:
   below it is the module. Its name is the class if the function's name has it (``Linear.forward``), else it comes from
   the file: PyTorch's ``linear.py`` defines one common module; ``conv.py``, which defines many, gives ``nn.conv``; a
   user's module is named by the lines of its ``forward`` that are in stacks, as ``forward (model.py:42-57)``, until
-  a source says of which class that is (``memlens.sources.module_classes``). Modules in the same file are distinguished
+  a source says of which class that is (``module_classes.py``). Modules in the same file are distinguished
   by the line at which their parent calls them, and by an ``__init__`` between them.
 * An FX node's ``nn_module_stack`` has all modules from the compiled one down, by class and attribute
   (as its reader has decoded it). Nothing else is used for that frame, so that forward and backward of a module are

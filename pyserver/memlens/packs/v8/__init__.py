@@ -126,9 +126,9 @@ PACK = Pack(
     pages=Part(f"{_HERE}.dumping.pages"),
     recordings=(".heaptimeline", ".heapprofile"),
     rules=(
-        Rule(findings=("detached_nodes",), find=Part(f"{_HERE}.leaks:detached_nodes")),
-        Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners")),
-        Rule(findings=("unread_variables",), find=Part(f"{_HERE}.unread:unread_variables")),
-        Rule(findings=("contexts",), find=Part(f"{_HERE}.leaks:contexts")),
+        Rule(findings=("detached_nodes",), find=Part(f"{_HERE}.leaks:detached_nodes"), model="graph"),
+        Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners"), model="graph"),
+        Rule(findings=("unread_variables",), find=Part(f"{_HERE}.unread:unread_variables"), model="graph"),
+        Rule(findings=("contexts",), find=Part(f"{_HERE}.leaks:contexts"), model="graph"),
     ),
 )

@@ -18,6 +18,7 @@ from memlens import limits
 from memlens.child import IngestError
 from memlens.errors import FileError
 from memlens.model.frames import LIBRARY, USER
+from memlens.model.inferred import Place
 from memlens.model.info import FileWarning
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
@@ -31,7 +32,6 @@ from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.binding import Binder
 from memlens.sources.finder import Finder
-from memlens.sources.module_classes import MOST_FILES, Place, classes_at
 from memlens.store.manifest import ArchiveError, ContradictionError, InconsistentError
 from memlens.store.relabel import files_in_doubt, has_files_in, module_places, open_with, relabel
 from memlens.store.snapshot import Snapshot
@@ -48,6 +48,8 @@ PROGRESS_INTERVAL_S = 0.1
 FIND_TIMEOUT_S = 1.5
 """How long opening a snapshot waits for the search for files of the workspace."""
 
+_MOST_FILES = 500
+"""The most files that the workspace is searched for to name the classes of modules."""
 _MOST_IN_DOUBT = 200
 """The most names of files that the workspace is searched for when a snapshot is opened; real ones need few."""
 
@@ -290,7 +292,7 @@ class Registry:
             having = thread.submit(lambda: [each for each in folders if has_files_in(snapshot, each)])
             libraries = libraries.with_workspace(await asyncio.wrap_future(having))
             modules = await asyncio.wrap_future(thread.submit(snapshot.ask, module_places))
-            libraries = libraries.with_classes(await self._classes(path, modules))
+            libraries = libraries.with_classes(await self._classes(path, snapshot.info.kind, modules))
             if libraries:
                 await asyncio.wrap_future(thread.submit(relabel, snapshot, libraries))
         except BaseException:
@@ -363,12 +365,13 @@ class Registry:
 
         return libraries.with_own_files(name for name in names if any(map(is_own, paths[name.lower()])))
 
-    async def _classes(self, path: str, modules: dict[str, list[Place]]) -> dict[Place, str]:
+    async def _classes(self, path: str, kind: str, modules: dict[str, list[Place]]) -> dict[Place, str]:
         """The classes that sources have for a trace's modules; those of files that are found alone."""
-        if not modules:
+        known = packs.module_classes(kind)
+        if not modules or known is None:
             return {}
         try:
-            bindings = await asyncio.wait_for(self._binder.bind(list(modules)[:MOST_FILES]), FIND_TIMEOUT_S)
+            bindings = await asyncio.wait_for(self._binder.bind(list(modules)[:_MOST_FILES]), FIND_TIMEOUT_S)
         except TimeoutError:
             logger.warning("the workspace was not searched in time for the modules of %s", path)
             return {}
@@ -381,7 +384,7 @@ class Registry:
             may = folders is None or any(Path(found.paths[0]).is_relative_to(folder) for folder in folders)
             return found.paths[0] if may else None
 
-        return await asyncio.to_thread(classes_at, modules, local)
+        return await asyncio.to_thread(known.classes_at, modules, local)
 
     async def _give_up(self, damaged: OpenSnapshot, error: ArchiveError) -> None:
         """Release a snapshot whose archive is damaged, and remove the archive.

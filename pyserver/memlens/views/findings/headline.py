@@ -382,7 +382,7 @@ def _called_by(snapshot: Snapshot, found: Callers, whole: TopGroups, wrapper: Te
             continue
         link = LineLink(file, line, name, each.frame)
         shown: list[Text] = [linked(base_line(link), line=link)]
-        # tracemalloc records no functions: its frames are called by their lines
+        # frames of a file that has no functions are called by their lines
         if isinstance(snapshot.info, ProfileInfo) and name not in ("", base_line(link)):
             shown.append(linked(function))
         if snapshot.frames.doubtful[each.frame]:

@@ -80,14 +80,16 @@ Rule = Callable[[Snapshot], list[Ranked]]
 
 def graph_rules(info: GraphInfo) -> dict[GraphRule, tuple[str, ...]]:
     """The rules for a heap dump, those of its format's pack included, with the names of their findings."""
-    return {**GRAPH_RULES, **_of_pack(info.kind)}
+    return {**GRAPH_RULES, **_of_pack(info.kind, "graph")}
 
 
-def _of_pack(kind: str) -> dict[PackRule, tuple[str, ...]]:
+def _of_pack(kind: str, model: str) -> dict[PackRule, tuple[str, ...]]:
     other = registry.other_with(kind)
+    rules = registry.rules_for(kind) if other is None else other.pack.rules
+    found = [rule for rule in rules if rule.model in ("", model)]
     if other is not None:
-        return {_guarded(other, rule): rule.findings for rule in other.pack.rules}
-    return {rule.find.load(): rule.findings for rule in registry.rules_for(kind)}
+        return {_guarded(other, rule): rule.findings for rule in found}
+    return {rule.find.load(): rule.findings for rule in found}
 
 
 def _guarded(other: Other, rule: api.Rule) -> PackRule:
@@ -103,7 +105,7 @@ def _guarded(other: Other, rule: api.Rule) -> PackRule:
 
 def trace_rules(kind: str) -> list[Callable[[TraceCase], Iterator[Ranked]]]:
     """The rules for a trace, those of its format's pack included."""
-    return [*TRACE_RULES, *_of_pack(kind)]
+    return [*TRACE_RULES, *_of_pack(kind, "timeline")]
 
 
 def names_of_graph_rules() -> set[str]:
@@ -123,7 +125,7 @@ def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
             TraceCase.of(snapshot, number)
             return [_of_trace(rule, number) for rule in trace_rules(kind)]
         case ProfileInfo(kind=kind):
-            return [_of_profile(rule) for rule in (*PROFILE_RULES, *_of_pack(kind))]
+            return [_of_profile(rule) for rule in (*PROFILE_RULES, *_of_pack(kind, "profile"))]
         case GraphInfo() as info:
             return [_of_graph(rule) for rule in graph_rules(info)]
         case _:

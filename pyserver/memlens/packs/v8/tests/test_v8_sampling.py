@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python.command_line import memlens
 from tests.python.profile_reading import FIXTURES, damage, load, value
 
 from memlens.formats.errors import DamagedSnapshotError
@@ -44,6 +45,14 @@ def test_stacks_are_those_of_the_tree(tmp_path: Path) -> None:
     assert [kind.name for kind in found.value_types] == ["selfSize"]
     assert (value(found, "selfSize"), [each.code for each in found.warnings]) == (305, ["sampled"])
     assert [each.code for each in _load(tmp_path, _call("(root)", -1)).warnings] == ["no-samples"]
+
+
+def test_rules_about_objects_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """V8 has dumps as well, whose rules ask for objects that a profile hasn't."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    _load(tmp_path, _call("(root)", -1, _call("main", 0, _call("(V8 API)", -1, size=3 << 20), size=1 << 20)))
+    said = memlens("findings", tmp_path / "x.heapprofile").stdout
+    assert "Held by a.js:1 main() 4 MiB (100%)." in said
 
 
 def test_a_source_map_leads_to_the_original_line(tmp_path: Path) -> None:

@@ -4,19 +4,22 @@ import asyncio
 import json
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import event, frame
 
 from memlens.model.own_libraries import Libraries
+from memlens.packs.pytorch.module_classes import TorchClasses
 from memlens.server.protocol.settings import Settings
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
-from memlens.sources.module_classes import Place, classes_at
 from memlens.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from memlens.model.inferred import Place
 
 SOURCE = """import torch
 from torch import nn
@@ -134,10 +137,10 @@ def test_what_no_source_says(tmp_path: Path) -> None:
         ("nn.conv", "net.py", line_of["return self.bn(self.conv(x))"]),
         ("", "net.py", line_of["return self.attn(self.ln1(x))"]),
     ]
-    assert classes_at({"net.py": places}, lambda _: str(file)) == {places[2]: "Block"}
+    assert TorchClasses().classes_at({"net.py": places}, lambda _: str(file)) == {places[2]: "Block"}
     file.write_text("class Broken(:")
-    assert classes_at({"net.py": places}, lambda _: str(file)) == {}
-    assert classes_at({"net.py": places}, lambda _: None) == {}
+    assert TorchClasses().classes_at({"net.py": places}, lambda _: str(file)) == {}
+    assert TorchClasses().classes_at({"net.py": places}, lambda _: None) == {}
 
 
 def test_classes_go_with_the_patterns() -> None:

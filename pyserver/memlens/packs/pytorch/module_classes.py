@@ -8,13 +8,11 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from memlens.model.inferred import ModuleClasses, Place
 from memlens.sources.declarations import text_of
 from memlens.sources.functions import TEXT_LIMIT
 
-Place = tuple[str, str, int]
-"""A module's name, empty for the function that runs at the line; a file; a line."""
-
-MOST_FILES = 500
+_MOST_FILES = 500
 _FORWARD = "forward"
 _TORCH = "nn."
 
@@ -27,27 +25,45 @@ class _Class(NamedTuple):
     attributes: dict[str, str]
 
 
-def classes_at(asked: Mapping[str, Iterable[Place]], local: Callable[[str], str | None]) -> dict[Place, str]:
-    """The classes at some lines, by place.
+class TorchClasses(ModuleClasses):
+    """By the class around a ``forward``, or by what the line of its call calls."""
 
-    ``asked`` has places by file, ``local`` finds a file on this machine. A file of which any line isn't in a function
-    ``forward`` is another one, or has changed since, and says nothing.
-    """
-    found: dict[Place, str] = {}
-    for file, places in list(asked.items())[:MOST_FILES]:
-        path = local(file)
-        text = text_of(path) if path is not None else ""
-        classes, lines = _classes(text), text.split("\n")
-        own: dict[Place, _Class] = {}
-        of_file = list(places)
-        for place in of_file:
-            around = _around(classes, place[2])
-            if around is None:
-                break
-            own[place] = around
-        if len(own) == len(of_file):
-            found |= {place: name for place, each in own.items() if (name := _name(each, place, lines))}
-    return found
+    def places(
+        self, names: list[str], parents: list[int], lines: Mapping[int, tuple[str, int]]
+    ) -> Iterable[list[Place]]:
+        """For each module the places whose sources may name its class."""
+        for number, (name, parent) in enumerate(zip(names, parents, strict=True)):
+            found: list[Place] = []
+            of_file = name.startswith(_TORCH) and name[len(_TORCH) :][:1].islower()
+            if number in lines and (name.startswith(f"{_FORWARD} (") or of_file):
+                found.append(("", *lines[number]))
+            if of_file and parent in lines:
+                # a file of PyTorch's that defines many modules: what its caller calls there has the class
+                found.insert(0, (name, *lines[parent]))
+            yield found
+
+    def classes_at(
+        self, asked: Mapping[str, Iterable[Place]], local: Callable[[str], str | None]
+    ) -> dict[Place, str]:
+        """The classes at some lines, by place.
+
+        A file of which any line isn't in a function ``forward`` is another one, or has changed since, and says nothing.
+        """
+        found: dict[Place, str] = {}
+        for file, places in list(asked.items())[:_MOST_FILES]:
+            path = local(file)
+            text = text_of(path) if path is not None else ""
+            classes, lines = _classes(text), text.split("\n")
+            own: dict[Place, _Class] = {}
+            of_file = list(places)
+            for place in of_file:
+                around = _around(classes, place[2])
+                if around is None:
+                    break
+                own[place] = around
+            if len(own) == len(of_file):
+                found |= {place: name for place, each in own.items() if (name := _name(each, place, lines))}
+        return found
 
 
 def _name(around: _Class, place: Place, lines: list[str]) -> str:
