@@ -108,7 +108,7 @@ def test_the_whole_is_a_component_with_the_findings_of_the_dump(
     snapshot = looked_at(path)
     every = {
         each.finding.rule: each.finding.figure.amount
-        for rule in component._RULES
+        for rule in component.rules_of_waste(snapshot.info.kind)
         for each in rule(cases.GraphCase(snapshot, snapshot.info))  # pyrefly: ignore[bad-argument-type]
     }
     found = component_findings(snapshot, holders(snapshot).astype(np.int64))

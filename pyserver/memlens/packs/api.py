@@ -36,9 +36,13 @@ if TYPE_CHECKING:
     from memlens.store.files.output import Output as FileOutput
     from memlens.store.snapshot import Snapshot
     from memlens.store.trace.device import Device
+    from memlens.views.findings.answers import TextPart
     from memlens.views.findings.graph.case import GraphCase
     from memlens.views.findings.profile.case import ProfileCase
     from memlens.views.findings.writing import Ranked
+    from memlens.views.graph.contents import Collections, Content, Usage
+    from memlens.views.graph.dump_bytes import DumpReader
+    from memlens.views.graph.fields import Numbers
 
     Lineless = Callable[[Snapshot, Device, str], tuple["npt.NDArray[np.bool_]", Text]]
 
@@ -175,6 +179,17 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Finds the reachable collections, and how many elements each has."""
     unseen_elements: Text = NOTHING
     """Which elements these leave out, in a sentence after ``are empty``."""
+    contents: "Part[Contents] | None" = None
+    """Of dumps with the values of fields."""
+    thread_values: "Part[ThreadValues] | None" = None
+    """Where threads are objects that hold their thread-local variables, and roots say their names."""
+    exhausted: "Part[Exhausted] | None" = None
+    generated: re.Pattern[str] | None = None
+    """Matches the names of classes that programs make while they run: their static fields are nobody's."""
+    has_static_fields: bool = False
+    """Whether classes hold by static fields what stays when the functions that use it have returned."""
+    has_boot_loader: bool = False
+    """Whether types without a module are of the runtime's own loader."""
     realms: "Part[Realms] | None" = None
     terms: "tuple[FilterTerm, ...]" = ()
     class_declaration: re.Pattern[str] | None = None
@@ -210,6 +225,59 @@ class Realms(Protocol):
 
     def name_of(self, snapshot: "Snapshot", number: int, script: str) -> Text:
         """A realm's name; ``script`` defines most of its functions."""
+
+
+class Contents(Protocol):
+    """A module that knows what objects contain."""
+
+    def words_of(self, snapshot: "Snapshot", number: int) -> str:
+        """The value of an object in words, "" where it isn't of a class whose values are known."""
+
+    def contents_of(self, snapshot: "Snapshot", number: int) -> "Iterator[Content] | None":
+        """What a collection contains, None for another object."""
+
+    def count_of(self, snapshot: "Snapshot", number: int) -> int:
+        """How many elements or entries a collection has; 0 for another object."""
+
+    def all_collections(self, snapshot: "Snapshot") -> "Collections":
+        """All collections."""
+
+    def all_reference_arrays(self, snapshot: "Snapshot") -> "Numbers":
+        """All arrays of references, ascending."""
+
+    def usage_of_arrays(self, snapshot: "Snapshot", arrays: "Numbers") -> "Usage":
+        """What arrays of references use of themselves."""
+
+    def numbers_in(self, snapshot: "Snapshot", number: int, dump: "DumpReader") -> Iterator[int | float]:
+        """The elements of an array of numbers, in order; nothing for another object. Raises BadRequestError."""
+
+    def whole_contents(self, snapshot: "Snapshot", number: int) -> bytes:
+        """The elements of an array of numbers, or the text of a string in UTF-8. Raises BadRequestError for others."""
+
+
+class ThreadValues(Protocol):
+    """A module that knows the thread-local variables of threads."""
+
+    def thread_locals(self, snapshot: "Snapshot", thread: int) -> list[tuple[str, int]]:
+        """Those of a thread's object: what each is called, and the number of its value."""
+
+    def may_have_locals(self, snapshot: "Snapshot", objects: "Numbers") -> "npt.NDArray[np.bool_]":
+        """Which of some objects may be threads with such variables."""
+
+    def is_entry(self, type_name: str) -> bool:
+        """Whether objects of a type hold the value of such a variable."""
+
+    def entry_of(self, snapshot: "Snapshot", entry: int) -> tuple[str, int] | None:
+        """What the variable of such an object is called, and its value; None where either isn't known."""
+
+
+class Exhausted(Protocol):
+    """A function that finds what a thread ran out of."""
+
+    def __call__(
+        self, case: "GraphCase", thread: int, name: "TextPart", where: Text | str
+    ) -> tuple[Text, Text] | None:
+        """The beginning of a sentence about it, and an explanation; None where nothing in the dump says it."""
 
 
 class FilterTerm(Struct, frozen=True, kw_only=True):
@@ -565,6 +633,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     """Gets the case of the model that the formats have."""
     model: Literal["", "timeline", "profile", "graph"] = ""
     """The model that it is about, of a pack whose formats have several."""
+    of_waste: bool = False
+    """Whether it is about what is wasted: such rules are also asked about a part of a heap dump alone."""
 
 
 class Pack(Struct, frozen=True, kw_only=True):

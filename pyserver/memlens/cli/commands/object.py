@@ -9,7 +9,7 @@ from memlens.cli.options import add_file, add_force, add_json, add_libraries, ad
 from memlens.cli.output import json_line, say
 from memlens.cli.written import output_of
 from memlens.units import counted, format_bytes, shortened
-from memlens.views.graph.array_contents import whole_contents
+from memlens.views.graph.contents import whole_contents
 from memlens.views.graph.objects import ObjectAnswer, describe
 from memlens.views.graph.rows import MOST_ROWS, ReferenceRow
 
@@ -22,7 +22,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_object(command)
     command.add_argument(
         "--contents", type=Path, metavar="OUT",
-        help="write all elements of an array of numbers, or the whole text of a string, to a file instead (Java)",
+        help="write all elements of an array of numbers, or the whole text of a string, to a file instead",
     )  # fmt: skip
     add_force(command)
     add_top(command, 20)

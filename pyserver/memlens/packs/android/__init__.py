@@ -1,7 +1,5 @@
 """The world of Android: heap graphs in traces of Perfetto. Its HPROF is Java's, whose pack it builds on."""
 
-from msgspec.structs import replace
-
 from memlens.packs.api import Format, Pack, Part
 from memlens.packs.jvm import OBJECTS
 from memlens.texts import phrase
@@ -20,8 +18,7 @@ PACK = Pack(
             comes_first=True,
             reader=Part(f"{_HERE}.perfetto"),
             endings=("pftrace", "perfetto-trace"),
-            # without texts
-            objects=replace(OBJECTS, has_empty_strings=False, text_bytes=None),
+            objects=OBJECTS,
             not_redacted=(
                 phrase(
                     "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: "

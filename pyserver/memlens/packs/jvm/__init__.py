@@ -2,7 +2,9 @@
 
 import re
 
-from memlens.packs.api import Declarations, Format, Objects, Pack, Part, Proof, RuntimeKind
+from msgspec.structs import replace
+
+from memlens.packs.api import Declarations, Format, Objects, Pack, Part, Proof, Rule, RuntimeKind
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.jvm"
@@ -27,7 +29,6 @@ OBJECTS = Objects(
     ),
     is_managed=True,
     strings=frozenset(("java.lang.String",)),
-    has_empty_strings=True,
     boxes=frozenset(f"java.lang.{name}" for name in _BOXES),
     collections=re.compile(
         r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection))\."
@@ -38,7 +39,11 @@ OBJECTS = Objects(
     classes=frozenset(("java.lang.Class",)),
     says_superclasses=True,
     named_references=("next", "key"),
-    text_bytes=3_072,
+    thread_values=Part(f"{_HERE}.thread_locals"),
+    exhausted=Part(f"{_HERE}.exhausted:ran_out_of"),
+    generated=re.compile(r"\$Proxy\d+$|\$\$"),
+    has_static_fields=True,
+    has_boot_loader=True,
 )
 """Of Java's classes, which Android's runtime has as well."""
 
@@ -54,7 +59,13 @@ PACK = Pack(
             file_names=("*.hprof", "*.hprof.gz", "*.hprof.zst"),
             beginning=b"JAVA PROFILE 1.0.",
             is_mapped=True,
-            objects=OBJECTS,
+            objects=replace(
+                OBJECTS,
+                text_bytes=3_072,
+                has_empty_strings=True,
+                contents=Part(f"{_HERE}.inside"),
+                collection_sizes=Part(f"{_HERE}.collection_sizes:sizes"),
+            ),
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(
                 recognises=Part(f"{_HERE}.proof.reader:recognises"),
@@ -63,6 +74,23 @@ PACK = Pack(
         ),
     ),
     foreign=Part(f"{_HERE}.foreign:FILES"),
+    rules=(
+        Rule(findings=("class_loaders",), find=Part(f"{_HERE}.loaders:class_loaders")),
+        Rule(findings=("weak_references",), find=Part(f"{_HERE}.weak_references:weak_references")),
+        Rule(
+            findings=("tiny_collections",),
+            find=Part(f"{_HERE}.tiny_collections:tiny_collections"),
+            of_waste=True,
+        ),
+        Rule(
+            findings=("oversized_collections",),
+            find=Part(f"{_HERE}.slots:oversized_collections"),
+            of_waste=True,
+        ),
+        Rule(findings=("null_arrays",), find=Part(f"{_HERE}.slots:null_arrays"), of_waste=True),
+        Rule(findings=("zero_arrays",), find=Part(f"{_HERE}.slots:zero_arrays"), of_waste=True),
+        Rule(findings=("hash_collisions",), find=Part(f"{_HERE}.buckets:hash_collisions"), of_waste=True),
+    ),
     runtimes=(
         # its programs have the names of HotSpot's, and load a libjvm.so as well
         RuntimeKind(

@@ -1,14 +1,18 @@
 """What is wasted in a component of a heap dump alone: what some objects retain, as a class loader or a package does."""
 
+from collections.abc import Callable, Iterator
+from typing import cast
+
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memlens.model.distinct import distinct
+from memlens.packs import registry
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import ObjectsLink, SnapshotFinding, TextPart
-from memlens.views.findings.graph import buckets, collections, duplicates, slots
+from memlens.views.findings.graph import collections, duplicates
 from memlens.views.findings.graph.case import Component, GraphCase
 from memlens.views.findings.graph.joined import joined
 from memlens.views.findings.writing import Ranked
@@ -22,14 +26,9 @@ _RULES = (
     duplicates.arrays,
     duplicates.images,
     collections.empty_collections,
-    collections.tiny_collections,
-    slots.oversized_collections,
-    slots.null_arrays,
-    slots.zero_arrays,
     collections.boxed_numbers,
-    buckets.hash_collisions,
 )
-"""Those about waste. What holds most, or what leaks, is the same in the whole dump."""
+"""Those about waste, beside those of packs. What holds most, or what leaks, is the same in the whole dump."""
 
 _MOST_LISTED = 1_000
 """Objects that the query of a finding lists."""
@@ -47,13 +46,19 @@ class ComponentAnswer(Struct, frozen=True):
     findings: list[SnapshotFinding]
 
 
+def rules_of_waste(kind: str) -> list[Callable[[GraphCase], Iterator[Ranked]]]:
+    """The rules that are asked about a component of a heap dump."""
+    of_pack = [rule.find.load() for rule in registry.rules_for(kind) if rule.of_waste]
+    return [*_RULES, *cast("list[Callable[[GraphCase], Iterator[Ranked]]]", of_pack)]
+
+
 def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
     """The findings about what some objects retain, those first that would free most."""
     chosen = distinct(np.asarray(numbers, np.int64))
     has = retained_set(snapshot, chosen)
     total = int(snapshot.objects.shallow[has].sum())
     case = GraphCase(snapshot, graph_of(snapshot.info), Component(has, total))
-    found = joined(case, [each for rule in _RULES for each in rule(case)])
+    found = joined(case, [each for rule in rules_of_waste(case.info.kind) for each in rule(case)])
     found.sort(key=lambda each: -each.weight)
     return ComponentAnswer(len(chosen), int(has.sum()), total, [_within(snapshot, each) for each in found])
 

@@ -10,13 +10,11 @@ from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer, SnapshotFinding
 from memlens.views.findings.graph import (
-    buckets,
     collections,
     duplicates,
     holders,
     listeners,
     runtime,
-    slots,
     threads,
 )
 from memlens.views.findings.graph.case import GraphCase
@@ -54,21 +52,14 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     threads.out_of_memory: (threads.OUT_OF_MEMORY,),
     holders.accumulates: ("retains_most", "group_retains_most"),
     listeners.listeners: ("listeners",),
-    runtime.class_loaders: ("class_loaders",),
     runtime.finalizers: ("finalizers",),
     runtime.soft_references: ("soft_references",),
-    runtime.weak_references: ("weak_references",),
     runtime.thread_locals: ("thread_locals",),
     duplicates.strings: ("duplicate_strings",),
     duplicates.arrays: ("duplicate_arrays",),
     duplicates.images: ("equal_images",),
     collections.empty_collections: ("empty_collections",),
-    collections.tiny_collections: ("tiny_collections",),
-    slots.oversized_collections: ("oversized_collections",),
-    slots.null_arrays: ("null_arrays",),
-    slots.zero_arrays: ("zero_arrays",),
     collections.boxed_numbers: ("boxed_numbers",),
-    buckets.hash_collisions: ("hash_collisions",),
 }
 """With the names that its findings have as their ``rule``; packs have more, see :func:`graph_rules`."""
 

@@ -1,22 +1,16 @@
-"""What Java's and Android's collections contain: the elements of lists, queues and sets, the entries of maps.
+"""What objects contain, and values in words, as far as the pack of a dump's format knows it."""
 
-In their order, where they have one. The fields are those of the classes in OpenJDK and Android, of all versions since
-Java 6; a class of the program's own has what the library's class above it has. Views and wrappers (``keySet()``,
-``Collections.unmodifiableMap``) contain what they are made of.
-"""
-
-import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from memlens.store.models import graph_of
+from memlens.errors import BadRequestError
+from memlens.packs import registry
+from memlens.packs.api import Contents
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.fields import FieldReader, field_reader
-from memlens.views.graph.stopped import stopped
+from memlens.texts import phrase
+from memlens.views.graph.dump_bytes import DumpReader
+from memlens.views.graph.fields import Numbers
 
 
 class Content(NamedTuple):
@@ -29,392 +23,69 @@ class Content(NamedTuple):
     """The index in a list, else how many come before."""
 
 
-Reader = Callable[[FieldReader, int], Iterator[tuple[int | None, int | None]]]
-Pair = tuple[int | None, int | None]
-"""A key and a value; of a list no key."""
+class Usage(NamedTuple):
+    """An item for each of some objects: how many slots their arrays have, and how many of these aren't null."""
 
-_COUNTED_AT_ONCE = 1_000
-MOST_WITHIN = 20
-"""Wrappers around a collection."""
+    slots: Numbers
+    used: Numbers
 
 
-def _array(reader: FieldReader, number: int, field: str, size: str = "") -> Iterator[Pair]:
-    """The elements of an array up to a size, with the places of those that are null."""
-    array = reader.references(number).get(field)
-    count = reader.integer(number, size) if size else None
-    if array is None:
-        return
-    places, targets = reader.elements(array)
-    length = reader.length(array) or 0
-    if count is not None:
-        length = min(length, count)
-    at = 0
-    for place, target in zip(places.tolist(), targets.tolist(), strict=True):
-        if not at <= place < length:
-            break
-        for _ in range(place - at):
-            yield None, None
-        yield None, target
-        at = place + 1
-    for _ in range(length - at):
-        yield None, None
+class Collections(NamedTuple):
+    """Collections in the order of their numbers."""
+
+    objects: Numbers
+    sizes: Numbers
+    """-1 where it isn't known."""
+    slots: Numbers
+    """0 for those without an array of their own."""
+    used: Numbers
 
 
-def _known(reader: FieldReader, number: int, field: str) -> Iterator[Pair]:
-    """The elements of an array that aren't null."""
-    array = reader.references(number).get(field)
-    for target in [] if array is None else reader.elements(array)[1].tolist():
-        yield None, target
-
-
-def _ring(reader: FieldReader, number: int, field: str, head: str) -> Iterator[Pair]:
-    """The elements of an array that begin in the middle and go on at the start."""
-    array, first = reader.references(number).get(field), reader.integer(number, head)
-    if array is None:
-        return
-    places, targets = reader.elements(array)
-    at = int(np.searchsorted(places, first or 0))
-    for target in [*targets[at:].tolist(), *targets[:at].tolist()]:
-        yield None, target
-
-
-def _named(reader: FieldReader, number: int, *fields: str) -> Iterator[Pair]:
-    known = reader.references(number)
-    for field in fields:
-        if field in known:
-            yield None, known[field]
-
-
-def _chain(
-    reader: FieldReader, number: int, first: str, item: str = "item", value: str = "", after: str = "next"
-) -> Iterator[Pair]:
-    """What is in links, each of which refers to the next; without those that hold nothing, as the first of a queue."""
-    link = reader.references(number).get(first)
-    yield from _links(reader, link, item, value, after)
-
-
-def _links(reader: FieldReader, link: int | None, item: str, value: str, after: str) -> Iterator[Pair]:
-    seen: set[int] = set()
-    while link is not None and link not in seen:
-        seen.add(link)
-        known = reader.references(link)
-        if item in known or (value and value in known):
-            yield (known.get(item), known.get(value)) if value else (None, known.get(item))
-        link = known.get(after)
-
-
-def _linked_list(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """Until Java 6 the first link is one that holds nothing, to which the last one leads back."""
-    header = reader.references(number).get("header")
-    if header is None:
-        yield from _chain(reader, number, "first")
-        return
-    link, seen = reader.references(header).get("next"), {header}
-    while link is not None and link not in seen:
-        seen.add(link)
-        known = reader.references(link)
-        yield None, known.get("element")
-        link = known.get("next")
-
-
-def _table(
-    reader: FieldReader, number: int, field: str, key: str = "key", value: str = "value"
-) -> Iterator[Pair]:
-    """The entries in the buckets of a hash table, a bucket after the other."""
-    table = reader.references(number).get(field)
-    # an entry is in one bucket
-    seen: set[int] = set()
-    for entry in [] if table is None else reader.elements(table)[1].tolist():
-        if entry in seen:
-            continue
-        # a bucket of ConcurrentHashMap that is a tree begins with an object that refers to the first entry
-        link: int | None = reader.references(entry).get("first", entry) if value == "val" else entry
-        while link is not None and link not in seen:
-            seen.add(link)
-            known = reader.references(link)
-            yield known.get(key), known.get(value)
-            link = known.get("next")
-
-
-def _concurrent(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """Until Java 7 a ConcurrentHashMap has a table for each of its segments."""
-    known = reader.references(number)
-    if "segments" in known:
-        for segment in reader.elements(known["segments"])[1].tolist():
-            yield from _table(reader, segment, "table")
-        return
-    for key, value in _table(reader, number, "table", "key", "val"):
-        # what stands for a bucket that is being moved has neither
-        if key is not None:
-            yield key, value
-
-
-def _linked_map(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """In the order of insertion where the entries have it, as in OpenJDK."""
-    if "head" in reader.references(number):
-        yield from _chain(reader, number, "head", "key", "value", "after")
-    else:
-        yield from _table(reader, number, "table")
-
-
-def _alternating(reader: FieldReader, number: int, field: str, size: str = "") -> Iterator[Pair]:
-    """An array in which each key is followed by its value."""
-    array = reader.references(number).get(field)
-    if array is None:
-        return
-    places, targets = reader.elements(array)
-    count = reader.integer(number, size) if size else None
-    keys: dict[int, int] = {}
-    values: dict[int, int] = {}
-    for place, target in zip(places.tolist(), targets.tolist(), strict=True):
-        if count is None or place < 2 * count:
-            (values if place % 2 else keys)[place // 2] = target
-    for place in sorted({*keys, *values}):
-        yield keys.get(place), values.get(place)
-
-
-def _tree(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """The entries of a search tree, in its order."""
-    above: list[int] = []
-    seen: set[int] = set()
-    entry = reader.references(number).get("root")
-    while entry is not None or above:
-        while entry is not None and entry not in seen:
-            seen.add(entry)
-            above.append(entry)
-            entry = reader.references(entry).get("left")
-        if not above:
-            return
-        known = reader.references(above.pop())
-        yield known.get("key"), known.get("value")
-        entry = known.get("right")
-
-
-def _skip_list(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """The lowest row, which has all entries; its first link is none."""
-    head = reader.references(number).get("head")
-    first = None if head is None else reader.references(head).get("node")
-    while head is not None and "down" in (known := reader.references(head)):
-        head = known["down"]
-        first = reader.references(head).get("node", first)
-    for key, value in _links(reader, first, "key", "val" if _has_val(reader, first) else "value", "next"):
-        if key is not None:
-            yield key, value
-
-
-def _has_val(reader: FieldReader, link: int | None) -> bool:
-    after = None if link is None else reader.references(link).get("next")
-    return after is not None and "val" in reader.references(after)
-
-
-def _enum_map(reader: FieldReader, number: int) -> Iterator[Pair]:
-    known = reader.references(number)
-    if "keyUniverse" in known and "vals" in known:
-        keys = dict(zip(*(column.tolist() for column in reader.elements(known["keyUniverse"])), strict=True))
-        for place, value in zip(*(column.tolist() for column in reader.elements(known["vals"])), strict=True):
-            yield keys.get(place), value
-
-
-def _enum_set(reader: FieldReader, number: int) -> Iterator[Pair]:
-    universe, bits = reader.references(number).get("universe"), reader.integer(number, "elements") or 0
-    if universe is not None:
-        for place, target in zip(*(column.tolist() for column in reader.elements(universe)), strict=True):
-            if place < 64 and bits >> place & 1:
-                yield None, target
-
-
-_UTIL, _CONCURRENT = "java.util.", "java.util.concurrent."
-
-SLOTS, USED, COUNTED = "(slots)", "(used slots)", "(counted)"
-"""How many elements there are where no field says it: as many as the array has slots, as it has that aren't null, or as
-one counts."""
-
-
-class Kind(NamedTuple):
-    """How collections of a class are read, and where it says how many elements they have."""
-
-    read: Reader
-    size: str = COUNTED
-    """The field that says it, or SLOTS, USED or COUNTED."""
-    array: str = ""
-    """The field of the array that has the elements or entries; "" for none."""
-    more: str = ""
-    """A field that, where it refers to anything, has what the other leaves out."""
-
-
-KINDS: dict[str, Kind] = {
-    f"{_UTIL}ArrayList": Kind(partial(_array, field="elementData", size="size"), "size", "elementData"),
-    f"{_UTIL}Vector": Kind(
-        partial(_array, field="elementData", size="elementCount"), "elementCount", "elementData"
-    ),
-    f"{_UTIL}Arrays$ArrayList": Kind(partial(_array, field="a"), SLOTS, "a"),
-    f"{_UTIL}ImmutableCollections$ListN": Kind(partial(_array, field="elements"), SLOTS, "elements"),
-    f"{_UTIL}ImmutableCollections$SetN": Kind(partial(_known, field="elements"), "size", "elements"),
-    f"{_UTIL}PriorityQueue": Kind(partial(_array, field="queue", size="size"), "size", "queue"),
-    f"{_UTIL}ArrayDeque": Kind(partial(_ring, field="elements", head="head"), USED, "elements"),
-    f"{_UTIL}LinkedList": Kind(_linked_list, "size"),
-    f"{_UTIL}RegularEnumSet": Kind(_enum_set),
-    f"{_UTIL}HashMap": Kind(partial(_table, field="table"), "size", "table"),
-    f"{_UTIL}LinkedHashMap": Kind(_linked_map, "size", "table"),
-    f"{_UTIL}Hashtable": Kind(partial(_table, field="table"), "count", "table"),
-    f"{_UTIL}WeakHashMap": Kind(partial(_table, field="table", key="referent"), "size", "table"),
-    f"{_UTIL}IdentityHashMap": Kind(partial(_alternating, field="table"), "size", "table"),
-    f"{_UTIL}TreeMap": Kind(_tree, "size"),
-    f"{_UTIL}EnumMap": Kind(_enum_map, "size", "vals"),
-    f"{_UTIL}ImmutableCollections$MapN": Kind(partial(_alternating, field="table"), "size", "table"),
-    f"{_CONCURRENT}ConcurrentHashMap": Kind(_concurrent, "baseCount", "table", more="counterCells"),
-    f"{_CONCURRENT}ConcurrentSkipListMap": Kind(_skip_list),
-    f"{_CONCURRENT}CopyOnWriteArrayList": Kind(partial(_array, field="array"), SLOTS, "array"),
-    f"{_CONCURRENT}PriorityBlockingQueue": Kind(partial(_array, field="queue", size="size"), "size", "queue"),
-    f"{_CONCURRENT}ArrayBlockingQueue": Kind(
-        partial(_ring, field="items", head="takeIndex"), "count", "items"
-    ),
-    f"{_CONCURRENT}ConcurrentLinkedQueue": Kind(partial(_chain, first="head")),
-    f"{_CONCURRENT}ConcurrentLinkedDeque": Kind(partial(_chain, first="head")),
-    f"{_CONCURRENT}LinkedBlockingQueue": Kind(partial(_chain, first="head")),
-    f"{_CONCURRENT}LinkedBlockingDeque": Kind(partial(_chain, first="first"), "count"),
-    f"{_CONCURRENT}LinkedTransferQueue": Kind(partial(_chain, first="head")),
-    f"{_CONCURRENT}ScheduledThreadPoolExecutor$DelayedWorkQueue": Kind(
-        partial(_array, field="queue", size="size"), "size", "queue"
-    ),
-    "java.lang.ThreadLocal$ThreadLocalMap": Kind(
-        partial(_table, field="table", key="referent"), "size", "table"
-    ),
-    "android.util.ArrayMap": Kind(partial(_alternating, field="mArray", size="mSize"), "mSize", "mArray"),
-    "android.util.ArraySet": Kind(partial(_array, field="mArray", size="mSize"), "mSize", "mArray"),
-    "android.util.SparseArray": Kind(partial(_known, field="mValues"), "mSize", "mValues"),
-}
-"""The collections of Java's and Android's libraries that have their elements themselves."""
-
-
-def _pair(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """One or two elements; in the place of a second that isn't there is an object that stands for it."""
-    none = reader.static(f"{_UTIL}ImmutableCollections", "EMPTY")
-    for pair in _named(reader, number, "e0", "e1"):
-        if pair[1] != none:
-            yield pair
-
-
-def _one_entry(reader: FieldReader, number: int, key: str, value: str) -> Iterator[Pair]:
-    known = reader.references(number)
-    yield known.get(key), known.get(value)
-
-
-KINDS |= {
-    f"{_UTIL}ImmutableCollections$List12": Kind(_pair),
-    f"{_UTIL}ImmutableCollections$Set12": Kind(_pair),
-    f"{_UTIL}ImmutableCollections$Map1": Kind(partial(_one_entry, key="k0", value="v0")),
-    f"{_UTIL}Collections$SingletonMap": Kind(partial(_one_entry, key="k", value="v")),
-    f"{_UTIL}Collections$SingletonList": Kind(partial(_one_entry, key="", value="element")),
-    f"{_UTIL}Collections$SingletonSet": Kind(partial(_one_entry, key="", value="element")),
-}
-
-_WITHIN = {
-    f"{_UTIL}HashSet": "map",
-    f"{_UTIL}TreeSet": "m",
-    f"{_UTIL}Properties": "map",
-    f"{_CONCURRENT}ConcurrentSkipListSet": "m",
-    f"{_CONCURRENT}CopyOnWriteArraySet": "al",
-    f"{_CONCURRENT}ConcurrentHashMap$CollectionView": "map",
-    **{f"{_UTIL}Collections${kind}{what}": field
-       for kind in ("Unmodifiable", "Synchronized", "Checked")
-       for what, field in (("Collection", "c"), ("Map", "m"))},
-    f"{_UTIL}Collections$SetFromMap": "m",
-    f"{_CONCURRENT}DelayQueue": "q",
-    "android.util.LruCache": "map",
-}  # fmt: skip
-"""Collections that are made of another, and the field that refers to it."""
-
-_KEYS = frozenset(
-    (
-        f"{_UTIL}HashSet", f"{_UTIL}TreeSet", f"{_CONCURRENT}ConcurrentSkipListSet",
-        f"{_CONCURRENT}ConcurrentHashMap$KeySetView", f"{_UTIL}Collections$SetFromMap",
-    )
-)  # fmt: skip
-"""Those of these that contain the keys of a map."""
-
-_VIEW = re.compile(r"java\.util\.(?:concurrent\.)?\w+\$\w*?(KeySet|Values|ValueCollection|EntrySet)$")
-"""Views of maps: the nested classes of keys, values and entries, each of which refers to its map."""
-_MAP_OF_VIEW = ("this$0", "m", "map")
-
-
-Only = Literal["keys", "values", "both"]
-
-
-class _Found(NamedTuple):
-    """The collection that has the elements, how they are read, and whether only its keys count, or only its values."""
-
-    number: int
-    kind: Kind
-    only: Only
-
-
-def kind_of(classes: tuple[str, ...]) -> Kind | None:
-    """What a collection is that has its elements itself, by its class and those above."""
-    return next((KINDS[name] for name in classes if name in KINDS), None)
-
-
-def fields_within(classes: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields, of which one refers to the collection that one of this class is made of; none for other classes."""
-    if _VIEW.match(classes[0]) is not None:
-        return _MAP_OF_VIEW
-    return tuple(_WITHIN[name] for name in classes if name in _WITHIN)[:1]
-
-
-def _found(reader: FieldReader, number: int) -> _Found | None:
-    only: Only = "both"
-    for _ in range(MOST_WITHIN):
-        classes = reader.classes(number)
-        known = reader.references(number)
-        view = _VIEW.match(classes[0])
-        if view is not None:
-            only = "keys" if view[1] == "KeySet" else "both" if view[1] == "EntrySet" else "values"
-        else:
-            only = only if _KEYS.isdisjoint(classes) else "keys"
-        within = next((name for name in fields_within(classes) if name in known), None)
-        if within is not None:
-            number = known[within]
-            continue
-        kind = kind_of(classes)
-        return None if kind is None else _Found(number, kind, only)
-    return None
+def known_contents(snapshot: Snapshot) -> Contents | None:
+    """What knows the contents of a dump's objects; None for formats whose packs know none."""
+    part = registry.objects_of(snapshot.info.kind).contents
+    return None if part is None else part.load()
 
 
 def contents_of(snapshot: Snapshot, number: int) -> Iterator[Content] | None:
     """What a collection contains, None for another object."""
-    if snapshot.info.kind != "hprof":
-        return None
-    reader = field_reader(snapshot)
-    found = _found(reader, number)
-    return None if found is None else _contents(reader, found)
-
-
-def _contents(reader: FieldReader, found: _Found) -> Iterator[Content]:
-    for position, (key, value) in enumerate(found.kind.read(reader, found.number)):
-        if found.only == "both":
-            yield Content(key, value, position)
-        else:
-            yield Content(None, key if found.only == "keys" else value, position)
+    known = known_contents(snapshot)
+    return None if known is None else known.contents_of(snapshot, number)
 
 
 def count_of(snapshot: Snapshot, number: int) -> int:
     """How many elements or entries a collection has: what it says of itself, else counted; 0 for another object."""
-    contents = contents_of(snapshot, number)
-    reader = field_reader(snapshot)
-    found = None if contents is None else _found(reader, number)
-    if contents is None or found is None:
-        return 0
-    kind = found.kind
-    said = reader.values(found.number).get(kind.size)
-    if isinstance(said, int) and not (kind.more and kind.more in reader.references(found.number)):
-        return min(max(said, 0), graph_of(snapshot.info).objects)
-    counted = 0
-    for counted, _ in enumerate(contents, 1):
-        if not counted % _COUNTED_AT_ONCE and snapshot.work.is_stopped:
-            raise stopped()
-    return counted
+    known = known_contents(snapshot)
+    return 0 if known is None else known.count_of(snapshot, number)
 
 
 def some_contents(snapshot: Snapshot, number: int, offset: int, limit: int) -> list[Content]:
     """A page of what a collection contains; nothing for another object."""
     return list(islice(contents_of(snapshot, number) or iter(()), offset, offset + limit))
+
+
+def words_of(snapshot: Snapshot, number: int) -> str:
+    """The value of an object in words, "" where it isn't of a class whose values are known."""
+    known = known_contents(snapshot)
+    return "" if known is None else known.words_of(snapshot, number)
+
+
+def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[int | float]:
+    """The elements of an array of numbers, in order; nothing for another object.
+
+    Booleans are 0 and 1, characters units of UTF-16. What the archive doesn't have is read from the dump, a part after
+    the other. Raises :class:`BadRequestError` if the dump has it no more, and :class:`CancelledError`.
+    """
+    known = known_contents(snapshot)
+    return iter(()) if known is None else known.numbers_in(snapshot, number, dump)
+
+
+def whole_contents(snapshot: Snapshot, number: int) -> bytes:
+    """The elements of an array of numbers, big-endian, or the text of a string or an array of characters in UTF-8.
+
+    Raises :class:`BadRequestError` for another object, and if the dump has it no more.
+    """
+    known = known_contents(snapshot)
+    if known is None:
+        raise BadRequestError(phrase("The object is no array of numbers with elements, and no string"))
+    return known.whole_contents(snapshot, number)

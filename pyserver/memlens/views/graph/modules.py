@@ -5,8 +5,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.model.distinct import distinct
-from memlens.model.graph import JAVA_KINDS
-from memlens.store.models import graph_of
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.rows import plain_type_names
@@ -16,7 +15,7 @@ from memlens.views.selection.texts import Pattern, pattern_of
 Mask = npt.NDArray[np.bool_]
 
 NO_MODULE, BOOT = "none", "boot"
-"""Types of no module; of Java's and Android's dumps those that the runtime's own loader has, which has no name."""
+"""Types of no module, and of them those that the runtime's own loader has, which has no name."""
 
 
 def of_modules(snapshot: Snapshot, term: Term) -> Mask:
@@ -35,7 +34,7 @@ def of_modules(snapshot: Snapshot, term: Term) -> Mask:
     has_none = np.array([not text for text in texts], np.bool_)[of_type]
     if NO_MODULE in term.values:
         found |= has_none
-    if BOOT in term.values and graph_of(snapshot.info).kind in JAVA_KINDS:
+    if BOOT in term.values and registry.objects_of(snapshot.info.kind).has_boot_loader:
         # a class that isn't in the file, whose name is in brackets, may be of any loader
         found |= has_none & np.array(
             [not name.startswith("(") for name in plain_type_names(snapshot)], np.bool_

@@ -18,10 +18,10 @@ from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph import fields
+from memlens.views.graph.contents import words_of
 from memlens.views.graph.native import has_native, native_bytes
 from memlens.views.graph.places import Definition, places_of
 from memlens.views.graph.unread import are_unread
-from memlens.views.graph.values import words_of
 
 U32 = npt.NDArray[np.uint32]
 Numbers = fields.Numbers

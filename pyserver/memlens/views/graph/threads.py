@@ -16,6 +16,8 @@ from memlens.errors import BadRequestError
 from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.graph import NONE
+from memlens.packs import registry
+from memlens.packs.api import ThreadValues
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.answers import Frame
@@ -23,7 +25,6 @@ from memlens.views.graph import filters
 from memlens.views.graph.on_stacks import Mask, frames_named, threads_named
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page
 from memlens.views.graph.stopped import stopped
-from memlens.views.graph.thread_locals import ThreadLocals, may_have_locals, thread_locals
 from memlens.views.graph.thread_sizes import freed_by_thread, retained_together
 from memlens.views.graph.thread_table import table
 from memlens.views.selection.columns import frame as frame_of
@@ -139,7 +140,10 @@ def _fitting_threads(snapshot: Snapshot, filter_text: str) -> Mask:
 
 def _all_locals(snapshot: Snapshot, threads: Numbers) -> Numbers:
     """The thread locals of some threads that have objects, as rows of _HELD. Raises :class:`CancelledError`."""
-    having = threads[may_have_locals(snapshot, table(snapshot).object[threads])]
+    known = _thread_values(snapshot)
+    if known is None:
+        return np.zeros(0, _HELD)
+    having = threads[known.may_have_locals(snapshot, table(snapshot).object[threads])]
     held: list[tuple[int, int]] = []
     for thread in having.tolist():
         if snapshot.work.is_stopped:
@@ -351,6 +355,14 @@ def _of_part(held: Numbers, part: StackPart, depth: int | None) -> Numbers:
     return chosen
 
 
-def _locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
+def _locals(snapshot: Snapshot, thread: int) -> list[tuple[str, int]]:
     own = int(table(snapshot).object[thread])
-    return [] if own == NONE else snapshot.keep(("thread locals", own), lambda: thread_locals(snapshot, own))
+    known = _thread_values(snapshot)
+    if known is None or own == NONE:
+        return []
+    return snapshot.keep(("thread locals", own), lambda: known.thread_locals(snapshot, own))
+
+
+def _thread_values(snapshot: Snapshot) -> ThreadValues | None:
+    part = registry.objects_of(snapshot.info.kind).thread_values
+    return None if part is None else part.load()

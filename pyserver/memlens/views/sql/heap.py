@@ -31,13 +31,7 @@ from memlens.store.models import heap_dump_of
 from memlens.store.objects.walks import dominated_by, dominator_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.array_contents import numbers_in
-from memlens.views.graph.collection_sizes import (
-    all_collections,
-    all_reference_arrays,
-    usage_of_arrays,
-)  # fmt: skip
-from memlens.views.graph.contents import contents_of
+from memlens.views.graph.contents import contents_of, known_contents, numbers_in, words_of
 from memlens.views.graph.dump_bytes import DumpReader
 from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader
 from memlens.views.graph.held_unread import held_by_unread_alone
@@ -60,7 +54,6 @@ from memlens.views.graph.rows import (
 )
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.unread import unread
-from memlens.views.graph.values import words_of
 from memlens.views.selection.texts import pattern_of
 from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
 from memlens.views.sql.object_sets import Gathered, ObjectSets
@@ -119,22 +112,22 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     "contents_of": HeapFunction(
         ("of",),
         ("position", "key", "key_type", "key_name", "object", "type", "name", "retained_bytes"),
-        "What a collection of Java's or Android's libraries contains: elements or entries, in order.",
+        "What a collection of a library contains: elements or entries, in order, where dumps say it.",
     ),
     "elements_of": HeapFunction(
         ("of",),
         ("position", "value", "object", "type", "name", "retained_bytes"),
-        "The elements of an array: numbers in a Java or Android heap dump, and what references refer to.",
+        "The elements of an array: numbers, where the dump has them, and what references refer to.",
     ),
     "collections": HeapFunction(
         (),
         ("object", "type", "size", "slots", "used_slots"),
-        "The collections of Java's and Android's libraries, views and wrappers too, with their own arrays.",
+        "The collections of libraries, views and wrappers too, with their own arrays, where dumps say it.",
     ),
     "arrays": HeapFunction(
         (),
         ("object", "type", "length", "used", "is_constant", "contents"),
-        "The arrays of a Java or Android heap dump, but those that hold the characters of strings.",
+        "The arrays of a dump that has their numbers, but those that hold the characters of strings.",
     ),
     "unread_variables": HeapFunction(
         (),
@@ -486,9 +479,9 @@ def _elements(snapshot: Snapshot, dump: DumpReader, of: Any) -> Iterator[Row]:
 
 
 def _collections(snapshot: Snapshot) -> Iterator[Row]:
-    if snapshot.info.kind != "hprof":
+    if (contents := known_contents(snapshot)) is None:
         return
-    known, names = all_collections(snapshot), plain_type_names(snapshot)
+    known, names = contents.all_collections(snapshot), plain_type_names(snapshot)
     kinds = snapshot.objects.type[known.objects]
     for kind, number, size, slots, used in zip(
         kinds.tolist(), *(column.tolist() for column in known), strict=True
@@ -497,7 +490,7 @@ def _collections(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _arrays(snapshot: Snapshot) -> Iterator[Row]:
-    if snapshot.info.kind != "hprof":
+    if (known := known_contents(snapshot)) is None:
         return
     names, kinds = plain_type_names(snapshot), snapshot.objects.type
     rows = snapshot.objects.arrays[snapshot.objects.arrays["is_text"] == 0]
@@ -506,8 +499,8 @@ def _arrays(snapshot: Snapshot) -> Iterator[Row]:
         rows["object"].tolist(), *(column.tolist() for column in columns), strict=True
     ):
         yield number, names[kind], length, used, constant, f"{contents:016x}"
-    own = all_reference_arrays(snapshot)
-    usage = usage_of_arrays(snapshot, own)
+    own = known.all_reference_arrays(snapshot)
+    usage = known.usage_of_arrays(snapshot, own)
     for number, kind, length, used in zip(
         *(each.tolist() for each in (own, kinds[own], *usage)), strict=True
     ):

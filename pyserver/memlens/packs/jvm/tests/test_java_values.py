@@ -19,12 +19,13 @@ from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT, Dump
 from tests.python.test_findings_of_heaps import check_figures
 
 from memlens.errors import BadRequestError
+from memlens.packs.jvm import array_contents
+from memlens.packs.jvm.array_contents import whole_contents
+from memlens.packs.jvm.contents import contents_of, count_of, fields_within, kind_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
-from memlens.views.graph import array_contents, filters
-from memlens.views.graph.array_contents import whole_contents
-from memlens.views.graph.contents import contents_of, count_of, fields_within, kind_of
+from memlens.views.graph import filters
 from memlens.views.graph.fields import field_reader
 from memlens.views.graph.objects import contents, describe
 from memlens.views.graph.rows import object_rows, type_names

@@ -1,12 +1,11 @@
 """What holds an object, in words: names along a short path from a root, without the runtime's own steps."""
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
 from memlens.model.frames import USER
-from memlens.model.graph import ENTRY, JAVA_KINDS, NONE
+from memlens.model.graph import ENTRY, NONE
 from memlens.model.packages import package_of
 from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
@@ -24,16 +23,12 @@ from memlens.views.findings.writing import base_line, linked
 from memlens.views.graph.packages import is_platform
 from memlens.views.graph.paths import Path, paths
 from memlens.views.graph.rows import ObjectRow
-from memlens.views.graph.thread_locals import entry_of
 from memlens.views.graph.thread_table import table
 
 _LOCAL_VARIABLE = "local variable"
-"""The kind of the references from a Java thread to what variables of its frames refer to, called by the frame."""
+"""The kind of the references from a thread to what variables of its frames refer to, called by the frame."""
 _THREAD = "thread"
 _STATIC_FIELD = "static field"
-_GENERATED = re.compile(r"\$Proxy\d+$|\$\$")
-"""Classes that Java programs make while they run: their static fields are nobody's."""
-_OF_THREAD_LOCALS = "java.lang.ThreadLocal$ThreadLocalMap$Entry"
 _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MORE_PATHS, _MOST_PATH = 3, 8, 200
 _MOST_CLOSURES = 100
@@ -56,7 +51,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
         detail = next((root.detail for root in path.roots if root.detail), "")
         is_first = first.object == path.root.object and not _has_names(case, first)
         if is_first and (variable := _variable(case, path)):
-            # of Java's the first reference leads from the thread to the variable's object
+            # here the first reference leads from the thread to the variable's object
             return _held_by_variable(case, path, variable, names[1:] if _is_local(path) else names)
         if first.object == path.root.object and (thread := _thread_of(case, path)):
             return _held_by_thread(case, path, thread, names)
@@ -74,7 +69,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             )
             # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
             has_name = _has_names(case, first) and (
-                first.object != path.root.object or case.info.kind not in JAVA_KINDS
+                first.object != path.root.object or not case.known.has_static_fields
             )
             if not kinds or case.known.global_object is not None or has_name:
                 return path_part
@@ -130,7 +125,7 @@ def _paths(case: GraphCase, number: int) -> list[Path]:
         return sorted(found, key=lambda path: _is_known_otherwise(case, path))
     if case.known.global_object is not None:
         return sorted(found, key=lambda path: not _begins_with_a_name(case, path))
-    if case.info.kind not in JAVA_KINDS:
+    if not case.known.has_static_fields:
         return found
     if found and not any(_says_a_field(case, path) for path in found):
         found += paths(case.snapshot, number, _MORE_PATHS, soon=True).paths[len(found) :]
@@ -149,10 +144,15 @@ def _says_a_field(case: GraphCase, path: Path) -> bool:
     return any(
         step.kind == _STATIC_FIELD
         and is_class(row)
-        and not _GENERATED.search(row.name)
+        and not _is_generated(case, row)
         and not is_platform(row.name, package_of(row.name, kind), kind, "")
         for row, step in zip(rows, path.steps, strict=False)
     )
+
+
+def _is_generated(case: GraphCase, row: ObjectRow) -> bool:
+    known = case.known.generated
+    return known is not None and known.search(row.name) is not None
 
 
 def _is_known_otherwise(case: GraphCase, path: Path) -> bool:
@@ -201,8 +201,8 @@ def _variable(case: GraphCase, path: Path) -> _Variable | None:
 
 
 def _thread_of(case: GraphCase, path: Path) -> str:
-    """The name of the Java thread whose object a path begins with; empty if it has none."""
-    if case.info.kind not in JAVA_KINDS or not any(root.kind == _THREAD for root in path.roots):
+    """The name of the thread whose object a path begins with; empty if it has none."""
+    if case.known.thread_values is None or not any(root.kind == _THREAD for root in path.roots):
         return ""
     return path.root.name or next((root.detail for root in path.roots if root.detail), "")
 
@@ -210,10 +210,14 @@ def _thread_of(case: GraphCase, path: Path) -> str:
 def _held_by_thread(case: GraphCase, path: Path, thread: str, names: list[str]) -> Text:
     """``the thread local Shop.CONTEXT of thread main``, or ``thread reports, through queue``."""
     name = linked(plain_name(thread), objects=ObjectsLink("object", path.root.object))
-    entry = next(
-        (at for at, step in enumerate(path.steps) if _own_type_name(step.object) == _OF_THREAD_LOCALS), None
+    values = None if case.known.thread_values is None else case.known.thread_values.load()
+    entries = (
+        at
+        for at, step in enumerate(path.steps)
+        if values is not None and values.is_entry(_own_type_name(step.object))
     )
-    if entry is None or entry == len(path.steps) - 1:
+    entry = next(entries, None)
+    if values is None or entry is None or entry == len(path.steps) - 1:
         names = [] if entry is not None else names
         way = shortened("".join(names).lstrip("."), _MOST_PATH)
         return (
@@ -221,7 +225,7 @@ def _held_by_thread(case: GraphCase, path: Path, thread: str, names: list[str]) 
             if way
             else phrase("thread {name}", name=name)
         )
-    known = entry_of(case.snapshot, path.steps[entry].object.object)
+    known = values.entry_of(case.snapshot, path.steps[entry].object.object)
     # after the entry comes its value, which is what the variable refers to
     after = [_step(step.name, step.kind) for step in path.steps[entry + 2 :]]
     way = shortened("".join(after).lstrip("."), _MOST_PATH)
@@ -235,7 +239,7 @@ def _held_by_thread(case: GraphCase, path: Path, thread: str, names: list[str]) 
 
 
 def _frame_of_local(case: GraphCase, path: Path) -> LineLink | None:
-    """The frame of a Java thread from whose variable a path goes on."""
+    """The frame of a thread from whose variable a path goes on."""
     known, step = table(case.snapshot), path.steps[0]
     of_thread = known.object[known.variables["thread"]] == path.root.object
     rows = known.variables[of_thread & (known.variables["object"] == step.object.object)]
@@ -248,7 +252,7 @@ def _frame_of_local(case: GraphCase, path: Path) -> LineLink | None:
 
 
 def _called(line: LineLink) -> str:
-    """How a file of Java's calls the references of a frame's variables."""
+    """How files call the references of a frame's variables."""
     return f"{line.function} ({base_line(line)})"
 
 
@@ -294,7 +298,7 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     named = [
         place
         for place in classes
-        if _step(path.steps[place].name, path.steps[place].kind) and not _GENERATED.search(ends[place].name)
+        if _step(path.steps[place].name, path.steps[place].kind) and not _is_generated(case, ends[place])
     ]
     begin = max((named or classes or [0])[-1], runtime + 1, _variable_s_function(case, ends))
     steps = path.steps[begin:]

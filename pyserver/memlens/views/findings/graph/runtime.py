@@ -6,11 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.reach import distances
-from memlens.model.distinct import counted, distinct
-from memlens.model.graph import JAVA_KINDS
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
-from memlens.store.objects.columns import ObjectColumns
-from memlens.store.objects.walks import dominators_of
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import ObjectsLink
@@ -22,74 +19,21 @@ from memlens.views.findings.graph.case import (
     object_part,
     of_types,
     retained_sql,
-    short_type,
 )  # fmt: skip
 from memlens.views.findings.graph.collections import counted as counted_types
 from memlens.views.findings.graph.held import and_held, held_by
-from memlens.views.findings.writing import Ranked, linked, made, percent
+from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph.kinds import has_strength, kinds_where
-from memlens.views.graph.reach import distances_through, followed, softly_reachable
+from memlens.views.graph.reach import followed, softly_reachable
 from memlens.views.graph.rows import Numbers
-from memlens.views.graph.thread_locals import entry_of
 
-LEAST_LOADERS = 3
 LEAST_FINALIZABLE = 100
 _MOST_LISTED = 1_000
 _MOST_FIELD = 120
-_REFLECTION = ("DelegatingClassLoader", "MethodUtil")
 _SOFTLY_SQL = (
     "SELECT retained(o.object) FROM refs AS r JOIN objects AS o ON o.object = r.target WHERE r.strength = 'soft' "
     "AND o.distance IS NOT NULL AND NOT EXISTS (SELECT 1 FROM paths_to(o.object, 1, ''))"
 )
-
-
-def class_loaders(case: GraphCase) -> Iterator[Ranked]:
-    """Three or more loaders of one class have each loaded a class of the same name and retain 1% of the reachable heap.
-
-    As after redeploying an application whose former loader is still held. Of dumps of Java; without those loaders
-    that reflection makes for a single class.
-    """
-    types, objects, stored = case.snapshot.types, case.snapshot.objects, case.snapshot.references
-    if types.object is None or case.info.kind not in JAVA_KINDS:
-        return
-    names, counts = counted(types.name)
-    repeated = np.flatnonzero(np.isin(types.name, names[counts >= LEAST_LOADERS]) & (types.object != NEVER))
-    is_loader = case.kinds(lambda name: name == "class loader")
-    rows = np.flatnonzero(is_loader[stored.kind])
-    classes, loaders = case.sources(rows).astype(np.int64), stored.target[rows].astype(np.int64)
-    members = case.reached(distinct(loaders[np.isin(classes, types.object[repeated])]))
-    for kind in distinct(objects.type[members]).tolist():
-        own = members[objects.type[members] == kind]
-        name = case.type_names()[kind]
-        if len(own) < LEAST_LOADERS or name.endswith(_REFLECTION):
-            continue
-        # what a class's static fields hold is below the class, which its instances hold as well as its loader does
-        loaded = case.reached(classes[np.isin(loaders, own)])
-        total = case.retained(distinct(np.concatenate((own, loaded))))
-        if total < case.least:
-            continue
-        listed = ", ".join(map(str, own.tolist()))
-        shown = figure(
-            total,
-            f"SELECT retained(object) FROM (SELECT object FROM objects WHERE object IN ({listed}) UNION SELECT source "
-            f"FROM refs WHERE kind = 'class loader' AND target IN ({listed}))",
-        )
-        largest = int(own[np.argmax(objects.retained[own])])
-        link = chosen(f"object IN ({listed})")
-        sentence = phrase(
-            "{loaders} have loaded classes of the same names, and retain {size} ({share} of the reachable "
-            "heap); one is {object}{held}.",
-            loaders=linked(f"{len(own):,} {short_type(name)}", objects=link), size=measured(shown, link),
-            share=percent(total, case.whole), object=object_part(case, largest),
-            held=and_held(held_by(case, largest)),
-        )  # fmt: skip
-        yield Ranked(
-            2 * total / case.whole,
-            made(
-                "class_loaders", phrase("Class loaders"), sentence, shown, None, objects=link, subject=(name,)
-            ),
-            own,
-        )
 
 
 def finalizers(case: GraphCase) -> Iterator[Ranked]:
@@ -192,60 +136,6 @@ def _softly_held(case: GraphCase, softly: npt.NDArray[np.bool_]) -> Numbers:
     return distinct(targets[outer]).astype(np.int64)
 
 
-def weak_references(case: GraphCase) -> Iterator[Ranked]:
-    """Weak, soft or phantom references keep alive what they refer to, and retain 1% of the reachable heap, and 32 KiB.
-
-    As the entries of a ``WeakHashMap`` whose values refer to their keys, and those of thread locals whose values refer
-    to the thread local: they are never cleared, although nothing else refers to these. Such a reference dominates its
-    referent. Of dumps of Java and Android.
-    """
-    if case.info.kind not in JAVA_KINDS:
-        return
-    stored, objects = case.snapshot.references, case.snapshot.objects
-    weak = kinds_where(case.snapshot, lambda kind: kind.strength in ("weak", "soft", "phantom"))
-    rows = np.flatnonzero(weak[stored.kind])
-    sources, targets = case.sources(rows).astype(np.int64), stored.target[rows].astype(np.int64)
-    # of a soft reference what it alone holds is no leak: it is cleared
-    strongly = distances_through(case.snapshot, ())
-    reached = (objects.distance[sources] != NEVER) & (strongly[targets] != NEVER)
-    members = distinct(sources[reached][_dominate(objects, sources[reached], targets[reached])])
-    if not len(members) or case.at_most(members) < case.least:
-        return
-    total = case.retained(members)
-    if total < case.least:
-        return
-    listed = ", ".join(map(str, members.tolist())) if len(members) <= _MOST_LISTED else ""
-    shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
-    largest = int(members[np.argmax(objects.retained[members])])
-    sentence = phrase(
-        "{references} keep alive what they refer to themselves, so that they are never cleared, and retain {size} "
-        "({share} of the reachable heap); one is {object}{held}. What is kept for a key must not refer to that key.",
-        references=counted_types(case, members), size=measured(shown), share=percent(total, case.whole),
-        object=object_part(case, largest), held=and_held(held_by(case, largest)),
-    )  # fmt: skip
-    link = chosen(case.of_their_types(members))
-    title = phrase("Weak references that hold their referents")
-    yield Ranked(
-        1.5 * total / case.whole,
-        made("weak_references", title, sentence, shown, None, objects=link),
-        members,
-    )
-
-
-def _dominate(objects: ObjectColumns, above: Numbers, below: Numbers) -> Numbers:
-    """Which objects dominate another one, for each of some pairs."""
-    found = np.zeros(len(above), np.bool_)
-    left, here = np.arange(len(above)), dominators_of(objects, below)
-    while len(left):
-        found[left] = here == above[left]
-        # what is above an object retains at least as much
-        on = (here != NEVER) & ~found[left]
-        left, here = left[on], here[on]
-        near = objects.retained[here] <= objects.retained[above[left]]
-        left, here = left[near], dominators_of(objects, here[near])
-    return found
-
-
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps whose types say so."""
     names, known = case.type_names(), case.known.thread_locals
@@ -261,7 +151,8 @@ def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     objects = case.snapshot.objects
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
-    entry = entry_of(case.snapshot, largest)
+    values = case.known.thread_values
+    entry = None if values is None else values.load().entry_of(case.snapshot, largest)
     sentence = phrase(
         "Thread-local variables retain {size} ({share} of the reachable heap); the largest is {object}{held}. "
         "Remove them when the thread's work is done.",

@@ -1,16 +1,14 @@
 """Threads that ran out of memory."""
 
 from collections.abc import Iterator
-from typing import assert_never
 
 import numpy as np
 
-from memlens.model.graph import JAVA_KINDS, NONE
+from memlens.model.graph import NONE
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes, plain_name
 from memlens.views.findings.answers import Figure, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import GraphCase, figure, measured
-from memlens.views.findings.graph.exhausted import Exhausted, limit_of_heap, ran_out_of
 from memlens.views.findings.writing import Ranked, amount, base_line, linked, made, percent
 from memlens.views.graph.thread_sizes import freed_by_thread
 from memlens.views.graph.thread_table import table
@@ -39,16 +37,16 @@ def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
         frame = failed_in(case.snapshot, thread)
         line = None if frame is None else case.line_of(frame)
         name = thread_name(case.snapshot, thread)
-        exhausted = ran_out_of(case, thread) if case.info.kind in JAVA_KINDS else "unknown"
+        failed, why = _exhausted(case, thread, linked(name or f"#{thread}", objects=link), line)
         sentence = phrase(
             "{failed}{holds}.{why}",
-            failed=_failed(linked(name or f"#{thread}", objects=link), line, exhausted),
+            failed=failed,
             holds="" if size.amount < _LEAST_SHARE * case.whole
             else phrase(
                 "; it alone holds {size} ({share} of the reachable heap)",
                 size=measured(size, link), share=percent(size.amount, case.whole),
             ),
-            why=_why(case, exhausted),
+            why=why,
         )  # fmt: skip
         title = phrase("Out of memory")
         subject = (line.function if line else name,)
@@ -79,38 +77,13 @@ def _of_allocation(case: GraphCase, failed: int) -> Ranked:
     return Ranked(100.0, made(OUT_OF_MEMORY, title, sentence, size, None, line, objects=link))
 
 
-def _failed(name: Text, line: LineLink | None, exhausted: Exhausted) -> Text:
+def _exhausted(
+    case: GraphCase, thread: int, name: TextPart, line: LineLink | None
+) -> tuple[Text, Text | str]:
+    """What a thread ran out of, and why, as far as the pack of the dump's format knows."""
     where = "" if line is None else phrase(" in {place}", place=_place(line))
-    match exhausted:
-        case "metaspace":
-            return phrase("Thread {name} ran out of Metaspace{where}", name=name, where=where)
-        case "threads":
-            return phrase("Thread {name} could not start another thread{where}", name=name, where=where)
-        case "heap" | "unknown":
-            return phrase("Thread {name} ran out of memory{where}", name=name, where=where)
-        case _:
-            assert_never(exhausted)
-
-
-def _why(case: GraphCase, exhausted: Exhausted) -> Text | str:
-    match exhausted:
-        case "metaspace":
-            return phrase(
-                " A class was being defined, and classes lie outside the heap (inferred): a larger heap doesn't help. "
-                "Make fewer classes there, reuse them, or raise -XX:MaxMetaspaceSize."
-            )
-        case "threads":
-            return phrase(" Threads and their stacks lie outside the heap: a larger heap doesn't help.")
-        case "heap":
-            return phrase(
-                " The heap was full, {used} of {limit}: its space ran out, or the time for collecting it (GC overhead "
-                "limit exceeded), which leave the same dump.",
-                used=format_bytes(case.info.shallow_bytes), limit=format_bytes(limit_of_heap(case) or 0),
-            )  # fmt: skip
-        case "unknown":
-            return ""
-        case _:
-            assert_never(exhausted)
+    known = None if case.known.exhausted is None else case.known.exhausted.load()(case, thread, name, where)
+    return known or (phrase("Thread {name} ran out of memory{where}", name=name, where=where), "")
 
 
 def _place(line: LineLink) -> TextPart:

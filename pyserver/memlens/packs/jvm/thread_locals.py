@@ -19,16 +19,14 @@ from memlens.views.graph.rows import (
     type_names,
 )
 
-ThreadLocals = list[tuple[str, int]]
-"""What each is called, and the number of its value."""
-
 _MAPS = ("threadLocals", "inheritableThreadLocals")
 _TABLE, _VALUE, _KEY = "table", "value", "referent"
 _STATIC = "static field"
+_ENTRY = "java.lang.ThreadLocal$ThreadLocalMap$Entry"
 
 
-def thread_locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
-    """The thread locals of a thread's object; none for those of other languages.
+def thread_locals(snapshot: Snapshot, thread: int) -> list[tuple[str, int]]:
+    """The thread locals of a thread's object.
 
     Each has the name of the static field that holds its key, ``com.foo.Bar.BUFFER``, else the type of the key.
     """
@@ -40,6 +38,11 @@ def thread_locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
                 if _VALUE in fields:
                     found.append((_key_name(snapshot, fields.get(_KEY)), fields[_VALUE]))
     return found
+
+
+def is_entry(type_name: str) -> bool:
+    """Whether objects of a type are entries of such a map."""
+    return type_name == _ENTRY
 
 
 def entry_of(snapshot: Snapshot, entry: int) -> tuple[str, int] | None:

@@ -1,19 +1,18 @@
-"""What a Java program ran out of when HotSpot dumped its heap: heap space, Metaspace, or threads of the system.
+"""What a program ran out of when HotSpot dumped its heap: heap space, Metaspace, or threads of the system.
 
 HotSpot writes the dump before it throws the error, so no object has the error's message: the errors in the heap are
 those made ahead, one for each message. What the thread was doing says it: where a class is being defined or linked, and
 the heap wasn't full, its metadata had no room. "GC overhead limit exceeded" and "Java heap space" leave the same dump.
 """
 
-from typing import Literal
-
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
+from memlens.texts import Text, phrase
+from memlens.units import format_bytes
+from memlens.views.findings.answers import TextPart
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.graph.fields import field_reader
 from memlens.views.graph.thread_table import table
-
-Exhausted = Literal["heap", "metaspace", "threads", "unknown"]
 
 _ERROR = "java.lang.OutOfMemoryError."
 _DEFINES = frozenset((
@@ -33,8 +32,8 @@ _FULL_SHARE = 0.85
 _MOST_SHARE = 1.05
 
 
-def ran_out_of(case: GraphCase, thread: int) -> Exhausted:
-    """What a thread ran out of; unknown where nothing in the dump says it."""
+def ran_out_of(case: GraphCase, thread: int, name: TextPart, where: Text | str) -> tuple[Text, Text] | None:
+    """The beginning of a sentence about what a thread ran out of, and why; None where nothing in the dump says it."""
     numbers = [frame for frame in table(case.snapshot).frames_of(thread).tolist() if frame != NONE]
     rows = case.snapshot.frames.rows(numbers[:3])
     inner = next((rows[frame][2] for frame in numbers[:3] if not rows[frame][2].startswith(_ERROR)), "")
@@ -42,10 +41,28 @@ def ran_out_of(case: GraphCase, thread: int) -> Exhausted:
     used = case.info.shallow_bytes
     is_full = limit is not None and _FULL_SHARE * limit <= used <= _MOST_SHARE * limit
     if inner == _STARTS:
-        return "threads"
+        return (
+            phrase("Thread {name} could not start another thread{where}", name=name, where=where),
+            phrase(" Threads and their stacks lie outside the heap: a larger heap doesn't help."),
+        )
     if inner in _DEFINES and not is_full:
-        return "metaspace"
-    return "heap" if is_full else "unknown"
+        return (
+            phrase("Thread {name} ran out of Metaspace{where}", name=name, where=where),
+            phrase(
+                " A class was being defined, and classes lie outside the heap (inferred): a larger heap doesn't help. "
+                "Make fewer classes there, reuse them, or raise -XX:MaxMetaspaceSize."
+            ),
+        )
+    if not is_full:
+        return None
+    return (
+        phrase("Thread {name} ran out of memory{where}", name=name, where=where),
+        phrase(
+            " The heap was full, {used} of {limit}: its space ran out, or the time for collecting it (GC overhead "
+            "limit exceeded), which leave the same dump.",
+            used=format_bytes(used), limit=format_bytes(limit or 0),
+        ),
+    )  # fmt: skip
 
 
 def limit_of_heap(case: GraphCase) -> int | None:

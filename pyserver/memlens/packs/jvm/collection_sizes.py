@@ -1,15 +1,13 @@
 """How many elements Java's and Android's collections have, and how much of their arrays they use; many at once."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.model.distinct import distinct
 from memlens.model.graph import VALUE_KINDS
-from memlens.store.snapshot import Snapshot
-from memlens.views.graph.contents import (
+from memlens.packs.jvm.contents import (
     COUNTED,
     MOST_WITHIN,
     SLOTS,
@@ -19,6 +17,9 @@ from memlens.views.graph.contents import (
     fields_within,
     kind_of,
 )  # fmt: skip
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.graph.case import GraphCase
+from memlens.views.graph.contents import Collections, Usage
 from memlens.views.graph.fields import Numbers, field_reader, slots_of
 from memlens.views.graph.kinds import kinds_where, named_by_text
 from memlens.views.graph.rows import references_of_all
@@ -42,31 +43,6 @@ PRIMITIVE_ARRAYS = frozenset(
 )
 
 
-class Sized(NamedTuple):
-    """Collections whose sizes are known."""
-
-    objects: Numbers
-    sizes: Numbers
-
-
-class Usage(NamedTuple):
-    """An item for each of some objects: how many slots their arrays have, and how many of these aren't null."""
-
-    slots: Numbers
-    used: Numbers
-
-
-class Collections(NamedTuple):
-    """Collections in the order of their numbers."""
-
-    objects: Numbers
-    sizes: Numbers
-    """-1 where it isn't known."""
-    slots: Numbers
-    """0 for those without an array of their own."""
-    used: Numbers
-
-
 _NO_NUMBERS = np.zeros(0, np.int64)
 _NONE = Collections(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
 _FOLLOWED_OF_OBJECT = 8
@@ -75,16 +51,12 @@ _AT_ONCE = 1 << 20
 """The fields of so many objects are looked at at a time."""
 
 
-def sized(snapshot: Snapshot) -> Sized:
-    """All collections of the usual classes whose sizes are known."""
-
-    def make() -> Sized:
-        names = snapshot.strings.texts(snapshot.types.name)
-        found = _collections(snapshot, [kind for kind, name in enumerate(names) if name in USUAL])
-        known = found.sizes >= 0
-        return Sized(found.objects[known], found.sizes[known])
-
-    return snapshot.keep("sizes of collections", make)
+def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
+    """All collections of the usual classes whose sizes are known, and these."""
+    names = case.snapshot.strings.texts(case.snapshot.types.name)
+    found = _collections(case.snapshot, [kind for kind, name in enumerate(names) if name in USUAL])
+    known = found.sizes >= 0
+    return found.objects[known], found.sizes[known]
 
 
 def all_collections(snapshot: Snapshot) -> Collections:
@@ -221,7 +193,7 @@ def all_reference_arrays(snapshot: Snapshot) -> Numbers:
 
 
 def usage_of_arrays(snapshot: Snapshot, arrays: Numbers) -> Usage:
-    """What arrays of references use of themselves. Raises nothing for none."""
+    """What arrays of references use of themselves."""
     is_element = kinds_where(snapshot, lambda kind: kind.name == "element")
     # collections may share an array, however long it is
     asked, place = np.unique(arrays, return_inverse=True)

@@ -22,8 +22,6 @@ _MOST_CELLS = 1_000
 
 def words_of(snapshot: Snapshot, number: int) -> str:
     """The value of an object in words, "" where it isn't of a class whose values are known."""
-    if snapshot.info.kind != "hprof":
-        return ""
     reader = field_reader(snapshot)
     made = _MAKERS.get(reader.type_name(number))
     if made is None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.model.distinct import distinct
+from memlens.packs.jvm.collection_sizes import reference_arrays, usage_of_arrays
 from memlens.texts import Text, phrase, plural
 from memlens.views.findings.graph.case import (
     GraphCase,
@@ -16,7 +17,6 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.graph.collections import counted, sized
 from memlens.views.findings.writing import Ranked, made, percent
-from memlens.views.graph.collection_sizes import reference_arrays, usage_of_arrays
 from memlens.views.graph.rows import Numbers, references_of_all
 
 _LEAST_SLOTS = 4
@@ -27,7 +27,7 @@ def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
     """Collections with elements use less than a quarter of the slots of their arrays, and the others are 1% of the
     reachable heap, and 32 KiB.
 
-    Of dumps of Java, whose arrays don't refer to what is null, for arrays of four slots or more.
+    Arrays don't refer to what is null. For those of four slots or more.
     """
     known = sized(case)
     title = phrase("Oversized collections")
@@ -38,9 +38,9 @@ def null_arrays(case: GraphCase) -> Iterator[Ranked]:
     """Arrays that no known collection has are null in over three quarters of their slots: 1% of the reachable heap, and
     32 KiB.
 
-    Of dumps of Java whose values are there: without them it isn't known which collections use their arrays.
+    Of dumps whose values are there: without them it isn't known which collections use their arrays.
     """
-    if case.info.kind != "hprof" or case.snapshot.fields is None:
+    if case.snapshot.fields is None:
         return
     arrays = case.instances(np.flatnonzero(reference_arrays(case.snapshot)).tolist()).astype(np.int64)
     known = sized(case).objects
@@ -55,7 +55,7 @@ def null_arrays(case: GraphCase) -> Iterator[Ranked]:
 
 def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
     """What arrays of some collections don't use."""
-    if case.info.kind != "hprof" or not len(collections):
+    if not len(collections):
         return
     stored, objects = case.snapshot.references, case.snapshot.objects
     kinds = reference_arrays(case.snapshot)
@@ -107,7 +107,7 @@ def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
     """Arrays of numbers are zero in over three quarters of their elements, all at the end: 1% of the reachable heap,
     and 32 KiB.
 
-    Of dumps of Java and Android, for arrays of four elements or more; without the characters of strings.
+    For arrays of four elements or more; without the characters of strings.
     """
     rows = case.number_arrays()
     rows = rows[(rows["length"] >= _LEAST_SLOTS) & (rows["used"] < _USED_SHARE * rows["length"])]

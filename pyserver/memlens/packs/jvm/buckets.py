@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.distinct import counted, distinct
-from memlens.model.graph import JAVA_KINDS
 from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, measured
@@ -41,13 +40,11 @@ class _Buckets(NamedTuple):
 
 
 def hash_collisions(case: GraphCase) -> Iterator[Ranked]:
-    """A hundred entries of maps are in buckets of nine or more. Of dumps of Java and Android.
+    """A hundred entries of maps are in buckets of nine or more.
 
     The amount is the bytes of these entries without keys and values; what collisions cost is mostly time. Other
     formats don't say which bucket an entry is in.
     """
-    if case.info.kind not in JAVA_KINDS:
-        return
     found = _long_buckets(case)
     if len(found.entries) < LEAST_COLLIDING:
         return
