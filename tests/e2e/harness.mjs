@@ -24,13 +24,12 @@ export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 /**
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
  *   viewport?: {width: number, height: number}, motion?: boolean, own?: boolean, language?: string,
- *   extensions?: string[], prepare?: (folder: string) => void}} [options]
+ *   prepare?: (folder: string) => void}} [options]
  *   workspace: a folder to copy. settings: the workspace's. theme: that of tests that look at colours; others take VS Code's,
  *   which a window has at once. motion: animate pictures; otherwise reduced motion is set, which costs less to draw.
  *   own: for tests that reload the window, end its processes, change its page, or are about what it keeps; others get
  *   the window of their worker (window.mjs). language: that of VS Code, whose own texts stay English without a language
- *   pack. extensions: others than Memlens, by their folder in tests/e2e/extensions. These two also give a window of its own.
- *   prepare: changes the copy before it is opened.
+ *   pack; it also gives a window of its own. prepare: changes the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
   const {
@@ -40,12 +39,11 @@ export async function openVSCode(options = {}) {
     viewport = { width: 1400, height: 900 },
     motion = false,
     language,
-    extensions = [],
     own = language !== undefined,
   } = options;
   const look = { viewport, motion, language };
   const wanted = { 'editor.minimap.enabled': false, ...settings };
-  const host = await hostOf(extensions);
+  const host = await hostOf();
   const window = (own ? undefined : host.sharedWindow()) ?? new Window(host, false);
   let vscode;
   try {

@@ -33,10 +33,10 @@ export async function stopSharedHost() {
   shared = undefined;
 }
 
-/** The host of a window. Other extensions need another host. */
-export async function hostOf(extensions) {
-  if (!sharing || extensions.length > 0) return await Host.start(extensions);
-  shared ??= await Host.start(extensions);
+/** The host of a window. */
+export async function hostOf() {
+  if (!sharing) return await Host.start();
+  shared ??= await Host.start();
   return shared;
 }
 
@@ -58,7 +58,7 @@ export class Host {
   /** Where the servers under test keep their archives. */
   archives = path.join(this.#cache, 'archives');
 
-  static async start(extensions) {
+  static async start() {
     const host = new Host();
     try {
       for (const folder of [host.sockets, host.archives]) mkdirSync(folder);
@@ -68,7 +68,7 @@ export class Host {
         develop: true,
         // For a check of a package: it is installed in place of this checkout.
         installed: process.env.MEMLENS_PACKAGE,
-        others: ['driver', ...extensions].map((name) => path.join('tests/e2e/extensions', name)),
+        others: ['tests/e2e/extensions/driver'],
         settings: { 'memlens.cache.directory': host.archives },
         // VS Code leaves its sockets where they are when its processes are ended
         env: {

@@ -58,7 +58,7 @@ test.beforeAll(async () => {
       'memlens.sourceArchives': [archives],
     },
     viewport: { width: 1440, height: 900 },
-    extensions: ['symbols'],
+    own: true,
   });
   await vscode.openFile(FILE);
   view = new SnapshotView(vscode, await vscode.webview());

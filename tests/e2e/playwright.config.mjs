@@ -1,4 +1,5 @@
 // The end-to-end tests: `npm test -- --only e2e`. Browsers are never downloaded: host.mjs launches the system's.
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from '@playwright/test';
@@ -10,8 +11,9 @@ export default defineConfig({
   testDir: FOLDER,
   testMatch: '*.test.mjs',
   outputDir: path.join(CACHE, 'failures'),
-  // Files are shared among the workers; the tests of a file continue one another.
-  workers: 2,
+  // Files are shared among the workers; the tests of a file continue one another. There is one more than there are
+  // cores, because each waits for a quarter of its time: for a window, a server, what a person would see.
+  workers: Math.min(availableParallelism() + 1, 4),
   // A limit for tests that hang; what they wait for has limits of its own (waiting.mjs).
   timeout: 240_000,
   // A file that passes only then is counted as flaky, which fails in CI.

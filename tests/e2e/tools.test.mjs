@@ -1,6 +1,6 @@
 // Tools for language models: what VS Code lists, what a chat is answered, and what VS Code asks about first.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { openVSCode, ROOT } from './harness.mjs';
@@ -13,36 +13,29 @@ const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
 const QUERY = 'SELECT count(*) AS n FROM allocations';
 
 let vscode;
-let asked = 0;
 
 test.beforeAll(async () => {
-  vscode = await openVSCode({ extensions: ['chat'] });
+  vscode = await openVSCode({ own: true });
 });
 test.afterAll(() => vscode?.close());
 
-/** Lets the chat call a tool; the returned function waits for what its model is told. */
-function begin(question) {
-  const id = ++asked;
-  const file = path.join(vscode.folder, 'ask.json');
-  writeFileSync(`${file}.partial`, JSON.stringify({ id, ...question }));
-  renameSync(`${file}.partial`, file);
-  const answer = path.join(vscode.folder, `answer-${id}.json`);
-  return async () => {
-    await until(() => existsSync(answer), 'an answer to the chat');
-    return JSON.parse(readFileSync(answer, 'utf8'));
-  };
-}
+/** Lets a chat's model call a tool; what it is told, once it is. */
+const begin = (tool, input) =>
+  vscode.window.driver.ask('callTool', tool, input).then(
+    (ok) => ({ ok }),
+    (error) => ({ error: error.message }),
+  );
 
 async function call(tool, input) {
-  const told = await begin({ tool, input })();
+  const told = await begin(tool, input);
   assert.equal(told.error, undefined);
   return JSON.parse(told.ok);
 }
 
 test('VS Code lists the tools of package.json', async () => {
   const { contributes } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
-  const { ok } = await begin({})();
-  const listed = ok.filter(({ name }) => name.startsWith('memlens_'));
+  const all = await vscode.window.driver.ask('tools');
+  const listed = all.filter(({ name }) => name.startsWith('memlens_'));
   assert.deepEqual(
     listed.map(({ name }) => name).sort(),
     contributes.languageModelTools.map(({ name }) => name).sort(),
@@ -55,7 +48,7 @@ test('VS Code lists the tools of package.json', async () => {
 });
 
 test('without an open snapshot a path is needed, and one of the workspace is found', async () => {
-  const { error } = await begin({ tool: 'memlens_summary', input: {} })();
+  const { error } = await begin('memlens_summary', {});
   assert.match(error, /name no file/);
   const summary = await call('memlens_summary', { path: 'words.pb.gz' });
   const { headline } = await vscode.memlens('findings', 'words.pb.gz');
@@ -77,27 +70,27 @@ test('without a path the open snapshot answers, from its session', async () => {
 });
 
 test('a model is told what is wrong with its question', async () => {
-  const { error } = await begin({ tool: 'memlens_top', input: { by: 'type' } })();
+  const { error } = await begin('memlens_top', { by: 'type' });
   assert.match(error, /has no objects/);
 });
 
 test('a query is asked about with its text, and can be cancelled', async () => {
   const dialog = vscode.page.locator('.monaco-dialog-box', { hasText: 'Query train.pickle?' });
-  const answer = begin({ tool: 'memlens_sql', input: { query: QUERY } });
+  const answer = begin('memlens_sql', { query: QUERY });
   await dialog.waitFor();
   assert.match(await dialog.innerText(), /sent to the language model/);
   await until(async () => (await dialog.innerText()).replace(/\s+/g, ' ').includes(QUERY), 'the query');
   await vscode.screenshot('tool-confirmation');
   await dialog.getByRole('button', { name: 'Yes' }).click();
-  const { ok } = await answer();
+  const { ok } = await answer;
   const [{ n }] = await vscode.memlens('sql', 'train.pickle', QUERY);
   assert.deepEqual(JSON.parse(ok).rows, [[n]]);
-  const endless = begin({ tool: 'memlens_sql', input: { query: ENDLESS } });
+  const endless = begin('memlens_sql', { query: ENDLESS });
   await dialog.waitFor();
   await dialog.getByRole('button', { name: 'Yes' }).click();
   await dialog.waitFor({ state: 'hidden' });
-  await begin({ cancelling: true })();
-  assert.match((await endless()).error, /Cancel/);
+  await vscode.window.driver.ask('cancelTool');
+  assert.match((await endless).error, /Cancel/);
 });
 
 test('what a filter does is asked about, too', async () => {
@@ -107,10 +100,10 @@ test('what a filter does is asked about, too', async () => {
     [`in:"${elsewhere}"`, 'Read words.pb.gz?'],
   ]) {
     const dialog = vscode.page.locator('.monaco-dialog-box', { hasText: title });
-    const answer = begin({ tool: 'memlens_top', input: { filter } });
+    const answer = begin('memlens_top', { filter });
     await dialog.waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
-    assert.match((await answer()).error, /Cancel/);
+    assert.match((await answer).error, /Cancel/);
   }
 });
 
@@ -120,25 +113,25 @@ test('what objects contain is sent only after a question of its own', async () =
   });
   // Models also write true as text.
   for (const values of [true, 'true']) {
-    const answer = begin({ tool: 'memlens_summary', input: { values } });
+    const answer = begin('memlens_summary', { values });
     await dialog.waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
-    assert.match((await answer()).error, /Cancel/);
+    assert.match((await answer).error, /Cancel/);
   }
 });
 
 test('a file that is not in the workspace is read only once it is confirmed', async () => {
   const file = path.join(ROOT, 'samples', 'words.pb.gz');
   const dialog = vscode.page.locator('.monaco-dialog-box', { hasText: 'Read words.pb.gz?' });
-  const refused = begin({ tool: 'memlens_top', input: { path: file } });
+  const refused = begin('memlens_top', { path: file });
   await dialog.waitFor();
   assert.ok((await dialog.innerText()).includes(file));
   await dialog.getByRole('button', { name: 'Cancel' }).click();
-  assert.match((await refused()).error, /Cancel/);
+  assert.match((await refused).error, /Cancel/);
   // Models also write a file's URI.
-  const answer = begin({ tool: 'memlens_top', input: { path: pathToFileURL(file).href } });
+  const answer = begin('memlens_top', { path: pathToFileURL(file).href });
   await dialog.waitFor();
   assert.ok((await dialog.innerText()).includes(file));
   await dialog.getByRole('button', { name: 'Yes' }).click();
-  assert.equal(JSON.parse((await answer()).ok).value, 'inuse_space');
+  assert.equal(JSON.parse((await answer).ok).value, 'inuse_space');
 });

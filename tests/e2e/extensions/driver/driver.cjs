@@ -1,5 +1,6 @@
 // Does in a window's extension host what the tests need around their steps: opens files, writes settings, and makes the
-// window ready for the next file of tests. tests/e2e/driver.mjs asks it, by a socket for each workspace.
+// window ready for the next file of tests. It also stands in for other extensions: for a chat whose language model calls
+// tools, and for that of a language. tests/e2e/driver.mjs asks it, by a socket for each workspace.
 'use strict';
 const { createHash } = require('node:crypto');
 const { readFileSync, rmSync } = require('node:fs');
@@ -7,6 +8,7 @@ const http = require('node:http');
 const path = require('node:path');
 const { isDeepStrictEqual } = require('node:util');
 const vscode = require('vscode');
+const { provideSymbols } = require('./symbols.cjs');
 
 /** Whatever a test may have left open beside its editors. */
 const CLOSING = [
@@ -55,6 +57,7 @@ exports.activate = (context) => {
   const sockets = process.env.MEMLENS_TESTS_SOCKETS;
   if (folder === undefined || !sockets) return;
 
+  let cancellation = new vscode.CancellationTokenSource();
   const acts = {
     pid: () => process.pid,
     configure,
@@ -73,6 +76,21 @@ exports.activate = (context) => {
         .executeCommand('vscode.open', vscode.Uri.file(file), { preview: false })
         .then(undefined, (error) => vscode.window.showErrorMessage(`${file}: ${error}`));
     },
+    /** The tools that a chat may call. */
+    tools: () =>
+      vscode.lm.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+    /** What a chat's model is told of a tool that it calls. */
+    callTool: async (name, input) => {
+      cancellation = new vscode.CancellationTokenSource();
+      const { content } = await vscode.lm.invokeTool(
+        name,
+        { input, toolInvocationToken: undefined },
+        cancellation.token,
+      );
+      return content.map(({ value }) => value).join('');
+    },
+    /** Cancels the latest call. */
+    cancelTool: () => cancellation.cancel(),
   };
 
   const server = http.createServer((request, response) => {
@@ -94,5 +112,5 @@ exports.activate = (context) => {
   // that of the window's former extension host
   rmSync(socket, { force: true });
   server.listen(socket);
-  context.subscriptions.push({ dispose: () => server.close() });
+  context.subscriptions.push({ dispose: () => server.close() }, ...provideSymbols());
 };
