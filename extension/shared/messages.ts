@@ -308,6 +308,8 @@ export type ToWebviewMessage =
   | { type: 'takeReport'; form: 'html' | 'markdown'; values: boolean }
   /** Say when the user does something in the view again. */
   | { type: 'tellNextAct' }
+  /** Say `focusSettled` once VS Code has seen whether the page has the focus. */
+  | { type: 'tellFocusSettled' }
   /** The ranks of a fleet, in the alignment of its state. */
   | { type: 'fleet'; heat: HeatMap; state: FleetState | null };
 
@@ -361,6 +363,7 @@ export type FromWebviewMessage =
   | { type: 'copyLink' }
   /** The user did something, that the host asked to hear of. */
   | { type: 'acted' }
+  | { type: 'focusSettled' }
   /** The state of a fleet's heat map; with another alignment the ranks are sent again. */
   | { type: 'fleetState'; state: FleetState }
   /** Open a snapshot of the fleet, by its number in the summaries. */

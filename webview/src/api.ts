@@ -34,8 +34,14 @@ export interface Api {
 /** Responses are handled here; the rest is for the view. */
 export type HostMessage = Exclude<
   ToWebviewMessage,
-  { type: 'response' | 'packed' | 'requestProgress' | 'tellNextAct' }
+  { type: 'response' | 'packed' | 'requestProgress' | 'tellNextAct' | 'tellFocusSettled' }
 >;
+
+/**
+ * VS Code looks every 250 ms whether a page has the focus, and says so where the page's own messages go: a message that
+ * is sent after that arrives after it, however busy the machine is.
+ */
+const FOCUS_MS = 300;
 
 interface Waiting {
   readonly done: Signal<number | null>;
@@ -88,6 +94,12 @@ export function connect(): Api {
     }
     if (message.type === 'tellNextAct') {
       acts.next = () => post({ type: 'acted' });
+      return;
+    }
+    if (message.type === 'tellFocusSettled') {
+      setTimeout(() => {
+        post({ type: 'focusSettled' });
+      }, FOCUS_MS);
       return;
     }
     if (message.type !== 'response') {

@@ -91,6 +91,7 @@ export class SnapshotView extends Disposable {
   /** The snapshot was opened, other commands do something, or there are other places to go back or forward to. */
   readonly onDidMove = this.#moved.event;
   readonly #acted = this.own(new vscode.EventEmitter<void>());
+  readonly #focusSettled = this.own(new vscode.EventEmitter<void>());
   #pageReady = false;
   /** Messages to post once the page shows the snapshot. */
   #queued: ToWebviewMessage[] = [];
@@ -219,6 +220,12 @@ export class SnapshotView extends Disposable {
   onNextAct(acted: () => void): vscode.Disposable {
     this.send({ type: 'tellNextAct' });
     return this.#acted.event(acted);
+  }
+
+  /** Calls back once VS Code knows whether the view has the focus; a view that is hidden may never. */
+  onFocusSettled(settled: () => void): vscode.Disposable {
+    this.send({ type: 'tellFocusSettled' });
+    return this.#focusSettled.event(settled);
   }
 
   /** The model of the snapshot, while it is open. */
@@ -451,6 +458,9 @@ export class SnapshotView extends Disposable {
           return; // of a fleet's editor
         case 'acted':
           this.#acted.fire();
+          return;
+        case 'focusSettled':
+          this.#focusSettled.fire();
           return;
         case 'chooseReport':
           await this.#chooseReport(message.form);

@@ -10,8 +10,8 @@ import type { SourceDownloads } from './downloads';
 import type { LibrarySources } from './libraries';
 import { locate } from './locate';
 
-/** For how long after opening a file the focus is kept from going back to the view. */
-const FOCUS_MS = 250;
+/** For how long the focus is kept from going back to a view that doesn't answer, since it is hidden now. */
+const MOST_MS = 3000;
 /** For how long after the view has got the focus it is waited for what the user does there. */
 const ACT_MS = 100;
 /** The most buttons of a message. */
@@ -188,8 +188,14 @@ async function showBeside(
   shownIn = (await show(column)) ?? column;
   shown = true;
   if (!view.disposed && view.panel.active) await giveBack();
-  setTimeout(() => void takenBack.dispose(), FOCUS_MS);
-  setTimeout(() => void acted.dispose(), FOCUS_MS + ACT_MS);
+  const stop = (): void => {
+    settled.dispose();
+    takenBack.dispose();
+    // a focus that was taken just now is being given back
+    setTimeout(() => void acted.dispose(), ACT_MS);
+  };
+  const settled = view.onFocusSettled(stop);
+  setTimeout(stop, MOST_MS);
 }
 
 async function showAtLine(
