@@ -93,5 +93,5 @@ def test_nothing_that_leaves_the_machine_has_contents(
         msgspec.json.encode(summary_of(snapshot)).decode(),
     ]
     secrets = planted_heaps.Secrets(places, places)
-    told = {place for place in places for each in leaving if secrets.text(place) in each}
-    assert told <= NAMES[name]
+    found = {place for place in places for each in leaving if secrets.text(place) in each}
+    assert found <= NAMES[name]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import MemlensError
+from memlens.packs.python.kernels import records
 from memlens.proof.items import Item, Keeps, Reason, is_long
 from memlens.proof.stream import Stream
 from memlens.texts import phrase
@@ -19,10 +20,12 @@ _START = len(_MAGIC) + 8
 _SIZES = {b"F": 12, b"T": 16, b"O": 36, b"L": 12, b"A": 20, b"G": 20, b"N": 8, b"E": 8}
 _GROUPS = {b"S": 1, b"K": 4, b"r": 8, b"e": 8, b"i": 8, b"d": 8, b"n": 12}
 _WITH_TEXTS = {*_SIZES, b"S", b"n"}
-_WIDTHS = [_SIZES.get(bytes([tag]), -_GROUPS.get(bytes([tag]), 0)) for tag in range(256)]
+_WIDTHS = np.array([_SIZES.get(bytes([tag]), -_GROUPS.get(bytes([tag]), 0)) for tag in range(256)], np.int32)
 """The bytes of a record of each tag; below 0 those of an item, of which there are as many as stand before them."""
 _END = ord("E")
-_NO_TEXT = bytes(4)
+_KINDS = {b"O": records.WITH_TEXT, b"S": records.COUNTED}
+_LEAST_RECORD = 5
+"""The bytes of the shortest record."""
 _MOST_SEEN = 1 << 16
 """Lists of attributes that are remembered: the objects of a type have the same."""
 _CONTENTS = {b"str", b"bytes"}
@@ -59,6 +62,7 @@ class PythonReader:
     def __init__(self, path: Path, keeps: Keeps) -> None:
         self._path, self._keeps = path, keeps
         self._texts: list[bytes] = [b""]
+        self._text_count = 0
         self._names: dict[int, Reason] = {}
         self._contents: dict[int, str] = {}
         self._types: dict[int, bytes] = {}
@@ -117,13 +121,13 @@ class PythonReader:
             self._names.setdefault(number, reason)
 
     def _survey(self) -> None:
-        for tag, body, at in self._records(_WITH_TEXTS):
+        # most objects have no text, in a copy
+        for tag, body, at in self._records(_WITH_TEXTS, with_text=True):
             match tag:
                 case b"O":
-                    # most have no text, in a copy
-                    if body[24:28] != _NO_TEXT:
-                        self._object(body)
+                    self._object(body)
                 case b"S":
+                    self._texts += [b""] * (at - len(self._texts))
                     self._texts.append(body)
                 case b"T":
                     self._type(body)
@@ -137,6 +141,7 @@ class PythonReader:
                     self._surplus.append(Item("unknown", "bytes after the end", body, at))
                 case _:
                     self._record(tag, body)
+        self._texts += [b""] * (self._text_count + 1 - len(self._texts))
 
     def _take_strings(self) -> None:
         """Tell keys of attributes from other strings."""
@@ -215,38 +220,36 @@ class PythonReader:
                 keys |= set(np.frombuffer(body, "<u8")[::2].tolist())
         return keys
 
-    def _records(self, wanted: set[bytes]) -> Iterator[tuple[bytes, bytes, int]]:
-        """The records with ``wanted`` tags, with the byte after each tag, and what isn't a record as b"?"."""
-        tags = [bytes([tag]) if bytes([tag]) in wanted else b"" for tag in range(256)]
+    def _records(self, wanted: set[bytes], *, with_text: bool = False) -> Iterator[tuple[bytes, bytes, int]]:
+        """The records with ``wanted`` tags, with the byte after each tag, and what isn't a record as b"?".
+
+        ``with_text`` leaves out objects that have none, and empty texts; a text has its number in place of the byte.
+        Afterwards ``_text_count`` says how many texts there are.
+        """
+        kinds = np.zeros(256, np.uint8)
+        for tag in wanted:
+            kinds[tag[0]] = _KINDS.get(tag, records.WANTED) if with_text else records.WANTED
+        tags = [bytes([tag]) for tag in range(256)]
         with Stream.of(self._path) as stream:
             if stream.read(_START)[: len(_MAGIC)] != _MAGIC:
                 raise MemlensError(phrase("The file is not a heap dump of Python"))
-            base, data, at = stream.offset, b"", 0
-            while True:
+            base, data, is_over, texts = stream.offset, b"", False, 0
+            room = np.empty(0, np.uint64)
+            while piece := b"" if is_over else stream.some(1 << 20):
                 # a piece at a time, since there are millions of records
-                length, is_over = len(data), False
-                while at < length and not is_over:
-                    tag = data[at]
-                    width = _WIDTHS[tag]
-                    if width > 0:
-                        start = at + 1
-                        end = start + width
+                data += piece
+                if len(room) < 3 * (len(data) // _LEAST_RECORD + 1):
+                    room = np.empty(3 * (len(data) // _LEAST_RECORD + 1), np.uint64)
+                count, at, is_over, texts = records.find(data, _WIDTHS, kinds, _END, room, texts)
+                for tag, start, end in room[: 3 * count].reshape(-1, 3).tolist():
+                    if tag < len(tags):
+                        yield tags[tag], data[start:end], base + start
                     else:
-                        start = at + 5
-                        end = start - width * int.from_bytes(data[at + 1 : start], "little")
-                    if not width or end > length:
-                        is_over = not width
-                        break
-                    if tags[tag]:
-                        yield tags[tag], data[start:end], base + at + 1
-                    at = end
-                    is_over = tag == _END
-                piece = b"" if is_over else stream.some(1 << 20)
-                if not piece:
-                    if rest := data[at : at + (1 << 16)] or stream.read(1 << 16):
-                        yield b"?", rest, base + at
-                    return
-                data, base, at = data[at:] + piece, base + at, 0
+                        yield b"S", data[start:end], tag - len(tags)
+                data, base = data[at:], base + at
+            self._text_count = texts
+            if rest := data[: 1 << 16] or stream.read(1 << 16):
+                yield b"?", rest, base
 
 
 def _value(text: str) -> float:

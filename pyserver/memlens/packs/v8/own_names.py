@@ -25,9 +25,13 @@ _SHARED, _CONTEXT, _CONSTRUCTOR = "shared", "context", "constructor"
 _SCRIPT = ("script", "script_or_debug_info")
 _ENGINES_TYPES = ("hidden", "synthetic", "array", "object shape")
 _ENGINES_EDGES = ("internal", "shortcut", "weak")
-_OF_ENGINE = re.compile(r"(?:system / |Node / )?[\w ]+|\([\w ,.-]+\)")
-_OF_CODE = re.compile(r"system / [\w ]+|\((?!bytecode|code|builtin)[\w ,.-]+\)")
+_OF_ENGINE = re.compile(
+    r"(?:system / |Node / |\d+ / )?[\w ]+|\([\w ,.-]+\)"
+    r"|system / Map \((?:Internalized|External|OneByte|TwoByte|Seq|Cons|Sliced|Thin|Shared|Uncached)*String\)"
+)
 """Names of parts, without an address, an element of the DOM, or another object's name in them."""
+_OF_CODE = re.compile(r"system / (?:Code / )?[\w ]+(?: \(builtin\))?|\((?!bytecode|code|builtin)[\w ,.-]+\)")
+"""The same of compiled code, but for what has the name of a function."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _IDENTIFIER = re.compile(r"[#$]?[^\W\d][\w$]*")
