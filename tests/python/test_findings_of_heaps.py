@@ -405,6 +405,22 @@ def test_bytes_of_the_engine_are_those_of_the_object_that_holds_them(open_dump: 
     assert "ArrayBuffer retains 1.00 MiB, 98% of the reachable heap. Held by Window.memory.buffer." in said
 
 
+@pytest.mark.parametrize(
+    "name", ["global", "global (global*)", "Window [JSGlobalObject]", "Window / file://"]
+)
+def test_a_global_object_has_its_short_name(open_dump: Opened, name: str) -> None:
+    """As of Node.js before and since 24, of Deno and of a page."""
+    heap = HeapFile()
+    root, top = heap.node("synthetic", ""), heap.node("object", name, 1_000)
+    heap.edge(root, "property", "window", top)
+    orders = heap.node("object", "Orders", 1_000)
+    heap.edge(top, "property", "orders", orders)
+    for number in range(SMALL):
+        heap.edge(orders, "element", number, heap.node("object", "Order", 1_000))
+    said = texts(open_dump(heap.data(), "page.heapsnapshot"))["retains_most"]
+    assert f"Held by {name.split()[0]}.orders." in said
+
+
 @pytest.mark.parametrize(("size", "entries", "is_note"), [(50, 0, True), (150, 0, False), (50, 200, False)])
 def test_something_has_to_be_the_largest(open_dump: Opened, size: int, entries: int, is_note: bool) -> None:
     """An object that retains less than a third is a note, unless it is a collection; the headline has it anyway."""

@@ -277,8 +277,13 @@ def test_a_helper_that_has_nearly_everything_is_named_after_its_callers(
     starts = np.cumsum([0, *(len(stack) for _, stack in shares)]).astype(np.uint64)
     sequence = np.array([places.index(place) for _, stack in shares for place in stack], np.uint32)
     profile = Profile(
-        "test", Frames(frames, starts, sequence), [TYPES["peak_bytes"]], 0,
-        np.arange(len(shares), dtype=np.uint32), [np.array([each * MIB for each, _ in shares], np.int64)],
+        "test", Frames(frames, starts, sequence), [TYPES["peak_bytes"], TYPES["leaked_bytes"]], 0,
+        np.arange(len(shares), dtype=np.uint32), [np.array([each * MIB for each, _ in shares], np.int64)] * 2,
     )  # fmt: skip
+    said = said if has_functions else re.sub(r" f\d\(\)", "", said)
     with closing(archived(profile, tmp_path / "archive")) as snapshot:
-        assert (said if has_functions else re.sub(r" f\d\(\)", "", said)) in headline(snapshot, None).text
+        assert said in headline(snapshot, None).text
+        # who calls a helper can free what it leaks
+        leaked = next(each.text for each in findings(snapshot, None, 9).findings if each.rule == "leak")
+        callers, _, helper = said.removeprefix("Held by ").partition(", all through ")
+        assert (f"% of what is never freed, for {callers}. Free it" in leaked) == bool(helper)

@@ -12,9 +12,14 @@ import numpy.typing as npt
 from memlens.model.attribution import Attribution
 from memlens.model.charging import NAMELESS, passed_over, ranks
 from memlens.model.frames import NATIVE, RECORDED, USER
+from memlens.model.info import ProfileInfo
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings.groups import TopGroup, TopGroups
+from memlens.texts import Text, in_a_row, phrase, plural
+from memlens.units import format_value
+from memlens.views.findings.answers import LineLink
+from memlens.views.findings.groups import PROBABLY_YOURS, TopGroup, TopGroups
+from memlens.views.findings.writing import base_line, called, linked, percent, short_function
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.selection.items import BARE, stacks_of
 from memlens.views.selection.stacks import AMOUNT
@@ -26,6 +31,8 @@ WRAPPER_SHARE = 0.8
 _KNOWN_SHARE = 0.8
 """So much of what a line has must have a caller that is known."""
 _MOST_LEVELS = 50
+_LEAST_SHARE = 0.03
+"""Callers with less are counted."""
 
 I64 = npt.NDArray[np.int64]
 
@@ -42,6 +49,37 @@ class Callers(NamedTuple):
 
     callers: list[Caller]
     lines: int
+
+
+def named_callers(snapshot: Snapshot, found: Callers, whole: TopGroups) -> Text:
+    """The lines that called a helper, with what they have of it."""
+    parts: list[Text] = []
+    rows = snapshot.frames.rows(each.frame for each in found.callers)
+    for each in found.callers:
+        if parts and each.amount < _LEAST_SHARE * whole.total:
+            break
+        file, line, name, _ = rows[each.frame]
+        function = called(short_function(name))
+        size = phrase(
+            "{size} ({share})",
+            size=format_value(each.amount, whole.unit),
+            share=percent(each.amount, whole.total),
+        )
+        if not file or line <= 0:
+            parts.append(in_a_row([function, size], " "))
+            continue
+        link = LineLink(file, line, name, each.frame)
+        shown: list[Text] = [linked(base_line(link), line=link)]
+        # frames of a file that has no functions are called by their lines
+        if isinstance(snapshot.info, ProfileInfo) and name not in ("", base_line(link)):
+            shown.append(linked(function))
+        if snapshot.frames.doubtful[each.frame]:
+            shown.append(phrase("({remark})", remark=PROBABLY_YOURS))
+        parts.append(in_a_row([*shown, size], " "))
+    rest = found.lines - len(parts)
+    if rest > 0:
+        parts.append(phrase(plural(rest, "{n} more line", "{n} more lines"), n=rest))
+    return in_a_row(parts, "; ")
 
 
 def callers_of(snapshot: Snapshot, found: TopGroups, attribution: Attribution, most: int) -> Callers | None:

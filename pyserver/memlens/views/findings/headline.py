@@ -19,11 +19,10 @@ from memlens.views.findings.answers import (
     Figure,
     FigureKind,
     HeadlineAnswer,
-    LineLink,
     ObjectsLink,
     SnapshotFinding,
 )
-from memlens.views.findings.callers import Callers, callers_of
+from memlens.views.findings.callers import callers_of, named_callers
 from memlens.views.findings.graph.case import (
     GraphCase,
     figure,
@@ -45,11 +44,9 @@ from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
 from memlens.views.findings.writing import (
     amount,
     as_part,
-    base_line,
     called,
     linked,
     percent,
-    short_function,
     text_in_sql,
 )
 from memlens.views.graph.packages import packages_of
@@ -347,7 +344,8 @@ def _list(
         function += [_PROBABLY_YOURS] if group.is_doubtful and not all_doubtful else []
         if callers is not None and not parts:
             wrapper = in_a_row([group.named(), *function, _share(group, found, snapshot)], " ")
-            parts.append(_called_by(snapshot, callers, found, wrapper))
+            named = named_callers(snapshot, callers, found)
+            parts.append(phrase("{callers}, all through {line}", callers=named, line=wrapper))
             continue
         part = [_share(group, found, snapshot)] if shares else []
         parts.append(in_a_row([group.named(), *function, group.measured(), *part], " "))
@@ -361,37 +359,6 @@ def _list(
     if parts and all_doubtful:
         parts.append(PROBABLY_YOURS)
     return in_a_row(parts, "; ") if parts else None
-
-
-def _called_by(snapshot: Snapshot, found: Callers, whole: TopGroups, wrapper: Text) -> Text:
-    """The lines that called a helper, with what they have of it, and the helper."""
-    parts: list[Text] = []
-    rows = snapshot.frames.rows(each.frame for each in found.callers)
-    for each in found.callers:
-        if parts and each.amount < LEAST_SHARE * whole.total:
-            break
-        file, line, name, _ = rows[each.frame]
-        function = called(short_function(name))
-        size = phrase(
-            "{size} ({share})",
-            size=format_value(each.amount, whole.unit),
-            share=percent(each.amount, whole.total),
-        )
-        if not file or line <= 0:
-            parts.append(in_a_row([function, size], " "))
-            continue
-        link = LineLink(file, line, name, each.frame)
-        shown: list[Text] = [linked(base_line(link), line=link)]
-        # frames of a file that has no functions are called by their lines
-        if isinstance(snapshot.info, ProfileInfo) and name not in ("", base_line(link)):
-            shown.append(linked(function))
-        if snapshot.frames.doubtful[each.frame]:
-            shown.append(_PROBABLY_YOURS)
-        parts.append(in_a_row([*shown, size], " "))
-    rest = found.lines - len(parts)
-    if rest > 0:
-        parts.append(phrase(plural(rest, "{n} more line", "{n} more lines"), n=rest))
-    return phrase("{callers}, all through {line}", callers=in_a_row(parts, "; "), line=wrapper)
 
 
 def _share(group: TopGroup, found: TopGroups, snapshot: Snapshot) -> Text:

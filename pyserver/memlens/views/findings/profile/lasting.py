@@ -9,6 +9,7 @@ from memlens.model.growing import growing as is_growing
 from memlens.texts import Text, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.findings.answers import Evidence
+from memlens.views.findings.callers import callers_of, named_callers
 from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.writing import Ranked, amount, made, percent
@@ -34,15 +35,19 @@ def leaks(case: ProfileCase) -> Iterator[Ranked]:
     )
     if bool(pool_stacks(case.snapshot)[case.snapshot.samples.stack].any()):
         return
-    shown = [
-        group for group in case.by_line(value, "leaked").groups if is_own(group) and group.amount >= least
-    ]
+    found = case.by_line(value, "leaked")
+    shown = [group for group in found.groups if is_own(group) and group.amount >= least]
+    # an allocator or a helper frees nothing: whoever calls it does
+    callers = callers_of(case.snapshot, found, case.attribution, MOST_LEAKS)
     for group in shown[:MOST_LEAKS]:
+        said = callers is not None and group is found.groups[0]
         sentence = phrase(
-            "{line} leaks {size}{pieces}, {share} of what is never freed. Free it, or let a shorter-lived owner hold "
-            "it.",
+            "{line} leaks {size}{pieces}, {share} of what is never freed{callers}. Free it, or let a shorter-lived "
+            "owner hold it.",
             line=group.with_function(), size=group.measured(), pieces=_pieces(group),
             share=percent(group.amount, case.total(value)),
+            callers=phrase(", for {callers}", callers=named_callers(case.snapshot, callers, found))
+            if said and callers is not None else "",
         )  # fmt: skip
         finding = made("leak", phrase("Leaked"), sentence, group.figure, group.evidence, group.line)
         whole = case.total(peak) if peak is not None else case.total(value)
