@@ -1,5 +1,6 @@
 """What is declared has its partners, and these have nothing else: docs/dev/declarations.md lists what turns red."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,9 +8,17 @@ from pathlib import Path
 
 from tests.python.conftest import ROOT
 
+import memlens
+from memlens.packs import registry
 from memlens.server import handlers, protocol
 from memlens.server.app import create_server
 from memlens.server.wire import REQUESTS
+from memlens.views.findings import table
+
+PACKAGE = Path(memlens.__file__).parent
+LINKS = {"memlens.showLine", "memlens.goToLine", "memlens.openRank"}
+"""Commands that only links run."""
+MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
 
 
 def sources(*folders: str) -> str:
@@ -34,3 +43,66 @@ def test_every_message_is_used_and_declared() -> None:
     create_server()
     declared = {*REQUESTS, *protocol.CLIENT_REQUESTS, *protocol.NOTIFICATIONS}
     assert set(re.findall(r"'(memlens/\w+)'", sources("extension/src", "webview/src"))) == declared
+
+
+def words_of(name: str, text: str) -> list[str]:
+    """The names in a list of literals, ``const NAME = [...]``, without those of other lists in it."""
+    found = re.search(rf"const {name}\b[^=]*= \[(.*?)\n?\](?: as const)?;", text, re.DOTALL)
+    assert found is not None, name
+    return re.findall(r"'([\w.]+)'", found[1])
+
+
+def test_every_command_of_the_palette_is_registered_and_has_a_title() -> None:
+    messages, extension = sources("extension/shared"), sources("extension/src")
+    named = re.findall(r"register(?:TextEditor)?Command\(\s*(?:'memlens\.(\w+)'|([A-Z_]+),)", extension)
+    constants = dict(re.findall(r"const ([A-Z_]+) = '(?:memlens\.)?(\w+)';", extension + messages))
+    registered = [word or constants[name] for word, name in named]
+    registered += words_of("COMMANDS", extension)
+    for name, prefix in (("PANE_IDS", "pane"), ("PICTURE_IDS", "picture"), ("AREA_KINDS", "group")):
+        registered += [f"{prefix}.{word}" for word in words_of(name, messages)]
+    assert len(registered) == len({*registered})
+    commands = MANIFEST["contributes"]["commands"]
+    assert {each["command"] for each in commands} == {f"memlens.{name}" for name in registered} - LINKS
+    titles = [each["title"].strip("%") for each in commands]
+    assert len(titles) == len({*titles})
+    used = {*re.findall(r'"%([\w.]+)%"', (ROOT / "package.json").read_text("utf-8"))}
+    assert used == {*json.loads((ROOT / "package.nls.json").read_text("utf-8"))}
+
+
+def test_every_pane_and_picture_has_code() -> None:
+    messages, webview = sources("extension/shared"), sources("webview/src")
+    made = {*re.findall(r"\bid(?: =|:) '(\w+)'[,;]", webview), *re.findall(r"\blater\('(\w+)'", webview)}
+    # the stacked picture is the scene itself
+    assert {*made, "stacked"} == {*words_of("PANE_IDS", messages), *words_of("PICTURE_IDS", messages)}
+
+
+def test_every_reader_is_of_a_format_and_every_kind_of_one() -> None:
+    readers = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"^def sniff\(", path.read_text("utf-8"), re.MULTILINE)
+        and "pack_template" not in path.parts
+    }
+    declared = [form.reader.place for form in registry.formats().values()]
+    assert sorted(readers) == sorted(declared)
+    kinds = [
+        kind
+        for path in (PACKAGE / "packs").rglob("*.py")
+        for kind in re.findall(r'^KIND = "(.+)"$', path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert len(kinds) == len({*kinds})
+    assert {*kinds} == {form.kind or form.name for form in registry.formats().values()}
+
+
+def test_every_rule_is_in_a_table() -> None:
+    written = {
+        f"{path.stem}.{name}"
+        for folder in ("views/findings/trace", "views/findings/profile", "views/findings/graph")
+        for path in (PACKAGE / folder).glob("*.py")
+        for name in re.findall(
+            r"^def ([a-z]\w*)\(case: \w+\) -> Iterator\[Ranked\]:", path.read_text("utf-8"), re.MULTILINE
+        )
+    }
+    tables = (table.TRACE_RULES, table.PROFILE_RULES, table.GRAPH_RULES)
+    listed = [f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}" for rules in tables for rule in rules]
+    assert sorted(listed) == sorted(written)

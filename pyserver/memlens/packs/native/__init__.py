@@ -47,6 +47,7 @@ PACK = Pack(
         Format(
             name="heap_text",
             title="heap profile in text",
+            kind="heap-text",
             file_names=("*.heap",),
             endings=("prof", "dat"),
             several=phrase("heap profiles in text (gperftools, tcmalloc, jemalloc, Go)"),
@@ -56,6 +57,7 @@ PACK = Pack(
         Format(
             name="java_heap",
             title="heap profile of a Java program",
+            kind="java-heap",
             endings=("prof",),
             several=phrase("heap profiles of Java programs"),
             reader=Part(f"{_HERE}.java_heap"),
