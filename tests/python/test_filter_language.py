@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from tests.python.heap_files import small_heap
 
 from memlens.cli import filter_page as page
 from memlens.cli import pages
-from memlens.cli.command_line import FILTERS, commands
+from memlens.cli.filter_page import options_with_filters
 from memlens.packs import registry
 from memlens.views.graph.filters import ENTRIES as OBJECTS
 from memlens.views.graph.filters import FIELDS as OBJECT_FIELDS
@@ -60,22 +59,14 @@ def test_every_example_is_a_filter_of_its_kind_of_file(model: str) -> None:
     assert tried > 20
 
 
-def _commands_with_filters() -> Iterator[tuple[str, str]]:
-    """Each command that takes a filter, and its option."""
-    for name, command in commands().items():
-        for action in command._actions:
-            if action.choices is None:
-                yield from ((name, option) for option in action.option_strings if option in FILTERS)
-
-
 ONLY: dict[str, str] = {
     "findings": "graph", "types": "graph", "paths": "graph", "threads": "graph", "images": "graph",
-    "steps": "timeline",
+    "steps": "timeline", "what-if": "timeline",
 }  # fmt: skip
 """Commands about one kind of file."""
 
 
-@pytest.mark.parametrize(("command", "option"), list(_commands_with_filters()))
+@pytest.mark.parametrize(("command", "option"), options_with_filters())
 def test_every_command_answers_every_term(command: str, option: str, tmp_path: Path) -> None:
     dump = tmp_path / "dump.heapsnapshot"
     dump.write_bytes(small_heap().data())

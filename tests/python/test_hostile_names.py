@@ -44,6 +44,7 @@ COMMANDS = [
     ["stack", "1"],
     ["steps"],
     ["oom"],
+    ["what-if"],
     ["compare", "ITSELF"],
     ["compare", "ITSELF", "--by", "stack"],
     ["compare", "ITSELF", "--by", "function"],
@@ -58,7 +59,7 @@ COMMANDS = [
     ["sql", "SELECT * FROM allocations", "--json"],
     *(
         [*command, "--json"]
-        for command in (["info"], ["lines"], ["stack", "0"], ["steps"], ["oom"], ["flame"])
+        for command in (["info"], ["lines"], ["stack", "0"], ["steps"], ["oom"], ["what-if"], ["flame"])
     ),
     ["compare", "ITSELF", "--json"],
 ]

@@ -19,7 +19,7 @@ from memlens.cli.parsers import Parser, Version
 COMMANDS = "memlens.cli.commands"
 INTERNAL = "memlens.cli.internal"
 
-FILTERS = ("--filter", "--of")
+FILTERS = ("--filter", "--of", "--without")
 """The options that may be filters."""
 
 _NAME = re.compile(r"[a-z][a-z-]*")

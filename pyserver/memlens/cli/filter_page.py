@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from memlens.cli.command_line import FILTERS, commands
+from memlens.cli.options import HOLDER
 from memlens.model.info import Model
 from memlens.views.graph import filters as of_objects
 from memlens.views.selection import filters as of_allocations
@@ -68,18 +69,23 @@ def _sentence(entry: Entry) -> str:
 def listed(names: Sequence[str]) -> str:
     """Return names as Markdown in a sentence."""
     *first, last = map(_code, names)
-    return f"{', '.join(first)} and {last}"
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def _places() -> list[str]:
-    """What takes a filter: the view, and options of commands."""
-    options = [
+def options_with_filters() -> list[tuple[str, str]]:
+    """The commands that take a filter, each with its option."""
+    return [
         (name, option)
         for name, command in commands().items()
         for action in command._actions  # argparse has no other way to list them
         for option in action.option_strings
-        if option in FILTERS and action.choices is None
+        if option in FILTERS and action.choices is None and action.metavar != HOLDER
     ]
+
+
+def _places() -> list[str]:
+    """What takes a filter: the view, and options of commands."""
+    options = options_with_filters()
     words = [
         f"`{option}` of {listed([name for name, each in options if each == option])}" for option in FILTERS
     ]

@@ -16,6 +16,8 @@ PROGRAM = (
     "a process id; a page as HOST:PORT of its browser's debugging, with /ID if there are several (the beginning is "
     "enough); or the page's own address, http://…"
 )
+HOLDER = "HOLDER"
+"""What stands for objects that refer to others, which are no filter."""
 STDIN = "-"
 """What stands for stdin among the arguments."""
 _SNAPSHOT = "a file, - for stdin, or a URL (https, s3, gs, az, ssh) where fsspec is installed"

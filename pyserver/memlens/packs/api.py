@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from memlens.views.graph.contents import Collections, Content, Usage
     from memlens.views.graph.dump_bytes import DumpReader
     from memlens.views.graph.fields import Numbers
+    from memlens.views.trace.what_if import Replayed
 
     Lineless = Callable[[Snapshot, Device, str], tuple["npt.NDArray[np.bool_]", Text]]
 
@@ -457,6 +458,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """Of traces with modules: how sources name the classes of these."""
     writer: Writer | None = None
     trace_writer: TraceWriter | None = None
+    replay: "Part[Callable[[Snapshot, Device], Replayed]] | None" = None
+    """Of traces: serves their requests again, with other settings of the allocator."""
     without_ooms: str = ""
     """Why traces of this format never have out-of-memory events, where a program may have had some."""
     proof: Proof | None = None

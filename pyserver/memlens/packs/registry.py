@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from memlens.model.inferred import Inference, ModuleClasses
     from memlens.packs.api import Lineless
     from memlens.packs.others import Other
+    from memlens.store.snapshot import Snapshot
+    from memlens.store.trace.device import Device
+    from memlens.views.trace.what_if import Replayed
 
 T = TypeVar("T")
 
@@ -167,6 +170,12 @@ def module_classes(kind: str) -> "ModuleClasses | None":
     """How sources name the classes of the modules in traces of a kind; None where they don't."""
     known = format_of_kind(kind)
     return None if known is None or known.module_classes is None else known.module_classes.load()()
+
+
+def replay_of(kind: str) -> "Callable[[Snapshot, Device], Replayed] | None":
+    """What replays traces of a kind; None where nothing does."""
+    known = format_of_kind(kind)
+    return None if known is None or known.replay is None else known.replay.load()
 
 
 def readable_output() -> str:

@@ -10,7 +10,7 @@ from memlens.cli import merged_paths
 from memlens.cli.ask import ask
 from memlens.cli.least_cut import least_cut_lines
 from memlens.cli.object_words import chosen_number, place, reference_words, words
-from memlens.cli.options import add_file, add_json, add_libraries, add_object, positive
+from memlens.cli.options import HOLDER, add_file, add_json, add_libraries, add_object, positive
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.model.graph import RETAINING, Strength
@@ -42,7 +42,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="follow references of this strength besides strong ones; may be repeated (default: soft)",
     )  # fmt: skip
     command.add_argument(
-        "--without", action="append", metavar="HOLDER",
+        "--without", action="append", metavar=HOLDER,
         help="leave out what TYPE.NAME, .NAME of any type, all objects of a TYPE or the object @ID refer to, to see "
         "what else holds the object; may be repeated",
     )  # fmt: skip

@@ -27,6 +27,7 @@ PACK = Pack(
             json=Part(f"{_HERE}.snapshot:JSON"),
             only_json=False,
             looks_like=Part(f"{_HERE}.snapshot:looks_like"),
+            replay=Part(f"{_HERE}.replay:Trace"),
         ),
         Format(
             name="snapviewer",

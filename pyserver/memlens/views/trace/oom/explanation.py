@@ -48,6 +48,7 @@ from memlens.views.trace.oom.answers import (
     Retry,
     Why,
 )
+from memlens.views.trace.oom.replayed import replays
 from memlens.views.trace.picture.reserved import gap_at, usage_of
 
 # kSmallSize, kMinLargeAlloc, kSmallBuffer, kLargeBuffer and kRoundLarge of CUDACachingAllocator.cpp
@@ -130,6 +131,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         device=number,
         event=event,
         event_pool_known=pool != 0,
+        replays=lambda settings: replays(snapshot, number, event, settings),
     )
     return OomAnswer(
         device=number,

@@ -18,6 +18,7 @@ from memlens.views.trace.oom.answers import (
     Verdict,
     Why,
 )
+from memlens.views.trace.oom.replayed import EXPANDABLE, Replays
 
 LEAST_SPLIT_LIMIT_BYTES = 21 * MIB
 """``max_split_size_mb`` must be more than 20 (kLargeBuffer of CUDAAllocatorConfig)."""
@@ -57,6 +58,8 @@ class Case:
     returned_bytes: int
     retry: Retry | None
     events_after: int
+    replays: Callable[[Sequence[str]], Replays | None] = lambda _: None
+    """What settings come to in a replay, those that may help if none are named; None where that isn't known."""
     verdict: Verdict = field(init=False)
 
     def __post_init__(self) -> None:
@@ -393,7 +396,20 @@ def _pinning_line(case: Case) -> Finding | None:
 
 
 def _expandable(case: Case) -> Finding | None:
-    if case.expandable or case.device_free_bytes is None or case.verdict not in ("fragmented", "elsewhere"):
+    if case.expandable or case.device_free_bytes is None:
+        return None
+    replayed = case.replays(())
+    if replayed is not None and replayed.fails(EXPANDABLE):
+        return None
+    peak = None if replayed is None or not replayed.is_proof else replayed.peaks.get(EXPANDABLE)
+    if peak is not None:
+        text = phrase(
+            "With PYTORCH_ALLOC_CONF=expandable_segments:True the request gets its memory: replayed with it, the "
+            "trace reserves {size} at the peak.",
+            size=format_bytes(peak),
+        )
+        return Finding("expandable-segments", text, advice=True)
+    if case.verdict not in ("fragmented", "elsewhere"):
         return None
     free = case.shared_free_bytes
     if case.size_bytes > case.device_free + free:
@@ -427,6 +443,10 @@ def _split_limit(case: Case) -> Finding | None:
     if best is None:
         return None
     limit, segment = best
+    setting = f"max_split_size_mb:{limit // MIB}"
+    replayed = case.replays((setting,))
+    if replayed is not None and replayed.fails(setting):
+        return None
     text = phrase(
         plural(
             segment.block_count,
@@ -480,7 +500,14 @@ def _wholly_free(case: Case) -> Finding | None:
 
 def _no_setting(case: Case) -> Finding | None:
     if case.verdict != "too_large":
-        return None
+        replayed = None if case.verdict == "limit" else case.replays(())
+        if replayed is None or not replayed.all_fail or _split_limit(case) is not None:
+            return None
+        text = phrase(
+            "Replayed with {settings}, the request fails as well: less must be live, or the request must be smaller.",
+            settings=in_a_row(list(replayed.peaks), ", "),
+        )
+        return Finding("no-setting-helps", text, advice=True)
     text = phrase(
         "No setting of the allocator would have helped: less must be live, or the request must be smaller."
     )

@@ -1,0 +1,134 @@
+"""Replay a trace with other settings of its allocator, or without some allocations.
+
+It prints what would have been live and reserved at the peak, and whether memory would have run out. What is printed is
+only as good as the replay with the recorded settings, whose exactness stands first. See
+[What would have helped](what-if.md).
+"""
+
+import argparse
+import re
+
+from memlens.cli.ask import ask
+from memlens.cli.columns import Row, say_paragraph, say_tables
+from memlens.cli.options import add_device, add_file, add_json, add_libraries
+from memlens.cli.output import json_line
+from memlens.texts import Text, phrase, plural
+from memlens.units import format_bytes
+from memlens.views.trace.what_if import Calibration, Run, WhatIf, what_if
+
+EXAMPLES = ("memlens what-if samples/train.pickle",)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_file(command)
+    add_device(command)
+    command.add_argument(
+        "--capacity",
+        type=_bytes,
+        metavar="BYTES",
+        help="the memory that could be reserved, as 80GiB (default: by the first out-of-memory event)",
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME:VALUE[,NAME:VALUE]",
+        help="settings to try, as a value of PYTORCH_ALLOC_CONF; may be repeated (default: some that may help)",
+    )
+    command.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="TERM",
+        help="leave out the allocations that match this filter; may be repeated",
+    )
+    add_json(command)
+    add_libraries(command)
+
+
+def _bytes(text: str) -> int:
+    """Parse a size: ``85899345920``, ``80GiB``, ``80 GB``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(i?)B?|B?)", text, re.IGNORECASE)
+    if found is None or not 0 < float(found[1]) < 2**60:
+        raise argparse.ArgumentTypeError(f"{text} is not a size: write it as 80GiB, or in bytes")
+    power = 0 if found[2] is None else "KMGT".index(found[2].upper()) + 1
+    is_decimal = power and not found[3] and text[-1] in "bB"
+    return round(float(found[1]) * (1000 if is_decimal else 1024) ** power)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    found = ask(
+        options,
+        lambda snapshot: what_if(
+            snapshot,
+            options.device,
+            settings=options.set,
+            without=options.without,
+            capacity_bytes=options.capacity,
+        ),
+    )
+    if options.json:
+        json_line(found)
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: WhatIf) -> None:
+    say_paragraph(f"{_exactness(found.calibration)}.")
+    if found.calibration.reason is not None:
+        return
+    if found.capacity_bytes is not None:
+        say_paragraph(f"At most {format_bytes(found.capacity_bytes)} could be reserved.")
+    elif all(row.out_of_memory is None for row in found.rows):
+        say_paragraph(
+            "The file doesn't say how much memory there was: give it with --capacity to know what would have failed."
+        )
+    if found.laid_out_anew:
+        say_paragraph(
+            "What was live before the first event is assumed to have been allocated by the other settings as well."
+        )
+    table = [Row(("allocated", "reserved"), "settings")]
+    for row in found.rows:
+        cells = [format_bytes(each) for each in (row.peak_allocated_bytes, row.peak_reserved_bytes)]
+        table.append(Row(cells, f"{_name(row)}{_outcome(row)}"))
+    say_tables(table)
+
+
+def _exactness(found: Calibration) -> Text:
+    if found.reason is not None:
+        return phrase("This trace can't be replayed: {reason}", reason=found.reason)
+    if found.exact:
+        allocations = phrase(
+            plural(found.addresses, "the {n} allocation", "all {n} allocations"), n=found.addresses
+        )
+        if not found.segments:
+            return phrase("The replay reproduces {allocations} of the trace", allocations=allocations)
+        return phrase(
+            "The replay reproduces {segments} and {allocations} of the trace",
+            segments=phrase(plural(found.segments, "the {n} segment", "all {n} segments"), n=found.segments),
+            allocations=allocations,
+        )
+    share = abs(found.peak_reserved_bytes / found.recorded_peak_reserved_bytes - 1)
+    return phrase(
+        "The replay differs by {share} at the peak, and reproduces {equal} of {all} allocations of the trace",
+        share=f"{share:.2%}",
+        equal=found.addresses_equal,
+        all=found.addresses,
+    )
+
+
+def _name(row: Run) -> str:
+    return f"{row.settings}, without {' and '.join(row.without)}" if row.without else row.settings
+
+
+def _outcome(row: Run) -> str:
+    failure = row.out_of_memory
+    if failure is None:
+        return ""
+    missing = "" if failure.missing_bytes is None else f", {format_bytes(failure.missing_bytes)} missing"
+    return (
+        f": out of memory at event {failure.event:,} ({format_bytes(failure.asked_bytes)} asked for{missing})"
+    )

@@ -1,0 +1,60 @@
+"""What a replay of the trace says about a request that failed: which settings would have got its memory."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.store.snapshot import Snapshot
+from memlens.views.trace.what_if import WhatIf, what_if
+
+EXPANDABLE = "expandable_segments:True"
+
+
+class Replays(Struct, frozen=True, kw_only=True):
+    """A request's outcome by settings."""
+
+    is_proof: bool
+    """Whether the trace has all requests of the program; else what was live before it is laid out anew."""
+    peaks: dict[str, int | None]
+    """The most bytes that are reserved, by settings that were tried; None where the request fails, or one before it."""
+
+    def fails(self, settings: str) -> bool:
+        """Whether the request was tried and failed."""
+        return settings in self.peaks and self.peaks[settings] is None
+
+    @property
+    def all_fail(self) -> bool:
+        """Whether no setting helps."""
+        return self.is_proof and all(peak is None for peak in self.peaks.values())
+
+
+def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str] = ()) -> Replays | None:
+    """Replay a request that failed; None where the trace can't be replayed, or its memory isn't known.
+
+    Without ``settings`` those are tried that may help.
+    """
+
+    def make() -> WhatIf | None:
+        try:
+            return what_if(snapshot, number, settings=settings)
+        except BadRequestError:
+            return None
+
+    found = snapshot.keep(("what if", number, *settings), make)
+    if (
+        found is None
+        or found.calibration.reason is not None
+        or found.capacity_bytes is None
+        or len(found.rows) < 2
+    ):
+        return None
+    return Replays(
+        is_proof=not found.laid_out_anew,
+        peaks={
+            row.settings: row.peak_reserved_bytes
+            if row.out_of_memory is None or row.out_of_memory.event > event
+            else None
+            for row in found.rows[1:]
+        },
+    )
