@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import MemlensError
-from memlens.packs.python.kernels import records
+from memlens.kernels.readers import tagged_records as records
 from memlens.proof.items import Item, Keeps, Reason, is_long
 from memlens.proof.stream import Stream
 from memlens.texts import phrase
@@ -23,7 +23,9 @@ _WITH_TEXTS = {*_SIZES, b"S", b"n"}
 _WIDTHS = np.array([_SIZES.get(bytes([tag]), -_GROUPS.get(bytes([tag]), 0)) for tag in range(256)], np.int32)
 """The bytes of a record of each tag; below 0 those of an item, of which there are as many as stand before them."""
 _END = ord("E")
-_KINDS = {b"O": records.WITH_TEXT, b"S": records.COUNTED}
+_KINDS = {b"O": records.NOT_ZERO, b"S": records.COUNTED}
+_TEXT_AT = 24
+"""Where an object's text is in its record."""
 _LEAST_RECORD = 5
 """The bytes of the shortest record."""
 _MOST_SEEN = 1 << 16
@@ -240,7 +242,7 @@ class PythonReader:
                 data += piece
                 if len(room) < 3 * (len(data) // _LEAST_RECORD + 1):
                     room = np.empty(3 * (len(data) // _LEAST_RECORD + 1), np.uint64)
-                count, at, is_over, texts = records.find(data, _WIDTHS, kinds, _END, room, texts)
+                count, at, is_over, texts = records.find(data, _WIDTHS, kinds, _END, room, texts, _TEXT_AT)
                 for tag, start, end in room[: 3 * count].reshape(-1, 3).tolist():
                     if tag < len(tags):
                         yield tags[tag], data[start:end], base + start

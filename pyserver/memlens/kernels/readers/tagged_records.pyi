@@ -4,7 +4,7 @@ from typing_extensions import Buffer
 
 SKIPPED: int
 WANTED: int
-WITH_TEXT: int
+NOT_ZERO: int
 COUNTED: int
 
 def find(
@@ -14,4 +14,5 @@ def find(
     last: int,
     out: npt.NDArray[np.uint64],
     counted: int,
+    place: int,
 ) -> tuple[int, int, bool, int]: ...
