@@ -395,6 +395,24 @@ def hprof_shared_chain(size: int) -> bytes:
     return dump.end()
 
 
+def hprof_shared_locals(size: int) -> bytes:
+    """Twenty threads of Java that share a map of ``size`` thread locals, all with one key."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    map_name = "java/lang/ThreadLocal$ThreadLocalMap"
+    entry = dump.klass(0x1100, f"{map_name}$Entry", above, [("referent", OBJECT), ("value", OBJECT)])
+    map_ = dump.klass(0x1200, map_name, above, [("table", OBJECT)])
+    array = dump.klass(0x1300, f"[L{map_name}$Entry;", above)
+    thread = dump.klass(0x1400, "java/lang/Thread", above, [("threadLocals", OBJECT)])
+    first = 0x20_0000
+    entries = [dump.instance(first + 16 * each, entry, "PP", first, first) for each in range(size)]
+    shared = dump.instance(0x1F_8000, map_, "P", dump.objects(0x1F_0000, array, entries))
+    for each in range(20):
+        dump.instance(0x10_0000 + 16 * each, thread, "P", shared)
+        dump.add(8, "PII", 0x10_0000 + 16 * each, each + 1, 0)
+    return dump.end()
+
+
 def hprof_long_name(size: int) -> bytes:
     """A class whose name has ``size`` characters."""
     dump = Dump()
@@ -530,11 +548,11 @@ SHAPES: dict[str, Shape] = {
     "pprof-deep-paths": Shape("pb", pprof_deep_paths, 300),
     "pprof-many-projects": Shape("pb", pprof_many_projects, 50_000),
     "pprof-comments": Shape("pb", pprof_comments, 100_000),
-    "pprof-random-stacks": Shape("pb", pprof_random_stacks, 3_000),
+    "pprof-random-stacks": Shape("pb", pprof_random_stacks, 1_000),
     "pprof-slow-pattern": Shape("pb", pprof_slow_pattern, 1_000),
     "pprof-long-name": Shape("pb", pprof_long_name, 10_000_000),
     "v8-deep-trace": Shape("heapsnapshot", v8_deep_trace, 50_000),
-    "v8-branches": Shape("heapsnapshot", v8_branches, 2_000),
+    "v8-branches": Shape("heapsnapshot", v8_branches, 1_000),
     "v8-shared-listeners": Shape("heapsnapshot", v8_shared_listeners, 5_000),
     "v8-long-name": Shape("heapsnapshot", v8_long_name, 10_000_000),
     "v8-objects-of-a-long-name": Shape("heapsnapshot", v8_objects_of_a_long_name, 100_000),
@@ -551,6 +569,7 @@ SHAPES: dict[str, Shape] = {
     "hprof-threads": Shape("hprof", hprof_threads, 10_000),
     "hprof-threads-of-a-name": Shape("hprof", hprof_threads_of_a_name, 20_000),
     "hprof-shared-table": Shape("hprof", hprof_shared_table, 10_000),
+    "hprof-shared-locals": Shape("hprof", hprof_shared_locals, 20_000),
     "hprof-shared-chain": Shape("hprof", hprof_shared_chain, 5_000),
     "hprof-long-name": Shape("hprof", hprof_long_name, 10_000_000),
     "torch-zero-sizes": Shape("pickle", torch_zero_sizes, 1),

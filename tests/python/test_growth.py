@@ -227,10 +227,11 @@ def test_pairing_of_runs_ends_where_everything_could_be_paired_with_everything()
 SHARED = {
     "pprof-comments": "info",
     "pprof-random-stacks": "flame --folded",
-    "v8-branches": "export --pprof OUT",
+    "v8-branches": "sql FILE SELECT count(*) FROM stack_frames",
     "v8-shared-listeners": "findings",
     "hprof-shared-table": "findings",
     "hprof-shared-chain": "sql FILE SELECT count(*), sum(size) FROM collections",
+    "hprof-shared-locals": "threads --json",
     "gcdump-shared-delegates": "findings",
     "torch-empty-traces": "info",
     "torch-categories": "findings",

@@ -1,6 +1,7 @@
 """The thread locals of Java's threads: what the map of a thread's object holds for each key."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ _MAPS = ("threadLocals", "inheritableThreadLocals")
 _TABLE, _VALUE, _KEY = "table", "value", "referent"
 _STATIC = "static field"
 _ENTRY = "java.lang.ThreadLocal$ThreadLocalMap$Entry"
+_MOST_ENTRIES = 2_000
+"""So many entries of a map are looked at; programs have some hundred."""
 
 
 def thread_locals(snapshot: Snapshot, thread: int) -> list[tuple[str, int]]:
@@ -31,12 +34,18 @@ def thread_locals(snapshot: Snapshot, thread: int) -> list[tuple[str, int]]:
     Each has the name of the static field that holds its key, ``com.foo.Bar.BUFFER``, else the type of the key.
     """
     found = []
+    # entries may share a key, to which as many objects refer
+    names: dict[int | None, str] = {}
     for name, held in _named(snapshot, thread):
         for of_map, table in _named(snapshot, held) if name in _MAPS else ():
-            for _, entry in _named(snapshot, table) if of_map == _TABLE else ():
+            entries = _named(snapshot, table) if of_map == _TABLE else iter(())
+            for _, entry in islice(entries, _MOST_ENTRIES):
                 fields = dict(_named(snapshot, entry))
                 if _VALUE in fields:
-                    found.append((_key_name(snapshot, fields.get(_KEY)), fields[_VALUE]))
+                    key = fields.get(_KEY)
+                    if key not in names:
+                        names[key] = _key_name(snapshot, key)
+                    found.append((names[key], fields[_VALUE]))
     return found
 
 
