@@ -20,7 +20,6 @@ PACKS = pytest.mark.parametrize("pack", registry.packs(), ids=lambda pack: pack.
 TO_BE_MOVED: dict[str, list[str]] = {
     "android": [
         "cli/commands/redact.py",
-        "formats/zip_files.py",
         "model/graph.py",
         "store/tables/tables.sql",
         "views/findings/graph/duplicates.py",
@@ -43,7 +42,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "dumping/processes.py",
         "formats/other_files.py",
         "formats/redacted.py",
-        "formats/zip_files.py",
         "model/graph.py",
         "model/libraries.py",
         "model/own_root.py",
@@ -76,10 +74,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "views/sql/schema.py",
     ],
     "pytorch": [
-        "formats/zip_files.py",
-        "model/library_rules/projects.toml",
-        "sources/paths.py",
-        "views/selection/filters.py",
         "views/trace/oom/sentences.py",
     ],
 }

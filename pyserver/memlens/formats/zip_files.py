@@ -11,15 +11,11 @@ from typing import Any
 from memlens.errors import MemlensError
 from memlens.formats.errors import NotASnapshotError
 from memlens.formats.packing import DamagedContainerError
+from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import shortened
 
 MAGIC = b"PK\x03\x04"
-TORCH_PICKLE = "data.pkl"
-"""The entry of ``torch.save`` that has the saved object, in a folder named after the file.
-
-Source: ``torch/serialization.py`` (``_save``), which writes it first.
-"""
 
 _MOST_ENTRIES = 64
 _MOST_DIRECTORY_BYTES = 1 << 20
@@ -28,13 +24,9 @@ _NAME_AT, _NAME_LENGTH_AT = 30, 26
 _MOST_NAMES, _MOST_NAME = 3, 40
 
 _KNOWN: tuple[tuple[str, Text], ...] = (
-    ("AndroidManifest.xml", phrase("it is an Android app")),
-    ("META-INF/MANIFEST.MF", phrase("it is a Java archive")),
     ("[Content_Types].xml", phrase("it is an office document or a package")),
-    (".npy", phrase("it contains arrays of NumPy")),
-    (f"/{TORCH_PICKLE}", phrase("it was written by torch.save")),
 )
-"""How names of entries end, and what a file with such an entry is."""
+"""How names of entries end, and what a file with such an entry is, beside those that packs know."""
 
 
 class DamagedZipError(MemlensError):
@@ -150,7 +142,8 @@ def unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Iter
 
 def refusal(names: list[str], *, cut: bool = False) -> NotASnapshotError:
     """Return the error for a zip file without a snapshot, by the names of its entries; ``cut`` if it has others."""
-    described = next((text for end, text in _KNOWN if any(name.endswith(end) for name in names)), None)
+    known = (*registry.zip_files(), *_KNOWN)
+    described = next((text for end, text in known if any(name.endswith(end) for name in names)), None)
     return NotASnapshotError(
         phrase(
             "The file is a zip file without a snapshot that Memlens reads: {description}",

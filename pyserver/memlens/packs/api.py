@@ -658,6 +658,10 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Python packages that readers use where they are installed, for diagnostics."""
     allocation_functions: bool = False
     """Whether ``allocation_functions.toml`` in its folder says which functions allocate, see ``model/languages.py``."""
+    cut_folders: tuple[str, ...] = ()
+    """Packages at which paths begin that a profiler has cut."""
+    zip_files: tuple[tuple[str, Text], ...] = ()
+    """How names of entries end in zip files without a snapshot, and what such a file is: ``it is a Java archive``."""
     library_folders: tuple[str, ...] = ()
     """Folders that a language's installers put libraries into, with slashes: after them a path is a library's."""
     formats: tuple[Format, ...] = ()

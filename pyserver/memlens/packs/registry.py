@@ -149,6 +149,17 @@ def operators() -> Operators:
     return next(pack.operators.load() for pack in packs() if pack.operators is not None)
 
 
+def cut_folders() -> list[str]:
+    """Packages at which paths begin that a profiler has cut."""
+    return [folder for pack in packs() for folder in pack.cut_folders]
+
+
+def zip_files() -> Iterator[tuple[str, Text]]:
+    """How names of entries end in zip files without a snapshot, and what such a file is."""
+    for pack in packs():
+        yield from pack.zip_files
+
+
 def namespaces() -> list[str]:
     """The outermost namespaces of frameworks' native code."""
     return [name for pack in packs() for name in pack.namespaces]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from memlens.errors import BadRequestError
 from memlens.local_paths import below
 from memlens.model.served import served
+from memlens.packs import registry
 from memlens.texts import phrase
 from memlens.units import plain_name
 
@@ -21,6 +22,7 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 # Parents of installed packages, and of the interpreter's own modules (lib/python3.12/…).
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _PYTHON_FOLDER = re.compile(r"python\d(\.\d+)?t?|Python\d+", re.ASCII)
+_CUT = [(folder,) for folder in registry.cut_folders()]
 
 # Names so common in projects that the name alone is no evidence.
 _COMMON_NAMES = frozenset({"__init__.py", "__main__.py", "setup.py", "conftest.py"})
@@ -54,7 +56,7 @@ class ForeignPath(NamedTuple):
         if not _PACKAGE_FOLDERS.isdisjoint(folders):
             return True
         below_lib = any(_PYTHON_FOLDER.fullmatch(folder) for folder in folders) and "lib" in self.key
-        return below_lib or (bool(folders) and folders[0] == "torch" and not self.anchor)
+        return below_lib or (not self.anchor and folders[:1] in _CUT)
 
     @property
     def needed_components(self) -> int:

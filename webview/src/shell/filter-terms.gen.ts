@@ -14,7 +14,7 @@ export const TRACE_TERMS: readonly Offer[] = [
   { text: 'by:', help: t('the line that is shown for it: by:model.py:88, by:forward') },
   { text: 'innermost:', help: t('the innermost line, no matter whose code it is: innermost:parser.go:88') },
   { text: 'freed-by:', help: t('the line that freed it: freed-by:train.py:105, freed-by:none') },
-  { text: 'module:', help: t('the torch.nn module it was made in: module:Linear, module:none') },
+  { text: 'module:', help: t('the module of the model that it was made in: module:Linear, module:none') },
   { text: 'operator:', help: t('the operator that C++ frames name: operator:aten::mm, operator:none') },
   { text: 'machinery:', help: t('the framework\'s own: workspaces, buffers, gradients, an optimizer\'s temporaries: machinery:workspace, machinery:none') },
   { text: 'size>', help: t('requested bytes: size>1MiB, size<=512') },

@@ -51,6 +51,11 @@ PACK = Pack(
     name="jvm",
     title="Java",
     libraries=("jvm",),
+    # apps of Android have a manifest of Java's as well
+    zip_files=(
+        ("AndroidManifest.xml", phrase("it is an Android app")),
+        ("META-INF/MANIFEST.MF", phrase("it is a Java archive")),
+    ),
     formats=(
         Format(
             name="hprof",

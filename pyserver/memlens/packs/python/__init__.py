@@ -52,6 +52,7 @@ PACK = Pack(
     library_folders=("site-packages", "dist-packages"),
     language_libraries=("CPython",),
     packages=("memray",),
+    zip_files=((".npy", phrase("it contains arrays of NumPy")),),
     allocation_functions=True,
     formats=(
         Format(

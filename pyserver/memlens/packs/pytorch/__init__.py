@@ -11,6 +11,9 @@ PACK = Pack(
     libraries=("pytorch",),
     own_memory=Part(f"{_HERE}.machinery:OWN"),
     operators=Part(f"{_HERE}.operators"),
+    # as the CPU profiler writes paths
+    cut_folders=("torch",),
+    zip_files=(("/data.pkl", phrase("it was written by torch.save")),),
     namespaces=("at", "c10", "torch"),
     lineless=Part(f"{_HERE}.backward:left_by_backward"),
     formats=(

@@ -28,7 +28,7 @@ from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.packing import MOST_EXPANSION, MOST_UNPACKED_BYTES
 from memlens.formats.pickles import UnsafePickleError, is_pickle, scan
-from memlens.formats.zip_files import MAGIC, TORCH_PICKLE, entries_named, first_name, opened, unpacked
+from memlens.formats.zip_files import MAGIC, entries_named, first_name, opened, unpacked
 from memlens.kernels.readers import pickle_machine as machine
 from memlens.model.frames import NATIVE, Frames, lacks_its_line
 from memlens.model.info import HOST_DEVICE, FileWarning, device_name, device_phrase
@@ -64,6 +64,11 @@ from memlens.units import format_bytes
 
 KIND = "pytorch-snapshot"
 
+_SAVED = "data.pkl"
+"""The entry of ``torch.save`` that has the saved object, in a folder named after the file.
+
+Source: ``torch/serialization.py`` (``_save``), which writes it first.
+"""
 _MOST_DEVICES = 256
 _MOST_LISTS = 4_096
 """The most traces, most of which may be empty."""
@@ -95,7 +100,7 @@ def sniff(head: bytes) -> bool:
     return (
         is_pickle(head)
         or text[:1] in (b"{", b"[")
-        or first_name(head).endswith(f"/{TORCH_PICKLE}")
+        or first_name(head).endswith(f"/{_SAVED}")
         or _PAGE.match(text) is not None
     )
 
@@ -192,7 +197,7 @@ def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
 
 def _pickle_of_zip(source: Source) -> Iterator[bytes]:
     with opened(source.data) as archive:
-        entry = entries_named(archive, TORCH_PICKLE)[TORCH_PICKLE]
+        entry = entries_named(archive, _SAVED)[_SAVED]
         most = max(entry.compress_size, _LEAST_ZIPPED) * MOST_EXPANSION
         yield from unpacked(archive, entry, min(most, MOST_UNPACKED_BYTES))
 

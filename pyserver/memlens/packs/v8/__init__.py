@@ -78,7 +78,9 @@ PACK = Pack(
                 engine_types=("system / ",),
                 has_internal_parts=True,
                 # V8 adds what it is, and the address of its page
-                global_object=re.compile(r"(global|Window)( \(global\*?\)| \[JSGlobalObject\])?( /.*)?", re.DOTALL),
+                global_object=re.compile(
+                    r"(global|Window)( \(global\*?\)| \[JSGlobalObject\])?( /.*)?", re.DOTALL
+                ),
                 global_scopes=(REALM,),
                 variables_type="system / Context",
                 variables_references="context",

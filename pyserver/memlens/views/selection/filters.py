@@ -120,7 +120,7 @@ ALLOCATIONS = (
     ),
     AllocationTerm(
         field="module",
-        entries=(Entry("module:", "the torch.nn module it was made in", ("module:Linear", "module:none")),),
+        entries=(Entry("module:", "the module of the model that it was made in", ("module:Linear", "module:none")),),
         rows=masks.module,
         of_sample=lambda snapshot, term: hints.of_names(
             term, snapshot.keep("modules", lambda: modules_of_stacks(snapshot))[1]
