@@ -27,9 +27,9 @@ def find(
     ``widths`` has the bytes of a record of each tag; below 0 those of each of as many items as the 4 bytes after the
     tag say; 0 for tags that there aren't. ``out`` gets, for each that is wanted, its tag, and where its bytes after tag
     and count begin and end, of those that are counted the number in place of the tag, from 256 on; it needs room for as
-    many as there can be. ``counted`` is how many there were before, ``place`` where 4 bytes aren't 0. Returns how many are listed, where the first
-    record begins that isn't complete, whether no record follows: after the ``last``, or where the tag isn't one, and how
-    many were counted.
+    many as there can be. ``counted`` is how many there were before, ``place`` where 4 bytes aren't 0. Returns how many
+    are listed, where the first record begins that isn't complete, whether no record follows: after the ``last``, or
+    where the tag isn't one, and how many were counted.
     """
     cdef Py_ssize_t length = data.shape[0], at = 0, start, end, found = 0
     cdef int32_t width
