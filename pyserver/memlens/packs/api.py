@@ -164,6 +164,8 @@ class Objects(Struct, frozen=True, kw_only=True):
     along paths begin at it, and roots say nothing."""
     global_scopes: tuple[str, ...] = ()
     """How the names of types begin whose objects hold everything that is global."""
+    entries: re.Pattern[str] | None = None
+    """Matches the names of references that lead through a collection's own parts to one of its elements."""
     variables_type: str | None = None
     """The type of the objects that are the variables of a function."""
     variables_references: str = ""

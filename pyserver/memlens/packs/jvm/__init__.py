@@ -28,6 +28,11 @@ OBJECTS = Objects(
         r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore)(\.|$)"
     ),
     is_managed=True,
+    # of hash maps, sets of them, trees and lists
+    entries=re.compile(
+        r"(?:\.map)?\.table\[\d+\](?:\.next)*\.(?:val|value|key)(?!\w)"
+        r"|(?:\.m)?\.root(?:\.left|\.right)*\.(?:value|key)(?!\w)|\.elementData\[\d+\]"
+    ),
     strings=frozenset(("java.lang.String",)),
     boxes=frozenset(f"java.lang.{name}" for name in _BOXES),
     collections=re.compile(

@@ -1,5 +1,6 @@
 """What holds an object, in words: names along a short path from a root, without the runtime's own steps."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ _STATIC_FIELD = "static field"
 _FIRST_STEPS, _LAST_STEPS = 3, 2
 _MOST_PATHS, _MORE_PATHS, _MOST_PATH = 3, 8, 200
 _MOST_CLOSURES = 100
+_STEPS = re.compile(r"\.[^.\[]*|\[[^\]]*\]?|[^.\[]+")
 
 
 class _Variable(NamedTuple):
@@ -311,6 +313,9 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
         # where references have no names, what they lead to is said up to the object itself
         said = [step.object for step in steps[:-1] if not is_internal(step.object.type)]
         names = [f" > {_own_type(each)}" for each in said] or [""]
+    if case.known.entries is not None and case.known.entries.search("".join(names)):
+        # which bucket or slot an element is in says nothing, and a key is what a string contains
+        names = _STEPS.findall(case.known.entries.sub("[…]", "".join(names)))
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
     return ends[begin], names
