@@ -665,7 +665,7 @@ export interface DeclarationResult {
 }
 
 /**
- * A type that a source can declare, in a language as a pack calls it, such as `jvm`.
+ * A type that a source can declare, in a language as a pack calls it.
  *
  * `symbol` is the full name of the outermost type around it, with dots.
  */
@@ -2643,7 +2643,7 @@ export interface Problem {
 }
 
 /**
- * A process whose heap can be dumped. `ending` is what names of such dumps end in, `.hprof`.
+ * A process whose heap can be dumped. `ending` is what names of such dumps end in, with the dot.
  *
  * `recorded` says whether its allocations can be recorded as well.
  */
@@ -2787,7 +2787,7 @@ export interface RecordParams {
 /**
  * Write the heap dump at `path` without its values to `out`, which is replaced if it exists.
  *
- * With a file for the `mapping` that leads back, which dumps of Java have, classes of the program and what belongs
+ * With a file for the `mapping` that leads back, which heap dumps have, classes of the program and what belongs
  * to them get other names; empty if they stay.
  * Cancelling this request removes what was written. Progress comes as `memlens/progress` notifications with that
  * `view`.

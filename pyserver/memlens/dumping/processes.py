@@ -17,7 +17,7 @@ from memlens.programs import program
 from memlens.texts import phrase
 
 _LONGEST_COMMAND = 1_000
-"""The most characters of a command line that are listed: those of Java may have thousands of class paths."""
+"""The most characters of a command line that are listed: some have thousands of paths of libraries."""
 
 _WINDOWS = (
     "Get-CimInstance Win32_Process | Select-Object ProcessId,ExecutablePath,CommandLine,WorkingSetSize "

@@ -1,6 +1,6 @@
 """Heap dumps that ``memlens redact`` wrote: how a file says so, and what a reader then doesn't take for values.
 
-Without this a redacted dump of Java would be full of equal strings and arrays of zeros, and its collections be empty.
+Without this a redacted dump would be full of equal strings and arrays of zeros, and its collections be empty.
 """
 
 from pathlib import Path
@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
     keeps_time: bool = False
     """Leave when the dump was written, by which process, and the build of what it ran on."""
     keeps_threads: bool = False
-    """Leave the names that a program of Java or Python gave its threads."""
+    """Leave the names that a program gave its threads."""
 
 
 MARK = "removed by Memlens: "

@@ -13,7 +13,7 @@ referrers, totals by type) is computed and stored by ``store/objects``, so a rea
    the same two objects, and from an object to itself, are allowed.
 4. **Reference kinds** say how the references of a kind are named and whether they keep their target alive. Kinds have
    the format's own names ("property", "element", "field", "static field", "referent"). A reference that is shown but
-   doesn't retain (``java.lang.ref.Reference.referent``, a weak edge) has a kind with ``retains=False``;
+   doesn't retain (a weak edge) has a kind with ``retains=False``;
    ``strength`` says how weak it is, so that questions can leave it out or follow it.
 5. **Roots** are rows of ROOT_DTYPE, several for an object if the file has several. If the file's graph has a root
    object that refers to everything else, ``root`` is that object, and ``roots``
@@ -70,8 +70,8 @@ MOST_BYTES = 2**62
 _ROWS_AT_ONCE = 1 << 16
 
 Strength = Literal["strong", "weak", "soft", "phantom", "finalizer", "ephemeron"]
-"""How strongly a reference holds its target. "weak" to "finalizer" are Java's; an "ephemeron" holds it only while
-another object, the key of a weak map, is alive."""
+"""How strongly a reference holds its target. "weak" to "finalizer" are those of managed runtimes; an "ephemeron" holds
+it only while another object, the key of a weak map, is alive."""
 
 RETAINING: tuple[Strength, ...] = ("soft",)
 """Strengths of references that retain besides strong ones: what is softly reachable isn't garbage. A virtual machine
@@ -188,7 +188,7 @@ class Types(Struct):
     """Columns with an item for each type."""
 
     name: U32
-    """A text: the type's name as in source code, with its package (``java.util.HashMap$Node``, ``byte[]``)."""
+    """A text: the type's name as in source code, with its package (``shop.orders.Order``, ``byte[]``)."""
     kind: U8
     """An index into ``Graph.type_kinds``."""
     module: U32 | None = None
@@ -270,7 +270,7 @@ class Graph(Struct):
     """A whole heap dump in memory, ready to be archived."""
 
     kind: str
-    """The format, such as ``hprof``."""
+    """The format, by its name or its pack's word for it."""
     objects: Objects
     types: Types
     references: References

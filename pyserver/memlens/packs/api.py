@@ -182,6 +182,14 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Finds the reachable collections, and how many elements each has."""
     unseen_elements: Text = NOTHING
     """Which elements these leave out, in a sentence after ``are empty``."""
+    has_examples: bool = False
+    """Whether ``examples.sql`` in the pack's folder has queries for its dumps."""
+    unstable_names: tuple[str, ...] = ()
+    """Patterns of parts of names that another process would name otherwise, with what stays in a group."""
+    shared_spaces: frozenset[str] = frozenset()
+    """Heaps that no process has for itself."""
+    without_pixels: "Part[Callable[[str], Text]] | None" = None
+    """Says of an image of a type why there are no pixels in the dump."""
     contents: "Part[Contents] | None" = None
     """Of dumps with the values of fields."""
     thread_values: "Part[ThreadValues] | None" = None

@@ -330,6 +330,20 @@ def library_tables() -> Iterator[tuple[str, str]]:
             yield name, _text(pack, f"libraries/{name}.toml")
 
 
+def sql_examples(kind: str) -> str:
+    """Queries that the pack of a format has for its dumps, in SQL."""
+    for pack in packs():
+        for each in pack.formats:
+            if kind == (each.kind or each.name) and each.objects is not None and each.objects.has_examples:
+                return _text(pack, "examples.sql")
+    return ""
+
+
+def unstable_names() -> list[str]:
+    """Patterns of the parts of names that another process would name otherwise; what stays is in groups."""
+    return [name for _, objects in all_objects() for name in objects.unstable_names]
+
+
 def allocation_tables() -> Iterator[str]:
     """The packs' tables of functions that allocate, in TOML."""
     for pack in packs():

@@ -85,7 +85,7 @@ def _encoded(line: str) -> Iterator[tuple[str, bytes]]:
             yield name, line.encode(name)
         except UnicodeEncodeError:
             continue
-    # as Java's class files and dumps have it: a character beyond the first 65,536 as two
+    # as some dumps have it: a character beyond the first 65,536 as two
     yield "modified utf-8", b"".join(chr(unit).encode("utf-8", "surrogatepass") for unit in _units(line))
 
 

@@ -40,7 +40,7 @@ class Keeps(NamedTuple):
     numbers: bool = False
     time: bool = False
     threads: bool = False
-    """The names that a program of Java or Python gave its threads."""
+    """The names that a program gave its threads."""
 
 
 class Reader(Protocol):

@@ -50,7 +50,7 @@ export const PROFILE_TERMS: readonly Offer[] = [
 ];
 
 export const OBJECT_TERMS: readonly Offer[] = [
-  { text: 'type:', help: t('the type: type:HashMap, type:"=java.lang.String"') },
+  { text: 'type:', help: t('the type: type:HashMap, type:"=shop.Order"') },
   { text: 'extends:', help: t('a class and all below it: extends:AbstractMap, extends:"=app.Shape"') },
   { text: 'package:', help: t('its package or namespace: package:com.example') },
   { text: 'module:', help: t('its assembly, module or class loader: module:WebappClassLoader, module:boot, module:none') },

@@ -20,7 +20,7 @@ from memlens.cli.progress import reporter
 from memlens.dumping.options import Options
 from memlens.dumping.processes import Process
 from memlens.dumping.programs import Listed, Program, listed, short_targets
-from memlens.dumping.runtimes import dumped_titles, kinds
+from memlens.dumping.runtimes import dumped_titles, kinds, titles
 from memlens.dumping.take import Taken, output_of, take
 from memlens.packs import registry
 from memlens.texts import Text, phrase
@@ -38,7 +38,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-texts", action="store_true",
                          help="Python only: leave out the text of strings and numbers")  # fmt: skip
     command.add_argument(
-        "--all", action="store_true", help="Java only: include unreachable objects (garbage)"
+        "--all",
+        action="store_true",
+        help=f"{titles(lambda each: each.can_write_garbage)} only: include unreachable objects (garbage)",
     )
     command.add_argument("--every", type=seconds, metavar="SECONDS",
                          help="take a series, a dump in so many seconds: OUT with a number before its "

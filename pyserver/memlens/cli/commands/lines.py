@@ -1,7 +1,7 @@
 """Print the source lines that hold the most themselves at the peak.
 
 ``--by`` lists other groups than lines, ``--at``, ``--device`` and ``--filter`` only a part. For a heap dump without
-stacks, the lines that define what retains most: classes and functions; of Java's classes the files.
+stacks, the lines that define what retains most: classes and functions; of some classes the files.
 """
 
 import argparse
@@ -235,7 +235,7 @@ def _print_definitions(answer: _Definitions) -> None:
     for row in answer.lines:
         cells = (format_bytes(row.retained_bytes), format_bytes(row.shallow_bytes), f"{row.count:,}")
         line = "" if row.line is None else f":{row.line}"
-        # the class loader of a Java class may be longer than its name
+        # a class loader may be longer than the name of its class
         name, loader, rest = row.name.partition(" (")
         pieces = [
             Piece(row.file, "path"),

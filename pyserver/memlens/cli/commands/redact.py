@@ -21,12 +21,16 @@ from memlens.formats.containers import open_source
 from memlens.formats.redacted import CONTENTS, VALUES, Wanted, mapping_beside
 from memlens.formats.redaction import redact
 from memlens.formats.redaction.output import compressed
+from memlens.packs import registry
 from memlens.store.files.output import Output
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
-_HEAD = "# What memlens redact replaced: whoever has this file knows the names. Beside a dump of Java it is applied."
-"""The first line of a mapping."""
+_HEAD = "# What memlens redact replaced: whoever has this file knows the names."
+"""How the first line of a mapping begins."""
+_APPLIED = "".join(
+    f" Beside a {each.title} it is applied." for each in registry.formats().values() if each.is_mapped
+)
 
 
 class _Written(NamedTuple):
@@ -59,7 +63,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--keep-time", action="store_true",
                          help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     command.add_argument("--keep-thread-names", action="store_true",
-                         help="Java, Android and Python: keep the names that the program gave its threads")  # fmt: skip
+                         help="keep the names that the program gave its threads")  # fmt: skip
     command.add_argument("--allow-damaged", action="store_true",
                          help="write a truncated or damaged dump up to the damage, instead of refusing it")  # fmt: skip
     command.add_argument("--report", type=Path, metavar="FILE",
@@ -110,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
             broken = redact(source, into, wanted, report, mapping)
         source.check()
         if leads_back is not None and mapping is not None:
-            lines = "".join(f"{line}\n" for line in (_HEAD, *mapping))
+            lines = "".join(f"{line}\n" for line in (_HEAD + _APPLIED, *mapping))
             leads_back.write(lines.encode("utf-8", "replace"))
     staying, summary = summary_of(options.out)
     if listed is not None:

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _label(row: TypeRow) -> list[Piece]:
-    # the class loader of a Java class may be longer than its name
+    # a class loader may be longer than the name of its class
     name, loader, rest = row.type.partition(" (")
     pieces = [Piece(name, "name"), Piece(f"{loader}{rest}{place(row)}", "more")]
     if row.estimated_count is not None and row.estimated_shallow_bytes is not None:

@@ -1,10 +1,16 @@
 """The world of Android: heap graphs in traces of Perfetto. Its HPROF is Java's, whose pack it builds on."""
 
-from memlens.packs.api import Format, Pack, Part
+from msgspec.structs import replace
+
+from memlens.packs.api import FilterTerm, Format, Pack, Part
 from memlens.packs.jvm import OBJECTS
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.android"
+
+_HEAP = FilterTerm(
+    begins="heap:", finds="the heap that it is in, of Android", examples=("heap:app", "heap:zygote")
+)
 
 PACK = Pack(
     name="android",
@@ -18,7 +24,7 @@ PACK = Pack(
             comes_first=True,
             reader=Part(f"{_HERE}.perfetto"),
             endings=("pftrace", "perfetto-trace"),
-            objects=OBJECTS,
+            objects=replace(OBJECTS, terms=(*OBJECTS.terms, _HEAP)),
             not_redacted=(
                 phrase(
                     "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: "

@@ -4,7 +4,7 @@ import re
 
 from msgspec.structs import replace
 
-from memlens.packs.api import Declarations, Format, Objects, Pack, Part, Proof, Rule, RuntimeKind
+from memlens.packs.api import Declarations, FilterTerm, Format, Objects, Pack, Part, Proof, Rule, RuntimeKind
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.jvm"
@@ -49,6 +49,20 @@ OBJECTS = Objects(
     generated=re.compile(r"\$Proxy\d+$|\$\$"),
     has_static_fields=True,
     has_boot_loader=True,
+    unstable_names=(
+        r"(\$\$Lambda)(?:\$\d+)?(?:[+/.](?:0x)?[0-9a-fA-F]+)?(?![\w$])",
+        r"(\bGenerated(?:Method|Constructor|SerializationConstructor)Accessor)\d+\b",
+        r"(\bLambdaForm\$[A-Z]+[$/])\d+\b",
+        r"(\$Proxy|\bjdk\.proxy)\d+\b",
+        # what CGLIB, Byte Buddy, Hibernate, Mockito and Javassist make; the last ones are random
+        r"(\$\$(?:Enhancer|FastClass|KeyFactory)By[A-Za-z]+\$\$)[0-9a-f]+(?:_\d+)?\b",
+        r"(\$(?:ByteBuddy|HibernateProxy|HibernateBasicProxy|MockitoMock)\$)\w+",
+        r"(_\$\$_(?:jvst|javassist_))[0-9a-f]+(?:_[0-9a-f]+)?\b",
+    ),
+    # of Android
+    shared_spaces=frozenset(("zygote", "image", "boot image")),
+    without_pixels=Part(f"{_HERE}.images:without_pixels"),
+    terms=(FilterTerm(begins="is:softly-reachable", finds="reached by soft references only (Java)"),),
 )
 """Of Java's classes, which Android's runtime has as well."""
 
@@ -74,6 +88,7 @@ PACK = Pack(
                 text_bytes=3_072,
                 has_empty_strings=True,
                 contents=Part(f"{_HERE}.inside"),
+                has_examples=True,
                 collection_sizes=Part(f"{_HERE}.collection_sizes:sizes"),
             ),
             redaction=Part(f"{_HERE}.redaction"),

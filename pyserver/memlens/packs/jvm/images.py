@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from memlens.model.graph import IMAGE_DTYPE, NONE, PIXEL_LAYOUTS
 from memlens.packs.jvm.fields import I64, U32, U64, Fields
+from memlens.texts import Text, phrase
 
 _MOST_SIDE = 1 << 20
 _MOST_BUFFERS = 1 << 20
@@ -53,6 +54,16 @@ class Elements(NamedTuple):
         return np.frombuffer(self.data, ">i8", min(int(size) // 8, _MOST_BUFFERS), int(offset)).astype(
             np.int64
         )
+
+
+def without_pixels(type_name: str) -> Text:
+    """Why the dump has no pixels of an image of a type."""
+    if type_name.startswith("java."):
+        return phrase("The pixels aren't in a single array of the image, or their format is unknown")
+    return phrase(
+        "The dump doesn't have the pixels: since Android 8 they are outside of the heap. "
+        "Android 14 and later add them with: am dumpheap -b"
+    )
 
 
 def images_of(fields: Fields, elements: Elements) -> npt.NDArray[Any]:

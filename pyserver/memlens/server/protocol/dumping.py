@@ -13,7 +13,7 @@ class ProcessesParams(Struct, frozen=True):
 
 
 class ProcessRow(Struct, frozen=True):
-    """A process whose heap can be dumped. ``ending`` is what names of such dumps end in, ``.hprof``.
+    """A process whose heap can be dumped. ``ending`` is what names of such dumps end in, with the dot.
 
     ``recorded`` says whether its allocations can be recorded as well.
     """

@@ -92,7 +92,7 @@ class ReportResult(Struct, frozen=True):
 class RedactParams(Struct, frozen=True):
     """Write the heap dump at ``path`` without its values to ``out``, which is replaced if it exists.
 
-    With a file for the ``mapping`` that leads back, which dumps of Java have, classes of the program and what belongs
+    With a file for the ``mapping`` that leads back, which heap dumps have, classes of the program and what belongs
     to them get other names; empty if they stay.
     Cancelling this request removes what was written. Progress comes as ``memlens/progress`` notifications with that
     ``view``.

@@ -6,7 +6,7 @@ from memlens.server.protocol.base import Line
 
 
 class DeclaredType(Struct, frozen=True):
-    """A type that a source can declare, in a language as a pack calls it, such as ``jvm``.
+    """A type that a source can declare, in a language as a pack calls it.
 
     ``symbol`` is the full name of the outermost type around it, with dots.
     """

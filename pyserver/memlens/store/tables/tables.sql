@@ -232,7 +232,7 @@ CREATE TABLE objects (
     allocated_us INTEGER,           -- until when it was allocated, since a recording began; NULL if not known
     native_bytes INTEGER,           -- memory outside of the heap that it owns; NULL if the dump says so of no object
     native_retained_bytes INTEGER,  -- what of such memory would be freed with it; NULL likewise
-    heap TEXT,                      -- the heap that it is in, as app or zygote of Android; NULL if not known
+    heap TEXT,                      -- the heap that it is in, as app or zygote; NULL if not known
     package TEXT AS (package_of_type(type_id)) VIRTUAL,  -- its type's package or namespace; NULL for none
     module TEXT AS (module_of_type(type_id)) VIRTUAL  -- its type's assembly, module or class loader; NULL for none
 );

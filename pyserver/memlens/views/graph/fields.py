@@ -164,7 +164,7 @@ def number_array(snapshot: Snapshot, number: int) -> Numbers | None:
 
 
 def slots_of(snapshot: Snapshot, arrays: Numbers) -> Numbers:
-    """How many elements arrays of references of Java's dumps have, those that are null included.
+    """How many elements arrays of references have, those that are null included.
 
     In dumps without values that is inferred from their sizes, and may be one too many.
     """

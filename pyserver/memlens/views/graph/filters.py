@@ -274,7 +274,7 @@ def _later(place: str) -> Finds:
 
 def _of_packs(field: str) -> tuple[Entry, ...]:
     """How packs describe a term that only their dumps have something for."""
-    terms = (
+    terms = dict.fromkeys(
         term
         for form in registry.formats().values()
         if form.objects is not None
@@ -290,7 +290,7 @@ OBJECTS = (
         objects=masks.words, hint=masks.types_there,
     ),
     ObjectTerm(
-        field="type", entries=(Entry("type:", "the type", ("type:HashMap", 'type:"=java.lang.String"')),),
+        field="type", entries=(Entry("type:", "the type", ("type:HashMap", 'type:"=shop.Order"')),),
         types=masks.named_types, has_expressions=True, hint=masks.types_there,
     ),
     ObjectTerm(
@@ -314,7 +314,7 @@ OBJECTS = (
         types=of_modules, has_expressions=True, check=of_modules,
     ),
     ObjectTerm(
-        field="heap", entries=(Entry("heap:", "the heap that it is in, of Android", ("heap:app", "heap:zygote")),),
+        field="heap", entries=_of_packs("heap"),
         objects=in_heap, check=heaps,
     ),
     ObjectTerm(
@@ -433,7 +433,6 @@ OBJECTS = (
         entries=(
             Entry("is:root", "a root"),
             Entry("is:unreachable", "no root reaches it", (), "unreachable alone means the same"),
-            Entry("is:softly-reachable", "reached by soft references only (Java)"),
             *_of_packs("is"),
         ),
         objects=masks.in_state, check=masks.check_states,

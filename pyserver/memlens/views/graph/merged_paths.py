@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import RETAINING, Strength
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.cuts import MOST_LOOKED_AT, freed_by_cuts
@@ -16,8 +17,6 @@ from memlens.views.graph.kinds import internal_name
 from memlens.views.graph.path_tree import ANY_INDEX, INTERNAL, NO_NAME, MergedPaths, merged_tree
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, type_names
 from memlens.views.graph.without import LeavesOut, WithoutAnswer
-
-_CLASS = "java.lang.Class"
 
 
 class PathNode(Struct, frozen=True):
@@ -34,8 +33,8 @@ class PathNode(Struct, frozen=True):
     An engine's own that is called as a property is ``map (internal)``.
     """
     above_type: str
-    """The type of the objects that have the reference, or of one class of Java that has it, that; empty for the first
-    step."""
+    """The type of the objects that have the reference, or the one class that has it by a static field; empty for the
+    first step."""
     objects: int
     ends: int
     bytes: int
@@ -165,7 +164,9 @@ def _above_type(snapshot: Snapshot, tree: MergedPaths, parent: int) -> str:
     if not parent:
         return ""
     name = type_names(snapshot)[int(tree.type[parent])]
-    if name != _CLASS or int(tree.targets[parent]) != 1:
+    known = registry.objects_of(snapshot.info.kind)
+    is_class = known.has_static_fields and name in known.classes
+    if not is_class or int(tree.targets[parent]) != 1:
         return name
     # a static field is left out by its class's name
     own = int(snapshot.objects.name[int(tree.example[parent])])

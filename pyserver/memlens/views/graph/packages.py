@@ -14,7 +14,7 @@ from memlens.views.graph.rows import type_names
 
 
 def short_name(name: str, kind: str) -> str:
-    """A type's name without its package and loader: ``HashMap$Node[]`` of ``java.util.HashMap$Node[]``."""
+    """A type's name without its package and loader: ``Order$Line[]`` of ``shop.orders.Order$Line[]``."""
     package = package_of(name, kind)
     own = name.split(" (", 1)[0] if registry.objects_of(kind).has_packages else name
     return own[len(package) + 1 :] if package else own

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import NONE, PIXEL_LAYOUTS
+from memlens.packs import registry
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
@@ -188,10 +189,8 @@ def _encoded(data: bytes) -> str:
 
 
 def _without_pixels(snapshot: Snapshot, number: int) -> Text:
-    """Why there are no pixels, of a bitmap of Android's or another image."""
-    if type_names(snapshot)[int(snapshot.objects.type[number])].startswith("java."):
-        return phrase("The pixels aren't in a single array of the image, or their format is unknown")
-    return phrase(
-        "The dump doesn't have the pixels: since Android 8 they are outside of the heap. "
-        "Android 14 and later add them with: am dumpheap -b"
-    )
+    """Why there are no pixels of an image."""
+    known = registry.objects_of(snapshot.info.kind).without_pixels
+    if known is None:
+        return phrase("The dump doesn't have the pixels")
+    return known.load()(type_names(snapshot)[int(snapshot.objects.type[number])])

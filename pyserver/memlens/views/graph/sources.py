@@ -23,7 +23,7 @@ type is known, which files here can be searched for."""
 class DumpSource(Struct, frozen=True):
     """What a dump says of the source of an object or a type. ``file`` is empty and ``line`` 0 if it says no line.
 
-    With the relation "type" file and line are inferred from the name, as Java's; a search for the name is better.
+    With the relation "type" file and line are inferred from the name; a search for the name is better.
     """
 
     relation: Relation

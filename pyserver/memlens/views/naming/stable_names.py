@@ -1,7 +1,7 @@
 """Names without what is true of one process alone: addresses, and numbers that count what that process made.
 
-``Foo$$Lambda$12+0x00007f93d8002800``, ``com.sun.proxy.$Proxy17`` and ``Plug (PluginLoader @ 0x6878521d0)`` are such
-names of Java; other runtimes have ``TypeID(0x7ffa12345678)`` or the like. A stable name has ``*`` in
+``Foo$$Lambda$12+0x00007f93d8002800``, ``$Proxy17`` and ``Plug (PluginLoader @ 0x6878521d0)`` are such
+names; others are ``TypeID(0x7ffa12345678)``. A stable name has ``*`` in
 the place of these, so that as a filter it finds all that have it, and a class loader without its address.
 """
 
@@ -10,17 +10,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
-_LOCAL = re.compile(
-    r"(\$\$Lambda)(?:\$\d+)?(?:[+/.](?:0x)?[0-9a-fA-F]+)?(?![\w$])"
-    r"|(\bGenerated(?:Method|Constructor|SerializationConstructor)Accessor)\d+\b"
-    r"|(\bLambdaForm\$[A-Z]+[$/])\d+\b"
-    r"|(\$Proxy|\bjdk\.proxy)\d+\b"
-    # what CGLIB, Byte Buddy, Hibernate, Mockito and Javassist make; the last ones are random
-    r"|(\$\$(?:Enhancer|FastClass|KeyFactory)By[A-Za-z]+\$\$)[0-9a-f]+(?:_\d+)?\b"
-    r"|(\$(?:ByteBuddy|HibernateProxy|HibernateBasicProxy|MockitoMock)\$)\w+"
-    r"|(_\$\$_(?:jvst|javassist_))[0-9a-f]+(?:_[0-9a-f]+)?\b"
-    r"|0x[0-9a-fA-F]{6,16}\b"
-)
+from memlens.packs import registry
+
+_LOCAL = re.compile("|".join(dict.fromkeys((*registry.unstable_names(), r"0x[0-9a-fA-F]{6,16}\b"))))
 """What stays is in groups. Any hexadecimal number of six digits or more counts as an address."""
 
 _LOADER = re.compile(r" @ 0x[0-9a-fA-F]+(?=\)|$)")

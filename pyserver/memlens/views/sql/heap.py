@@ -8,7 +8,7 @@ left out; ``through`` names the strengths of references that are followed beside
 ``retained_by(object)``, all that an object dominates or a set retains, itself included; ``fields_of(object)``,
 ``contents_of(object)`` of a collection, ``elements_of(object)`` of an array; ``collections``, ``arrays``,
 ``unread_variables`` and ``realms``, which take no object. Of one object ``field(object, 'name.first')`` is what a
-field has, ``value_of(object)`` its name or value, ``holder_of(object, 'java.*', '/^javax?[.]/')`` the nearest object
+field has, ``value_of(object)`` its name or value, ``holder_of(object, 'shop.*', '/^app[.]/')`` the nearest object
 that dominates it and whose type fits none of the patterns, and ``realm_of(object)`` the realm that it belongs to.
 """
 

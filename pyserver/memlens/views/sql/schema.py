@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.packs import registry
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
@@ -117,17 +118,18 @@ def examples(info: SnapshotInfo, frameworks: Collection[str] = ()) -> list[SqlEx
     """
     match info:
         case TimelineInfo():
-            return [SqlExample(title, query) for _, title, query in _queries("timeline_examples.sql")]
+            return [SqlExample(title, query) for _, title, query in _queries(_file("timeline_examples.sql"))]
         case ProfileInfo():
             return _profile_examples(info)
         case GraphInfo():
+            own = registry.sql_examples(info.kind)
+            strings = ", ".join(
+                f"'{name}'" for name in sorted({"String", *registry.objects_of(info.kind).strings})
+            )
             return [
-                SqlExample(title, query)
-                for needs, title, query in _queries("graph_examples.sql")
-                if not needs
-                or (needs == "threads" and info.threads)
-                or (needs == "java" and info.kind == "hprof")
-                or needs in frameworks
+                SqlExample(title, query.replace("STRING_TYPES", strings))
+                for needs, title, query in (*_queries(_file("graph_examples.sql")), *_queries(own))
+                if not needs or (needs == "threads" and info.threads) or needs in frameworks
             ]
         case _:
             assert_never(info)
@@ -138,15 +140,18 @@ def _profile_examples(profile: ProfileInfo) -> list[SqlExample]:
     value = profile.values[profile.default_value].name.replace("'", "''")
     return [
         SqlExample(title, query.replace("VALUE", value))
-        for needs, title, query in _queries("profile_examples.sql")
+        for needs, title, query in _queries(_file("profile_examples.sql"))
         if has[needs]
     ]
 
 
 @cache
-def _queries(name: str) -> list[tuple[str, str, str]]:
+def _file(name: str) -> str:
+    return files("memlens.views.sql").joinpath(name).read_text("utf-8")
+
+
+def _queries(text: str) -> list[tuple[str, str, str]]:
     """The requirement, title and text of each query of a file."""
-    text = files("memlens.views.sql").joinpath(name).read_text("utf-8")
     parts = re.split(r"^-- #([a-z]*) (.+)\n", text, flags=re.MULTILINE)[1:]
     return [
         (needs, title, query.strip())

@@ -270,7 +270,7 @@ def is_internal(name: str) -> bool:
 
 
 def short_type(name: str) -> str:
-    """A type's name for a sentence, without its packages: ``HashMap$Node[]`` of ``java.util.HashMap$Node[]``, and
+    """A type's name for a sentence, without its packages: ``Order$Line[]`` of ``shop.orders.Order$Line[]``, and
     ``compiled code`` of an engine's ``(compiled code)``.
     """
     if found := _ENGINE_TYPE.fullmatch(name):

@@ -135,7 +135,7 @@ def _quoted(text: str) -> str:
 def arrays(case: GraphCase) -> Iterator[Ranked]:
     """Arrays with the same elements in the same order as another would free 1% of the reachable heap, and 32 KiB.
 
-    Of dumps that mark arrays as such: those that refer to the same objects, and of Java's and Android's those with the
+    Of dumps that mark arrays as such: those that refer to the same objects, and those with the
     same numbers, by a hash of 64 bits. Neither those of zeros alone, nor those that hold the characters of strings or
     the pixels of images.
     """
@@ -176,7 +176,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
 def images(case: GraphCase) -> Iterator[Ranked]:
     """One image in place of those with the same size and pixels would free 1% of the reachable heap, and 32 KiB.
 
-    Of Java's and Android's dumps, by a hash of 64 bits: the arrays of the pixels, each counted once, and the memory
+    By a hash of 64 bits: the arrays of the pixels, each counted once, and the memory
     outside of the heap that the images own. The largest of each stays.
     """
     found = images_of(case.snapshot)

@@ -43,7 +43,7 @@ def is_mostly(groups: list[Group], total: int) -> bool:
 def by_type(case: GraphCase, members: Numbers) -> list[Group]:
     """Some objects by their types, the type first that retains most.
 
-    Types of one name are one, as a class that several of Java's loaders have loaded.
+    Types of one name are one, as a class that several loaders have loaded.
     """
     if not len(members):
         return []
@@ -172,7 +172,7 @@ def chain_groups(case: GraphCase, chain: Numbers) -> list[Group]:
 
 
 def chain_words(case: GraphCase, chain: Numbers) -> Text:
-    """A chain and what is in it: ``5,000 LinkedList$Node (with 5,000 Order in Order.java:4)``."""
+    """A chain and what is in it: ``5,000 LinkedList$Node (with 5,000 Order)``."""
     count = phrase("over {n}", n=len(chain)) if len(chain) == _MOST_OF_CHAIN else f"{len(chain):,}"
     kind = int(case.snapshot.objects.type[chain[0]])
     named = phrase("{n} {type}", n=count, type=case.type_name(kind))

@@ -259,7 +259,7 @@ def _called(line: LineLink) -> str:
 
 
 def _held_by_variable(case: GraphCase, path: Path, variable: _Variable, names: list[str]) -> Text:
-    """``a local variable of Shop.main (Shop.java:7) in thread main, through orders.table``."""
+    """``a local variable of Shop.main (Shop.kt:7) in thread main, through orders.table``."""
     held = path.steps[0].object.object if _is_local(path) else path.root.object
     line = variable.frame
     called = _short_frame(path.steps[0].name if _is_local(path) else _called(line) if line else "")

@@ -40,8 +40,6 @@ _ALONE_SHARE = 0.9
 _PROGRAM_SHARE = 0.8
 """What has more of everything and no group that has most of it is the program itself, as a global object is with
 whatever share."""
-_SHARED = ("zygote", "image", "boot image")
-"""Heaps of Android that no process has for itself."""
 _MOST_POINTS, _MOST_LOOKED_AT = 2_000, 20
 
 
@@ -270,7 +268,9 @@ def _small_children(case: GraphCase, holder: int | None, least: int) -> Numbers:
 
 
 def _is_shared(case: GraphCase, numbers: Numbers) -> Numbers:
-    """Which objects every process of Android has from its start, and never frees."""
-    shared = np.array([name in _SHARED for name in case.snapshot.graph_names.spaces], np.bool_)
+    """Which objects every process has from its start, and never frees."""
+    shared = np.array(
+        [name in case.known.shared_spaces for name in case.snapshot.graph_names.spaces], np.bool_
+    )
     space = case.snapshot.objects.space
     return shared[space[numbers]] if space is not None else np.zeros(len(numbers), np.bool_)

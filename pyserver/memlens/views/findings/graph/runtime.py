@@ -97,10 +97,7 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
 
 
 def soft_references(case: GraphCase) -> Iterator[Ranked]:
-    """What is softly reachable is 1% of the reachable heap, and 32 KiB: caches, as a rule.
-
-    Of dumps of Java and Android.
-    """
+    """What is softly reachable is 1% of the reachable heap, and 32 KiB: caches, as a rule."""
     if not has_strength(case.snapshot, "soft"):
         return
     softly = softly_reachable(case.snapshot)

@@ -1,6 +1,6 @@
 """Which findings are about what the runtime itself keeps: nobody who reads them could change that.
 
-Java's charsets and streams, JMX's repository, the caches of reflection: every program has them, and in a small heap
+Its charsets and streams, repositories, the caches of reflection: every program has them, and in a small heap
 they are a large share. What the platform keeps for the program, as the files that ``DeleteOnExitHook`` lists, may be
 large, and is a finding then.
 """
