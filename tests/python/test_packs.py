@@ -34,9 +34,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "sources/places.py",
         "views/graph/plain_names.py",
     ],
-    "pytorch": [
-        "views/trace/oom/sentences.py",
-    ],
 }
 """Files outside of packs that still name a pack's world."""
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from memlens.views.graph.contents import Collections, Content, Usage
     from memlens.views.graph.dump_bytes import DumpReader
     from memlens.views.graph.fields import Numbers
+    from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
     from memlens.views.trace.what_if import Replayed
 
     Lineless = Callable[[Snapshot, Device, str], tuple["npt.NDArray[np.bool_]", Text]]
@@ -398,6 +399,19 @@ class Program(Struct, frozen=True, kw_only=True):
         return f"MEMLENS_{self.setting.replace('.', '_').upper()}"
 
 
+class Ooms(Protocol):
+    """A module that explains out-of-memory events by the state of an allocator."""
+
+    def marks(self, snapshot: "Snapshot") -> "MarksAnswer":
+        """The events of all devices that are marked on the time axis."""
+
+    def oom(self, snapshot: "Snapshot", number: int, event: int) -> "OomAnswer":
+        """An out-of-memory event of a device, by its number there. Raises BadRequestError."""
+
+    def helps(self, answer: "OomAnswer") -> Text | None:
+        """A setting or a limit that would have helped by itself, in a sentence."""
+
+
 class Operators(Protocol):
     """A module that knows a framework's operators by the native functions that run them."""
 
@@ -678,6 +692,7 @@ class Pack(Struct, frozen=True, kw_only=True):
     foreign: Part[tuple[Foreign, ...]] | None = None
     own_memory: Part[OwnMemory] | None = None
     operators: Part[Operators] | None = None
+    ooms: Part[Ooms] | None = None
     namespaces: tuple[str, ...] = ()
     """The outermost namespaces of a framework's native code."""
     lineless: Part["Lineless"] | None = None

@@ -14,6 +14,7 @@ from memlens.packs.api import (
     Format,
     Machinery,
     Objects,
+    Ooms,
     Operators,
     Pack,
     Pages,
@@ -158,6 +159,11 @@ def zip_files() -> Iterator[tuple[str, Text]]:
     """How names of entries end in zip files without a snapshot, and what such a file is."""
     for pack in packs():
         yield from pack.zip_files
+
+
+def ooms() -> Ooms:
+    """What explains out-of-memory events."""
+    return next(pack.ooms.load() for pack in packs() if pack.ooms is not None)
 
 
 def namespaces() -> list[str]:

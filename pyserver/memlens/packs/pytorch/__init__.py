@@ -11,6 +11,7 @@ PACK = Pack(
     libraries=("pytorch",),
     own_memory=Part(f"{_HERE}.machinery:OWN"),
     operators=Part(f"{_HERE}.operators"),
+    ooms=Part(f"{_HERE}.ooms"),
     # as the CPU profiler writes paths
     cut_folders=("torch",),
     zip_files=(("/data.pkl", phrase("it was written by torch.save")),),

@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
 
-from memlens.packs import registry
+from memlens.packs.pytorch import operators
+from memlens.packs.pytorch.oom_replays import EXPANDABLE, Replays
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import MIB, format_bytes
-from memlens.views.answers import Frame, FrameSource, Gap
+from memlens.views.answers import Frame, Gap
 from memlens.views.trace.oom.answers import (
     Finding,
     FreePlace,
     HoldingLine,
+    OomAnswer,
     PinnedSegment,
     PinningLine,
     Retry,
     Verdict,
     Why,
 )
-from memlens.views.trace.oom.replayed import EXPANDABLE, Replays
+from memlens.views.trace.oom.places import marked, place_name
 
 LEAST_SPLIT_LIMIT_BYTES = 21 * MIB
 """``max_split_size_mb`` must be more than 20 (kLargeBuffer of CUDAAllocatorConfig)."""
@@ -98,35 +99,6 @@ class Case:
         return "fragmented"
 
 
-def place_name(frame: Frame | None, operator: Text | None) -> Text:
-    """The name of a line in a sentence, or why there is none."""
-    if frame is None:
-        if operator:
-            return phrase("what was {reason}", reason=operator)
-        return phrase("code whose stack is not in the file")
-    if frame.file and frame.line:
-        name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
-        return marked(f"{name}:{frame.line} ({frame.function})", frame.source)
-    if operator:
-        return operator
-    return Text(frame.function) if frame.function else phrase("native code")
-
-
-def marked(line: str, source: FrameSource) -> Text:
-    """A line, and how it is known where no stack was recorded on it."""
-    match source:
-        case "recorded":
-            return Text(line)
-        case "forward":
-            return phrase("{line} (forward)", line=line)
-        case "fx":
-            return phrase("{line} (FX trace)", line=line)
-        case "inferred":
-            return phrase("{line} (inferred)", line=line)
-        case _:
-            assert_never(source)
-
-
 def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
     """The origin of a request in words; ``functions`` are those of its stack, innermost first."""
     if frame is not None:
@@ -134,7 +106,6 @@ def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
         return phrase("asked for at {line}", line=line)
     if not functions:
         return phrase("no stack was recorded for the request")
-    operators = registry.operators()
     outermost = operators.operator_of(functions)
     if outermost is not None:
         innermost = next(
@@ -517,3 +488,16 @@ def _no_setting(case: Case) -> Finding | None:
 _ADVICE: tuple[Callable[[Case], Finding | None], ...] = (
     _no_setting, _expandable, _pinning_line, _split_limit, _wholly_free, _line_to_look_at,
 )  # fmt: skip
+
+
+def helps(answer: OomAnswer) -> Text | None:
+    """A setting or a limit that would have helped by itself, in a sentence."""
+    if any(finding.code == "expandable-segments" and finding.advice for finding in answer.findings):
+        return phrase(
+            "Try PYTORCH_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
+            "request could use it.",
+            free=format_bytes(answer.shared_free_bytes),
+        )
+    if answer.verdict == "limit":
+        return phrase("The device had enough free: look for a limit such as set_per_process_memory_fraction.")
+    return None

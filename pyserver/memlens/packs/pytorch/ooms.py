@@ -15,6 +15,9 @@ from memlens.kernels.trace import allocator as flags
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_phrase
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.packs.pytorch import oom_sentences as oom_words
+from memlens.packs.pytorch.oom_replays import replays
+from memlens.packs.pytorch.oom_sentences import helps
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
@@ -35,7 +38,6 @@ from memlens.views.selection.columns import (
 from memlens.views.trace.allocator.blocks import divisions_of, rounded_up
 from memlens.views.trace.allocator.segments import GOES
 from memlens.views.trace.allocator.state import INACTIVE, AllocatorState, state_at
-from memlens.views.trace.oom import sentences as oom_words
 from memlens.views.trace.oom.answers import (
     FreePlace,
     HoldingLine,
@@ -48,8 +50,9 @@ from memlens.views.trace.oom.answers import (
     Retry,
     Why,
 )
-from memlens.views.trace.oom.replayed import replays
 from memlens.views.trace.picture.reserved import gap_at, usage_of
+
+__all__ = ("helps", "marks", "oom")
 
 # kSmallSize, kMinLargeAlloc, kSmallBuffer, kLargeBuffer and kRoundLarge of CUDACachingAllocator.cpp
 SMALL_BYTES, LEAST_LARGE_BYTES = 1 << 20, 10 << 20

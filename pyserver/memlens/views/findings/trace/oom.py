@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 from memlens.views.findings.answers import Evidence, Figure, LineLink
@@ -76,15 +77,10 @@ def failed(case: TraceCase, answer: OomAnswer) -> Text:
 
 def tries(case: TraceCase, answer: OomAnswer) -> Text | None:
     """What would have helped, in a sentence; None where nothing is known to."""
+    helps = registry.ooms().helps(answer)
+    if helps is not None:
+        return helps
     advice = {finding.code for finding in answer.findings if finding.advice}
-    if "expandable-segments" in advice:
-        return phrase(
-            "Try PYTORCH_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
-            "request could use it.",
-            free=format_bytes(answer.shared_free_bytes),
-        )
-    if answer.verdict == "limit":
-        return phrase("The device had enough free: look for a limit such as set_per_process_memory_fraction.")
     largest = _largest_line(case, answer)
     if "no-setting-helps" in advice:
         if largest is None:

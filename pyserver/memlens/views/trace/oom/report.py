@@ -11,7 +11,7 @@ from memlens.units import format_bytes, format_time
 from memlens.views.answers import Frame
 from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
 from memlens.views.trace.oom.explanation import marks, oom
-from memlens.views.trace.oom.sentences import marked, place_name
+from memlens.views.trace.oom.places import marked, place_name
 
 MOST_EVENTS = 100
 _FEW = 5
