@@ -21,6 +21,7 @@ from tests.python.redacted_files import SECRET, assert_same_graph, names_of, red
 from tests.python.test_redact import FIXTURES, planted_hprof
 
 from memlens.errors import MemlensError
+from memlens.formats.redaction.own_names import OwnNames
 from memlens.packs.jvm.new_names import NewNames, is_runtimes
 from memlens.packs.ruby.tests import ruby_files
 from memlens.store.snapshot import Snapshot
@@ -160,6 +161,25 @@ def test_names_of_every_form() -> None:
         '# {"id": "thread", "name": "worker", "renamed": "t1"}',
         '# {"id": "thread", "name": "worker of alice", "renamed": "thread-2"}',
     ]
+
+
+def test_words_of_every_form() -> None:
+    own = OwnNames({"home", "js", "get", "system", "Context", "file"}, {"express", "n2"}, taken={"C5"})
+    words = {
+        "get total": "get n1", "total_of express": "n3 express", "Acmé.total": "C4.n1",
+        "Ädä\u0301s": "C6", "system / Context / scope @4711": "system / Context / n7 @4711",
+        # a library's word stays, but not as a part of a path; numbers there are names
+        "/home/express/4711/app-1.js:4711": "/home/n8/n9/n10-1.js:4711",
+        "file:///home/ada/node_modules/@acme/express/lib/app.js": "file:///home/n11/node_modules/@acme/express/lib/app.js",
+        "C:\\home\\ada\\total.js": "C12:\\home\\n11\\n1.js",
+        "node:internal/timers": "node:internal/timers",
+        "https://esm.sh/oak@12/app.js?ada#total": "https://esm.sh/oak@12/app.js?n11#n1",
+        "0x7f12 99": "0x7f12 99",
+    }  # fmt: skip
+    assert {text: own(text) for text in words} == words
+    leads_back = [line.split(" -> ") for line in own.mapping()]
+    assert ["Acmé", "C4"] in leads_back
+    assert len({new for _, new in leads_back}) == len(leads_back)
 
 
 def test_damaged_dumps_have_no_names_either(tmp_path: Path) -> None:

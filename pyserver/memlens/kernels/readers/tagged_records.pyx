@@ -8,8 +8,8 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from memlens.kernels.readers.numbers cimport le32_at
 
 SKIPPED, WANTED, NOT_ZERO, COUNTED = range(4)
-"""Records that aren't listed, those that are, those that are if the 4 bytes at a place in them aren't 0, and those of one
-tag, which are if they aren't empty, and with their number."""
+"""Records that aren't listed, those that are, those that are if the 4 bytes at a place in them aren't 0, and those of
+one tag, which are if they aren't empty, and with their number."""
 
 cdef enum:
     N_SKIPPED
