@@ -14,6 +14,9 @@ from memlens.texts import phrase
 
 _PIECE_BYTES = 1 << 20
 _MOST_TEXT_BYTES = 64 << 20
+_SOME_STRINGS = re.compile(rb'(?:[ \t\r\n,]*+"(?:[^"\\]++|\\.)*+")++', re.DOTALL)
+_MOST_SPACE = 1 << 16
+"""The longest white space after the last string of an array."""
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _SPACES = b" \t\r\n"
 
@@ -129,8 +132,23 @@ def texts(stream: Stream) -> Iterator[tuple[str, int]]:
 
 def skip_texts(stream: Stream) -> None:
     """Read an array of strings, whatever these are."""
-    for _ in _strings(stream):
-        pass
+    expect(stream, b"[")
+    wanted = _PIECE_BYTES
+    while True:
+        data = stream.peek(wanted)
+        found = _SOME_STRINGS.match(data)
+        at = 0 if found is None else found.end()
+        rest = data[at : at + _MOST_SPACE].lstrip(b" \t\r\n,")
+        if rest[:1] == b"]":
+            stream.read(data.index(b"]", at) + 1)
+            return
+        if at:
+            wanted = _PIECE_BYTES
+            stream.read(at)
+        elif len(data) < wanted or wanted > _MOST_TEXT_BYTES:
+            raise failure(stream)
+        else:
+            wanted *= 4
 
 
 def _strings(stream: Stream) -> Iterator[tuple[re.Match[bytes], int]]:

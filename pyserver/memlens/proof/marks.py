@@ -64,7 +64,7 @@ def marks_of(text: str) -> list[Mark]:
         return found
     if "@" in text and _EMAIL.search(text):
         found.append("email")
-    if any(passes_luhn(each[0]) for each in _DIGITS.finditer(text)):
+    if _DIGITS.search(text) and any(passes_luhn(each[0]) for each in _DIGITS.finditer(text)):
         found.append("card")
     if _HOME.search(text):
         found.append("home")

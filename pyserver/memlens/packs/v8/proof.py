@@ -52,6 +52,7 @@ _REASONS: tuple[Reason, ...] = (
     "types", "functions", "variables", "properties", "symbols", "files", "engine", "other",
 )  # fmt: skip
 _FIRST_REASON = 5
+_PIECE_BYTES = 1 << 20
 _ELEMENT = re.compile(r"(?:Detached )?<(?!symbol )[\w-]+ ")
 _ENTRY = re.compile(r"part of key \((.*) @\d+\) -> value \((.*) @\d+\) pair", re.DOTALL)
 _DATA = re.compile(r"(?<![\w$])data:[\w$+./-]*(?=[,;])[^,]*,(.*)", re.DOTALL)
@@ -118,10 +119,35 @@ class V8Reader:
             if (reason := _ONLY.get(uses & _EVERY_REASON)) is not None:
                 yield Item("name", reason, text, at)
                 continue
-            for place, reason in enumerate(_REASONS):
-                if uses & 1 << _FIRST_REASON + place:
-                    is_path = reason in _WITH_PATHS and _PATH.search(text)
-                    yield Item("name", "files" if is_path else reason, text, at)
+            yield from self._named(text, uses, at)
+
+    def _named(self, text: str, uses: int, at: int) -> Iterator[Item]:
+        """What a string names."""
+        for place, reason in enumerate(_REASONS):
+            if uses & 1 << _FIRST_REASON + place:
+                is_path = reason in _WITH_PATHS and _PATH.search(text)
+                yield Item("name", "files" if is_path else reason, text, at)
+
+    def listed(self) -> Iterator[Item]:
+        """The same of a copy, which has a string in each line; of another file as :meth:`names`."""
+        with Stream.of(self._path) as stream:
+            stream.skip(self._strings_at)
+            lines = (
+                b"".join(iter(lambda: stream.some(_PIECE_BYTES), b"")).rpartition(b'"]')[0].split(b'",\n"')
+            )
+        named = np.flatnonzero(self._uses >> _FIRST_REASON)
+        if not lines[0].startswith(b'["') or len(self._keys) or int(named.max(initial=-1)) >= len(lines):
+            yield from self.names()
+            return
+        lines[0] = lines[0][2:]
+        for number, uses in zip(named.tolist(), self._uses[named].tolist(), strict=True):
+            text = json_stream.unquoted(lines[number])
+            if text.startswith(_REMOVED_BEGINS) and _REMOVED.fullmatch(text):
+                continue
+            if (reason := _ONLY.get(uses & _EVERY_REASON)) is not None:
+                yield Item("name", reason, text, number)
+            else:
+                yield from self._named(text, uses, number)
 
     def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
         """Strings that objects have as their content, indexes beyond a count, and what the format doesn't have."""
