@@ -18,20 +18,12 @@ PACKS = pytest.mark.parametrize("pack", registry.packs(), ids=lambda pack: pack.
 
 
 TO_BE_MOVED: dict[str, list[str]] = {
-    "android": [
-        "model/graph.py",
-    ],
     "jvm": [
         "cli/commands/redact.py",
         "formats/other_files.py",
-        "model/graph.py",
         "model/libraries.py",
         "model/own_root.py",
         "proof/marks.py",
-        "server/handlers/libraries.py",
-        "sources/class_archives.py",
-        "sources/class_files.py",
-        "sources/places.py",
         "views/graph/plain_names.py",
     ],
 }

@@ -55,9 +55,6 @@ NONE = 0xFFFFFFFF
 
 OWN_NODE = "node of the dump"
 """The kind of the types of nodes that a dump has for itself, to group its roots."""
-JAVA_KINDS = frozenset(("hprof", "perfetto"))
-"""The formats, as ``Graph.kind`` has them, whose objects are Java's and Android's."""
-
 MOST_OBJECTS = NONE - 2
 """Objects are numbered in 32 bits, with a number for "none" and one for the virtual root."""
 

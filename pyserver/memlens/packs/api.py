@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memlens.model.inferred import Inference, ModuleClasses
     from memlens.progress import Report
     from memlens.proof.items import Reader as ProofReader
+    from memlens.sources.archives import Holding
     from memlens.sources.declarations import TypeName
     from memlens.store.files.output import Output as FileOutput
     from memlens.store.snapshot import Snapshot
@@ -82,8 +83,29 @@ class Declarations(Struct, frozen=True, kw_only=True):
     """Endings of source files."""
     type_name: "Part[Callable[[str], TypeName | None]]"
     """Splits the name of a type in a dump; None for one that no source declares."""
+    libraries: "Part[LibraryArchives] | None" = None
+    """Where archives have the source and the classes of libraries."""
     whole_file: str = ""
     """What names of types end in that stand for a whole file."""
+
+
+class LibraryArchives(Protocol):
+    """A module that knows archives of libraries."""
+
+    SOURCES: "Holding"
+    CLASSES: "Holding"
+
+    def of_source(self, environment: Mapping[str, str]) -> list[Path]:
+        """Where archives of source are."""
+
+    def of_classes(self, environment: Mapping[str, str]) -> list[Path]:
+        """Where archives of classes are."""
+
+    def text_of(self, archive: Path, member: str) -> str:
+        """The text of a source file in an archive. Raises SourceArchiveError, and BadRequestError for other files."""
+
+    def compiled_from(self, archive: Path, member: str, wanted: "TypeName") -> tuple[str, int]:
+        """The name of the file that a class was compiled from, empty if unknown, and its first line with code."""
 
 
 class Objects(Struct, frozen=True, kw_only=True):

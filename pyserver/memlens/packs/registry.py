@@ -28,7 +28,7 @@ from memlens.texts import Text
 
 if TYPE_CHECKING:
     from memlens.model.inferred import Inference, ModuleClasses
-    from memlens.packs.api import Lineless
+    from memlens.packs.api import LibraryArchives, Lineless
     from memlens.packs.others import Other
     from memlens.store.snapshot import Snapshot
     from memlens.store.trace.device import Device
@@ -334,6 +334,21 @@ def library_tables() -> Iterator[tuple[str, str]]:
     for pack in packs():
         for name in pack.libraries:
             yield name, _text(pack, f"libraries/{name}.toml")
+
+
+def library_archives() -> "LibraryArchives":
+    """What knows archives of libraries, of the first pack that does."""
+    return next(
+        objects.declarations.libraries.load()
+        for _, objects in all_objects()
+        if objects.declarations is not None and objects.declarations.libraries is not None
+    )
+
+
+def has_library_archives(kind: str) -> bool:
+    """Whether such archives may declare the types of a dump."""
+    known = objects_of(kind).declarations
+    return known is not None and known.libraries is not None
 
 
 def sql_examples(kind: str) -> str:

@@ -26,7 +26,6 @@ from cachetools import LRUCache
 from memlens.errors import MemlensError
 from memlens.sources.declarations import TypeName
 from memlens.sources.finder import is_walked
-from memlens.sources.places import FIRST, likeness
 from memlens.texts import phrase
 
 logger = logging.getLogger(__name__)
@@ -70,6 +69,10 @@ class Archived(NamedTuple):
         return _VERSION.sub("", self.archive.name)
 
 
+FIRST = 100
+"""A likeness above all others."""
+
+
 class Holding(NamedTuple):
     """What archives of one sort hold: source or classes. What reads them may raise one of ``DAMAGED``."""
 
@@ -82,6 +85,10 @@ class Holding(NamedTuple):
     """Paths in an archive."""
     declared: Callable[[Path, set[str], TypeName], list[Archived]]
     """The members of an archive that declare a type, by its names in lower case."""
+    likeness: Callable[[Path, str], int]
+    """How likely an archive is to have a package, less than :data:`FIRST`."""
+    said: str
+    """What names of archives are like, in a sentence."""
 
 
 class Found(NamedTuple):
@@ -101,9 +108,6 @@ class _Listing(NamedTuple):
     """Those of the settings, which come first."""
     places: list[Path]
     made_at: float
-
-    def likeness(self, archive: Path, package: str) -> int:
-        return FIRST if archive in self.named else likeness(archive, package)
 
 
 class Archives:
@@ -179,7 +183,10 @@ class Archives:
     def _search(self, listing: _Listing, kind: str, wanted: TypeName, stop: threading.Event) -> Found:
         names = {name.lower() for name in self._holding.names(kind, wanted)}
         deadline = time.monotonic() + _MOST_S
-        ranks = {archive: listing.likeness(archive, wanted.package) for archive in listing.archives}
+        ranks = {
+            archive: FIRST if archive in listing.named else self._holding.likeness(archive, wanted.package)
+            for archive in listing.archives
+        }
         likely = sorted(ranks, key=lambda archive: -ranks[archive])
         declared: list[Archived] = []
         searched = 0

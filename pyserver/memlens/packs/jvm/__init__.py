@@ -21,6 +21,7 @@ OBJECTS = Objects(
         language="jvm",
         suffixes=(".java", ".kt", ".scala", ".groovy"),
         type_name=Part(f"{_HERE}.declared:type_name"),
+        libraries=Part(f"{_HERE}.jars"),
         # Kotlin's
         whole_file="Kt",
     ),

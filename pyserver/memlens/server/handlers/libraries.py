@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
 
-from memlens.model.graph import JAVA_KINDS
+from memlens.packs import registry as packs
 from memlens.server.language import spoken
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.libraries import (
@@ -26,18 +26,14 @@ from memlens.server.protocol.libraries import (
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.wire import answer
-from memlens.sources import places
 from memlens.sources.archives import DAMAGED, Archived, Archives, Found
-from memlens.sources.class_archives import CLASSES, compiled_from
 from memlens.sources.declarations import TypeName, is_of_package, line_of, type_name
 from memlens.sources.declarations import text_of as text_of_file
 from memlens.sources.finder import Finder
-from memlens.sources.source_archives import SOURCES, text_of
 from memlens.sources.type_finder import some_of
 from memlens.texts import Text, phrase, plural
 
 _MOST_PLACES = 5
-_SOURCES = "*-sources.jar, src.zip"
 NOTHING = Text("")
 
 
@@ -46,12 +42,13 @@ def register(
 ) -> None:
     """Register the requests for the source of library types.
 
-    The archives of source are listed once a Java dump is open, those of classes when a class without source is asked.
+    The archives of source are listed once a dump is open whose types they may declare, those of classes when a class
+    without source is asked.
     """
     libraries = _Libraries(configuration, registry, finder)
 
     def snapshots_changed() -> None:
-        if any(snapshot.info.kind in JAVA_KINDS for snapshot in registry.snapshots()):
+        if any(packs.has_library_archives(snapshot.info.kind) for snapshot in registry.snapshots()):
             libraries.sources.begin()
 
     registry.listeners.append(snapshots_changed)
@@ -71,8 +68,9 @@ class _Libraries:
         self._configuration = configuration
         self._registry = registry
         self._finder = finder
-        self.sources = Archives(SOURCES, lambda: configuration.source_archives, places.of_source)
-        self.classes = Archives(CLASSES, lambda: configuration.class_places, places.of_classes)
+        self._known = known = packs.library_archives()
+        self.sources = Archives(known.SOURCES, lambda: configuration.source_archives, known.of_source)
+        self.classes = Archives(known.CLASSES, lambda: configuration.class_places, known.of_classes)
 
     async def changed(self, _: LibrariesChangedParams) -> Done:
         for archives in (self.sources, self.classes):
@@ -92,7 +90,7 @@ class _Libraries:
 
     async def class_file(self, params: TypeParams) -> LibraryClassResult:
         kind, wanted = self._type(params.snapshot, params.type)
-        if wanted is None or kind not in JAVA_KINDS:
+        if wanted is None or not packs.has_library_archives(kind):
             return LibraryClassResult(None, "")
         with _stopped_at_last() as stop:
             found = await asyncio.to_thread(self.classes.find, kind, wanted, stop)
@@ -105,10 +103,10 @@ class _Libraries:
     async def _local(self, own: Archived, wanted: TypeName) -> LocalSource | None:
         """The file of the workspace that a class was compiled from, if it has the class' package and is the only one.
 
-        It is called otherwise than the class and doesn't declare it, as Kotlin's files with ``@file:JvmName`` do.
+        It is called otherwise than the class and doesn't declare it, as a file that names its class itself does.
         """
         try:
-            name, line = await asyncio.to_thread(compiled_from, own.archive, own.member, wanted)
+            name, line = await asyncio.to_thread(self._known.compiled_from, own.archive, own.member, wanted)
         except (*DAMAGED, KeyError):
             return None
         paths = (await self._finder.find([name])).get(name.lower(), []) if name else []
@@ -117,7 +115,9 @@ class _Libraries:
         return LocalSource(found[0], line) if len(found) == 1 else None
 
     async def text(self, params: ArchivedTextParams) -> ArchivedTextResult:
-        return ArchivedTextResult(await asyncio.to_thread(text_of, Path(params.archive), params.member))
+        return ArchivedTextResult(
+            await asyncio.to_thread(self._known.text_of, Path(params.archive), params.member)
+        )
 
     async def declaration(self, params: DeclarationParams) -> DeclarationResult:
         _, wanted = self._type(params.snapshot, params.type)
@@ -162,8 +162,9 @@ def _result(
 
 def searched_in(found: Found) -> Text:
     """In which archives of source a type was searched for, for a message."""
+    names = packs.library_archives().SOURCES.said
     if not found.places:
-        return phrase("source archives ({names}; this machine has none in the usual places)", names=_SOURCES)
+        return phrase("source archives ({names}; this machine has none in the usual places)", names=names)
     archives = phrase(
         plural(
             found.searched,
@@ -171,7 +172,7 @@ def searched_in(found: Found) -> Text:
             "{n} source archives ({names}) in {places}",
         ),
         n=found.searched,
-        names=_SOURCES,
+        names=names,
         places=some_of(found.places, _MOST_PLACES),
     )
     return _ended(found, archives)

@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memlens.programs import program
-
-FIRST = 100
-"""A likeness above all others."""
+from memlens.sources.archives import FIRST
 
 _OF_JDKS = "src.zip"
 _SOURCE = ("lib/src.zip", "src.zip", "../src.zip")

@@ -10,8 +10,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from memlens.local_paths import below, file_below
+from memlens.packs.jvm import class_files
+from memlens.packs.jvm.places import likeness
 from memlens.regular_files import opened
-from memlens.sources import class_files, zips
+from memlens.sources import zips
 from memlens.sources.archives import Archived, Holding
 from memlens.sources.declarations import TypeName
 
@@ -131,4 +133,4 @@ def _declared_in(archive: Path, _names: set[str], wanted: TypeName) -> list[Arch
         return [Archived(archive, member, 0, (zlib.crc32(data), len(data)))]
 
 
-CLASSES = Holding("classes", _archives_among, _names_of, _members_of, _declared_in)
+CLASSES = Holding("classes", _archives_among, _names_of, _members_of, _declared_in, likeness, "*.jar")

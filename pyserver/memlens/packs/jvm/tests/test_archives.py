@@ -11,11 +11,11 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import open_view
 
 from memlens.errors import MemlensError
+from memlens.packs.jvm.places import likeness, of_source
+from memlens.packs.jvm.source_archives import SOURCES, text_of
 from memlens.sources import archives as archives_module
 from memlens.sources.archives import Archives, Found
 from memlens.sources.declarations import TypeName
-from memlens.sources.places import likeness, of_source
-from memlens.sources.source_archives import SOURCES, text_of
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -244,7 +244,7 @@ def test_a_chosen_file_of_a_type_is_remembered(server: LspClient, tmp_path: Path
     package, _, own = name.rpartition(".")
     outer = own.split("$")[0]
     assert unknown["declared"] == {"language": "jvm", "symbol": f"{package}.{outer}"}
-    files = [workspace.joinpath(each, *package.split("."), f"{outer}.java") for each in ("a", "b")]
+    files = [Path(workspace, each, *package.split("."), f"{outer}.java") for each in ("a", "b")]
     for file in files:
         file.parent.mkdir(parents=True)
         file.write_text(f"package {package};\nclass {outer} {{ }}\n")

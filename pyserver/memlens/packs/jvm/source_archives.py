@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from memlens.errors import BadRequestError
+from memlens.packs.jvm.places import likeness
 from memlens.sources import zips
 from memlens.sources.archives import DAMAGED, Archived, Holding, SourceArchiveError
 from memlens.sources.declarations import TEXT_LIMIT, TypeName, all_suffixes, file_names, line_of
@@ -73,4 +74,6 @@ def _text(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
         return file.read(TEXT_LIMIT).decode("utf-8", "replace")
 
 
-SOURCES = Holding("source", _archives_among, file_names, _members_of, _declared_in)
+SOURCES = Holding(
+    "source", _archives_among, file_names, _members_of, _declared_in, likeness, "*-sources.jar, src.zip"
+)

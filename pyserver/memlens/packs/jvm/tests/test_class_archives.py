@@ -13,11 +13,11 @@ from tests.python.java_classes import class_file, jar
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view
 
-from memlens.sources import class_files
+from memlens.packs.jvm import class_files
+from memlens.packs.jvm.class_archives import CLASSES, compiled_from
+from memlens.packs.jvm.places import of_classes
 from memlens.sources.archives import Archives, Found
-from memlens.sources.class_archives import CLASSES, compiled_from
 from memlens.sources.declarations import TypeName
-from memlens.sources.places import of_classes
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
