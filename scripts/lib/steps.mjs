@@ -36,6 +36,17 @@ export function hashOf(files, words = []) {
 }
 
 /**
+ * An argument as Windows' shell passes it on: between quotes, where no `&` or `|` begins another command. A backslash at
+ * the end would mean the quote to the program.
+ * @param {string} argument
+ */
+export function forWindowsShell(argument) {
+  if (/["\r\n\0]/.test(argument))
+    throw new UserError(`Windows can't pass on ${JSON.stringify(argument)}. Rename it.`);
+  return `"${argument.replace(/\\+$/, '$&$&')}"`;
+}
+
+/**
  * Runs a command and resolves with its exit code and output; rejects only if it could not be started.
  * @param {string[]} command
  * @param {{cwd?: string, env?: Record<string, string>, onOutput?: (text: string) => void, signal?: AbortSignal,
@@ -44,14 +55,16 @@ export function hashOf(files, words = []) {
  */
 export function run(command, { cwd = ROOT, env = {}, onOutput, signal, niceness = 0 } = {}) {
   return new Promise((resolve, reject) => {
-    const [program, ...args] = command;
-    const child = spawn(program, args, {
+    const [program] = command;
+    // Node starts .cmd files through the shell only, and joins what it gets with blanks.
+    const shell = WINDOWS && /\.(cmd|bat)$/.test(program);
+    const [started, ...rest] = shell ? command.map(forWindowsShell) : command;
+    const child = spawn(started, rest, {
       cwd,
       env: { ...process.env, ...env },
       signal,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Node starts .cmd files through the shell only.
-      shell: WINDOWS && /\.(cmd|bat)$/.test(program),
+      shell,
     });
     if (niceness && child.pid !== undefined) setNiceness(child.pid, niceness);
     let output = '';

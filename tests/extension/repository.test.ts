@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 
 interface Step {
@@ -139,6 +140,22 @@ test('keys and rights are each in a job that runs nothing else', () => {
   assert.deepEqual([keys, tokens], [1, 3]);
   const pypi = jobs.find(({ name }) => name === 'pypi');
   assert.deepEqual(pypi?.job.permissions, { 'id-token': 'write' });
+});
+
+test("what starts a program through Windows' shell gives it names as arguments", async () => {
+  // SAFETY: the module exports it.
+  const { forWindowsShell } = (await import(
+    pathToFileURL(path.join(ROOT, 'scripts/lib/steps.mjs')).href
+  )) as { forWindowsShell: (argument: string) => string };
+  assert.equal(forWindowsShell('C:\\a b\\x&calc|y^.pprof'), '"C:\\a b\\x&calc|y^.pprof"');
+  assert.equal(forWindowsShell('C:\\x\\'), '"C:\\x\\\\"');
+  for (const name of ['x"&calc&"', 'x\ncalc', 'x\0']) assert.throws(() => forWindowsShell(name), /Rename it/);
+  // no other module of the scripts starts a shell
+  const scripts = readdirSync(path.join(ROOT, 'scripts'), { recursive: true }).map(String);
+  const starting = scripts.filter(
+    (name) => name.endsWith('.mjs') && /\bshell\b\s*[:,]/.test(read(`scripts/${name}`)),
+  );
+  assert.deepEqual(starting, [path.join('lib', 'steps.mjs')]);
 });
 
 test('every issue form asks for diagnostics, by the names of the command', () => {

@@ -179,6 +179,9 @@ def _kernels() -> Path | None:
         print("neither clang nor gcc: the kernels run as they are, and guide nothing")
         return None
     copy = PLACE / "pyserver"
+    # what was moved would be compiled as well, and imported
+    for gone in [each for each in copy.rglob("*.p*") if not (PYSERVER / each.relative_to(copy)).exists()]:
+        gone.unlink()
     shutil.copytree(
         PYSERVER,
         copy,
