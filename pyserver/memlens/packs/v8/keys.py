@@ -49,7 +49,7 @@ _CLASSES = _ENGINES | {
 """Names that the engine has for its own classes."""
 _ENGINES_BEGIN = ("system / ", "Intl.", "WebAssembly.")
 """Objects that the program doesn't make."""
-_GLOBALS_BEGIN = ("Window / ", "Window (", "global / ", "global (", "Object (global")
+_GLOBALS_BEGIN = ("Window / ", "Window (", "Window [", "global / ", "global (", "Object (global")
 """Of globalThis, whose keys the program may make."""
 _GLOBALS = frozenset(
     ("NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document", "location", "top")
@@ -129,7 +129,12 @@ class _Judgement:
             plain[list(words)] = True
             plain[never] = False
             self._take_common(found, plain & ~odd, is_judged)
-        return rows[found[names]]
+        rows = rows[found[names]]
+        of_globals = self._are_of_globals(rows)
+        # what globalThis alone has is called by the program's variables, whose code is thrown away once it has run
+        elsewhere = odd.copy()
+        elsewhere[self._references.name[rows[~of_globals]]] = True
+        return rows[elsewhere[self._references.name[rows]]]
 
     def removed(self) -> Rows:
         """The rows whose names redaction has removed."""
@@ -195,16 +200,21 @@ class _Judgement:
 
     def _are_accessors(self, rows: Rows, names: npt.NDArray[np.uint32], words: dict[int, str]) -> Mask:
         """Properties of globalThis that are functions which are called for them, or pairs of these."""
-        is_global = np.zeros(self._of_texts, np.bool_)
-        is_global[[number for number, word in self._classes.items() if _is_global(word)]] = True
         called = np.zeros(self._of_texts, np.bool_)
         called[[number for number, word in words.items() if word.startswith(_CALLED)]] = True
-        owners, targets = self._owners(rows), self._references.target[rows]
+        targets = self._references.target[rows]
         pairs = self._snapshot.is_named(
             (~self._is_object & (self._is_function == 0)).view(np.uint8), self._snapshot.texts.mask(_PAIR)
         )
         is_accessor = np.where(self._is_function[targets] != 0, called[names], pairs[targets] != 0)
-        return self._is_object[owners] & is_global[self._objects.name[owners]] & is_accessor
+        return self._are_of_globals(rows) & is_accessor
+
+    def _are_of_globals(self, rows: Rows) -> Mask:
+        """Properties of globalThis."""
+        is_global = np.zeros(self._of_texts, np.bool_)
+        is_global[[number for number, word in self._classes.items() if _is_global(word)]] = True
+        owners = self._owners(rows)
+        return self._is_object[owners] & is_global[self._objects.name[owners]]
 
     def _take_common(self, found: Mask, plain: Mask, is_judged: Mask) -> None:
         """Take from the keys the names that the code of a class has, by the objects of the class."""

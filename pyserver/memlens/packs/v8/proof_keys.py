@@ -29,7 +29,7 @@ _NO_KEYS = {
     "__proto__", "prototype", "NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document",
     "location", "top",
 }  # fmt: skip
-_GLOBALS = ("Window / ", "Window (", "global / ", "global (", "Object (global")
+_GLOBALS = ("Window / ", "Window (", "Window [", "global / ", "global (", "Object (global")
 _PLAIN, _CONSTRUCTOR, _PART, _IS_POOL, _ENGINE, _NEVER, _ACCESSOR, _GLOBAL = 1, 2, 4, 8, 16, 32, 64, 128
 _MOST, _LEAST = 256, 3
 

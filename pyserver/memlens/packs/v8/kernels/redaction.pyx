@@ -44,7 +44,7 @@ cdef enum:
     PART_COUNT = 6
     PREFIX_COUNT = 3
     GLOBAL_CLASS_COUNT = 2
-    GLOBAL_PREFIX_COUNT = 5
+    GLOBAL_PREFIX_COUNT = 6
     MOST_REMOVED = 128      # bytes of a text that stands for another
 
 cdef uint64_t MOST_STRINGS = 0xFFFFFFF0
@@ -63,7 +63,7 @@ cdef const char **OWN_CLASSES = [
 ]
 # what globalThis is called, which has keys of the program
 cdef const char **GLOBAL_CLASSES = ["global", "Window"]
-cdef const char **GLOBAL_PREFIXES = ["Window / ", "Window (", "global / ", "global (", "Object (global"]
+cdef const char **GLOBAL_PREFIXES = ["Window / ", "Window (", "Window [", "global / ", "global (", "Object (global"]
 # properties of globalThis that lead to no function or object of their name
 cdef const char **GLOBALS = [
     "NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document", "location", "top",
