@@ -409,7 +409,7 @@ def test_bytes_of_the_engine_are_those_of_the_object_that_holds_them(open_dump: 
     "name", ["global", "global (global*)", "Window [JSGlobalObject]", "Window / file://"]
 )
 def test_a_global_object_has_its_short_name(open_dump: Opened, name: str) -> None:
-    """As of Node.js before and since 24, of Deno and of a page; also where code that has the variable's name is gone."""
+    """As of Node.js before and since 24, of Deno and of a page; also where code with the variable's name is gone."""
     heap = HeapFile()
     root, top = heap.node("synthetic", ""), heap.node("object", name, 1_000)
     heap.edge(root, "property", "window", top)

@@ -69,7 +69,8 @@ _CLASSES = {
     "Async-from-Sync Iterator",
 }  # fmt: skip
 _CLASSES_BEGIN = (
-    "system / ", "Window / ", "Window (", "Window [", "global / ", "global (", "Object (global", "Intl.", "WebAssembly.",
+    "system / ", "Window / ", "Window (", "Window [", "global / ", "global (", "Object (global", "Intl.",
+    "WebAssembly.",
 )  # fmt: skip
 """Names of classes that no function has, which the engine gives to its own objects."""
 
