@@ -148,6 +148,8 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Types of the objects that are classes, which have names."""
     code: frozenset[str] = frozenset()
     """Types of the objects that are code, where it is more than classes: a program has many of them anyway."""
+    named_in_code: frozenset[str] = frozenset()
+    """Further types of the objects that have names of the program's own, and no contents."""
     module_type: str | None = None
     """The type of the objects that are modules, which have names for what they hold."""
     namespaces: "Namespaces | None" = None

@@ -412,6 +412,15 @@ def objects_of(kind: str) -> Objects:
     return _UNKNOWN if own is None or own.objects is None else own.objects
 
 
+@cache
+def types_named_in_code() -> frozenset[str]:
+    """Types of objects that have names of the program's own; those of others are what strings and numbers contain."""
+    known = (each.objects for each in formats().values() if each.objects is not None)
+    return frozenset[str]().union(
+        *(types for each in known for types in (each.classes, each.code, each.named_in_code))
+    )
+
+
 def all_formats() -> Iterator[Format]:
     """The formats of all packs."""
     for pack in all_packs():

@@ -32,6 +32,7 @@ _OBJECTS = Objects(
     numbers=frozenset(("int", "float")),
     classes=frozenset(("type",)),
     code=frozenset(("type", "module", "function")),
+    named_in_code=frozenset(("builtin_function_or_method", "method", "code")),
     module_type="module",
     namespaces=Namespaces(type="dict", attribute="__dict__"),
     frame_variables=FrameVariables(root="local", module_level="<module>"),

@@ -76,6 +76,7 @@ PACK = Pack(
                 has_packages=False,
                 program_kinds=frozenset(("object", "closure")),
                 engine_types=("system / ",),
+                named_in_code=frozenset(("(compiled code)", "Function", "(shape)", "(system)")),
                 has_internal_parts=True,
                 # V8 adds what it is, and the address of its page
                 global_object=re.compile(

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from memlens.json_text import escaped, in_english
 from memlens.model.graph import ENTRY
+from memlens.packs import registry
 from memlens.server.tools.quoting import NOTE, spoken
 from memlens.texts import Text
 from memlens.units import format_bytes, shortened
 from memlens.views.graph.objects import FieldRow
-from memlens.views.graph.plain_names import PLAIN_TYPES
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
 
 MOST_CHARACTERS = 24_000
@@ -58,7 +58,7 @@ def _spoken(value: Any) -> Any:
 def _without_values(value: Any) -> Any:
     match value:
         # of most kinds of objects the name is that of the type
-        case ObjectRow() if value.name != value.type and value.type not in PLAIN_TYPES:
+        case ObjectRow() if value.name != value.type and value.type not in registry.types_named_in_code():
             return replace(value, name="")
         case FieldRow():
             return replace(value, value="")

@@ -9,21 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
+from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.rows import type_names
 from memlens.views.selection.terms import Term
 
 Mask = npt.NDArray[np.bool_]
-
-PLAIN_TYPES = frozenset(
-    (
-        "(compiled code)", "Function", "(shape)", "(system)",
-        "java.lang.Class", "Class", "Module",
-        "type", "module", "function", "builtin_function_or_method", "method", "code",
-    )
-)  # fmt: skip
-"""Types whose objects have names of the program's own; those of others are what strings and numbers contain."""
 
 WITHOUT_CONTENTS = "/* without contents */ "
 """The beginning of a query for whoever may not see contents."""
@@ -51,7 +43,8 @@ def plain_term(term: Term) -> Term:
 def plainly_named(snapshot: Snapshot, chosen: Mask) -> Mask:
     """Those of ``chosen`` objects whose name isn't what they contain; changes and returns it."""
     objects, types = snapshot.objects, snapshot.types
-    plain = np.array([name in PLAIN_TYPES for name in type_names(snapshot)], np.bool_)
+    known = registry.types_named_in_code()
+    plain = np.array([name in known for name in type_names(snapshot)], np.bool_)
     rows = np.flatnonzero(chosen)
     kinds = objects.type[rows]
     chosen[rows] = plain[kinds] | (objects.name[rows] == types.name[kinds])
