@@ -24,7 +24,6 @@ TO_BE_MOVED: dict[str, list[str]] = {
         "model/libraries.py",
         "model/own_root.py",
         "proof/marks.py",
-        "views/graph/plain_names.py",
     ],
 }
 """Files outside of packs that still name a pack's world."""
