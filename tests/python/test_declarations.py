@@ -69,11 +69,16 @@ def test_every_command_of_the_palette_is_registered_and_has_a_title() -> None:
     assert used == {*json.loads((ROOT / "package.nls.json").read_text("utf-8"))}
 
 
-def test_every_pane_and_picture_has_code() -> None:
-    messages, webview = sources("extension/shared"), sources("webview/src")
-    made = {*re.findall(r"\bid(?: =|:) '(\w+)'[,;]", webview), *re.findall(r"\blater\('(\w+)'", webview)}
+def test_every_pane_and_picture_is_offered() -> None:
+    messages, webview = sources("extension/shared"), ROOT / "webview" / "src"
+    lists = [webview / "shell" / "panes.ts", webview / "shell" / "bookmarks-pane.tsx"]
+    # a heap dump's flame graph is another code for the pane of traces
+    lists += [path for path in (webview / "graph").glob("*.tsx") if path.stem != "allocations"]
+    lists += (webview / "timeline" / "pictures").glob("*.tsx")
+    text = "\n".join(path.read_text("utf-8") for path in lists)
+    offered = {*re.findall(r"\bid(?: =|:) '(\w+)'[,;]", text), *re.findall(r"\blater\('(\w+)'", text)}
     # the stacked picture is the scene itself
-    assert {*made, "stacked"} == {*words_of("PANE_IDS", messages), *words_of("PICTURE_IDS", messages)}
+    assert {*offered, "stacked"} == {*words_of("PANE_IDS", messages), *words_of("PICTURE_IDS", messages)}
 
 
 def test_every_reader_is_of_a_format_and_every_kind_of_one() -> None:
@@ -94,15 +99,27 @@ def test_every_reader_is_of_a_format_and_every_kind_of_one() -> None:
     assert {*kinds} == {form.kind or form.name for form in registry.formats().values()}
 
 
-def test_every_rule_is_in_a_table() -> None:
-    written = {
-        f"{path.stem}.{name}"
-        for folder in ("views/findings/trace", "views/findings/profile", "views/findings/graph")
-        for path in (PACKAGE / folder).glob("*.py")
+def rules_in(folder: str) -> list[str]:
+    """The functions that are rules, by the places of their modules."""
+    return [
+        f"{'.'.join(path.relative_to(PACKAGE.parent).with_suffix('').parts)}:{name}"
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
         for name in re.findall(
             r"^def ([a-z]\w*)\(case: \w+\) -> Iterator\[Ranked\]:", path.read_text("utf-8"), re.MULTILINE
         )
-    }
+        if "pack_template" not in path.parts
+    ]
+
+
+def test_every_rule_is_in_a_table() -> None:
     tables = (table.TRACE_RULES, table.PROFILE_RULES, table.GRAPH_RULES)
-    listed = [f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}" for rules in tables for rule in rules]
-    assert sorted(listed) == sorted(written)
+    listed = [f"{rule.__module__}:{rule.__name__}" for rules in tables for rule in rules]
+    assert sorted(listed) == sorted(rules_in("views/findings"))
+    declared = {rule.find.place for pack in registry.packs() for rule in pack.rules}
+    assert declared == {*rules_in("packs")}
+
+
+def test_every_rule_about_objects_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text("utf-8")
+    *_, rows = re.findall(r"^\| rule \| says something when .*?\n\n", page, re.MULTILINE | re.DOTALL)
+    assert {*re.findall(r"^\| `(\w+)`", rows, re.MULTILINE)} == table.names_of_graph_rules()
