@@ -192,6 +192,11 @@ def dictionaries(*, has_constants: bool) -> HeapFile:
         heap.edge(window, "property", "get atob", heap.node("closure", "get", 64))
         heap.edge(window, "property", "NaN", heap.node("number", "heap number", 12))
         heap.edge(window, "property", KEYS[1], prototype)
+        # no prototype, though one of its keys is called so
+        odd = heap.node("object", "Object", 56)
+        heap.edge(window, "element", 99, odd)
+        heap.edge(odd, "property", "constructor", function)
+        heap.edge(odd, "property", KEYS[2], prototype)
     for number in range(0, len(KEYS), 2):
         users = heap.node("object", "Object", 56)
         heap.edge(window, "element", number, users)

@@ -195,8 +195,16 @@ class _Judgement:
         found |= self._is_function != 0
         rows = self._rows[self._names == self._snapshot.text_number(_CONSTRUCTOR)]
         rows = rows[self._is_function[self._references.target[rows]] != 0]
-        found[self._owners(rows)] = False
+        found[self._owners(rows)[self._are_prototypes(rows)]] = False
         return found
+
+    def _are_prototypes(self, rows: Rows) -> Mask:
+        """Which properties that name a constructor are of its prototype."""
+        known = np.isin(self._names, [self._snapshot.text_number(name) for name in _PROTOTYPES])
+        of = self._rows[known]
+        owners, target = self._owners(of), self._references.target.astype(np.int64)
+        pairs = (owners << 32 | target[of])[self._is_function[owners] != 0]
+        return np.isin(target[rows] << 32 | self._owners(rows), pairs)
 
     def _are_accessors(self, rows: Rows, names: npt.NDArray[np.uint32], words: dict[int, str]) -> Mask:
         """Properties of globalThis that are functions which are called for them, or pairs of these."""

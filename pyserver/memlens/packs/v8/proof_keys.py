@@ -93,6 +93,10 @@ class Properties:
         found[names[is_object & (forms[named[owners]] & _GLOBAL != 0) & is_accessor]] = False
         is_constructor = is_judged & (forms[names] & _CONSTRUCTOR != 0)
         is_constructor &= types[targets] == self._type.get("closure", 256)
+        # of the function whose prototype it is
+        holds = (types[owners] == self._type.get("closure", 256)) & (forms[names] & _NEVER != 0)
+        pairs = owners[holds].astype(np.int64) << 32 | targets[holds]
+        is_constructor &= np.isin(targets.astype(np.int64) << 32 | owners, pairs)
         is_prototype = np.zeros(len(types), np.bool_)
         is_prototype[owners[is_constructor]] = True
         found[names[is_prototype[owners]]] = False

@@ -89,6 +89,11 @@ cdef struct Field:
     bint is_negative
 
 
+cdef struct Candidate:
+    uint64_t pair               # of the function and the object, as a key
+    size_t first, count         # of its properties
+
+
 cdef class Rows(ArrayReader):
     """Goes through rows of numbers, each of a field with one of the ``roles``.
 
@@ -118,6 +123,9 @@ cdef class Rows(ArrayReader):
     cdef const uint32_t[::1] names
     cdef uint8_t[::1] marks
     cdef Vector own_properties          # of the object whose edges are gone through
+    cdef uint64_t constructor           # the function that it names, if it may be a prototype
+    cdef Vector candidates, candidate_names     # objects that name one, which may be prototypes, and their properties
+    cdef Counts of_prototypes           # pairs of a function and its prototype
     cdef bint is_prototype, counts_classes, notes_owners, judges
     cdef Counts of_classes, of_properties
     cdef readonly bint has_constants
@@ -149,11 +157,15 @@ cdef class Rows(ArrayReader):
         self.own(&self.owners, 1)
         self.own(&self.owner_names, 4)
         self.own(&self.own_properties, 4)
+        self.own(&self.candidates, sizeof(Candidate))
+        self.own(&self.candidate_names, 4)
+        counts_init(&self.of_prototypes)
         counts_init(&self.of_classes)
         counts_init(&self.of_properties)
 
     def __dealloc__(self):
         counts_free(&self.of_classes)
+        counts_free(&self.of_prototypes)
         counts_free(&self.of_properties)
 
     def note_owners(self, const uint8_t[::1] of_types, const uint8_t[::1] forms):
@@ -280,7 +292,11 @@ cdef class Rows(ArrayReader):
                 if vector_push_u32(&self.own_properties, name) < 0:
                     return self.fail(E_NO_MEMORY, row[0].begin)
                 if self.forms[name] & F_CONSTRUCTOR and self.judged[target] & J_FUNCTION:
-                    self.is_prototype = True
+                    self.is_prototype, self.constructor = True, target
+            elif owner & J_FUNCTION and self.forms[name] & F_ALWAYS:
+                # its prototype, and what else is never a key
+                if counts_row(&self.of_prototypes, pair_of(self.owner, target)) == NULL:
+                    return self.fail(E_NO_MEMORY, row[0].begin)
         elif owner & J_CODE and self.judged[target] & J_TEXT:
             self.marks[self.names[target]] |= P_OF_CODE
         return 0
@@ -297,11 +313,17 @@ cdef class Rows(ArrayReader):
         cdef size_t each, count = self.own_properties.count
         cdef CountRow *type
         cdef CountRow *row
+        cdef Candidate candidate
         self.own_properties.count = 0
         if self.is_prototype:
             self.is_prototype = False
+            candidate.pair = pair_of(self.constructor, self.owner)
+            candidate.first, candidate.count = self.candidate_names.count, count
             for each in range(count):
-                self.marks[properties[each]] |= P_OF_CODE
+                if vector_push_u32(&self.candidate_names, properties[each]) < 0:
+                    return self.fail(E_NO_MEMORY, self.position)
+            if vector_push(&self.candidates, &candidate) < 0:
+                return self.fail(E_NO_MEMORY, self.position)
         elif self.counts_classes and count:
             type = counts_row(&self.of_classes, 1 + <uint64_t> self.names[self.owner])
             if type == NULL:
@@ -324,14 +346,21 @@ cdef class Rows(ArrayReader):
         return (<uint64_t> self.names[self.owner] << 32) + property + 1
 
     def judge_classes(self) -> None:
-        """Mark the properties that the code of their class named, in a file without the constants of code.
+        """Mark the properties of prototypes: of objects that name a function as their constructor whose prototype they
+        are. Mark those that the code of their class named as well, in a file without the constants of code.
 
         Objects of a class are used as dictionaries if they have more than 256 properties, or if three or more have more
         than twice as many in all as any of them has: of these what half of the objects have is code's.
         """
-        cdef size_t each
+        cdef size_t each, place
         cdef CountRow *row
         cdef CountRow *type
+        cdef Candidate *candidate
+        for each in range(self.candidates.count):
+            candidate = <Candidate *> self.candidates.data + each
+            if counts_find(&self.of_prototypes, candidate.pair) != NULL:
+                for place in range(candidate.first, candidate.first + candidate.count):
+                    self.marks[(<uint32_t *> self.candidate_names.data)[place]] |= P_OF_CODE
         for each in range(self.of_properties.size):
             row = &self.of_properties.rows[each]
             if row.key == 0:
@@ -522,6 +551,11 @@ cdef class Rows(ArrayReader):
             self.next_index = 0
         if self.left_of_owner:
             self.left_of_owner -= 1
+
+
+cdef inline uint64_t pair_of(uint64_t one, uint64_t other) noexcept nogil:
+    """Return a key for two objects; it isn't 0, as there are fewer than 2^32."""
+    return (one << 32) + other + 1
 
 
 cdef inline int put_number(uint64_t number, uint8_t *out) noexcept nogil:
