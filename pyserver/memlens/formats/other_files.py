@@ -19,7 +19,7 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], Text, Text], ...] = (
         phrase(
             "it is the core dump of a process, which has no types of objects and no stacks of allocations"
         ),
-        phrase("For a Java program: jhsdb jmap --binaryheap --core FILE --exe java"),
+        in_a_row(registry.core_advice(), " "),
     ),
     (
         re.compile(rb"PERFILE2"),

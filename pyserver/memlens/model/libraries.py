@@ -150,8 +150,6 @@ _NOT_COMPILED = (
     ".pyw",
     ".pyi",
     ".ipynb",
-    ".java",
-    ".kt",
     *registry.suffixes(),
 )
 

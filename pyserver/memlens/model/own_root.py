@@ -3,7 +3,7 @@
 The rules name libraries, so that what none of them names counts as the program's own. This asks the file itself: the
 *project* of a frame is the folder of its file below the places where people and machines keep projects
 (``/home/me/src/ledger``), a repository in a path or import path (``github.com/acme/ledger``), the crate of a Rust
-function whose file has no absolute path, or the package of a Java class (``com.acme``). The program's own projects are
+function whose file has no absolute path, or the package of a class (``com.acme``). The program's own projects are
 those in which stacks begin: of their outermost frames that no rule names, a quarter or more, or one that is called
 ``main``. A frame that no rule names in another project is the program's own only *probably*.
 
@@ -23,6 +23,7 @@ from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.libraries import canonical, qualified
 from memlens.model.profile import StackTree
+from memlens.packs import registry
 from memlens.result_cache import remembered
 
 U32 = npt.NDArray[np.uint32]
@@ -65,7 +66,7 @@ _COMPILED = (
     ".cu",
     ".cuh",
 )
-_JVM = (".java", ".kt", ".scala", ".groovy", ".clj")
+_PACKAGED = registry.packaged_suffixes()
 _DOMAINS = frozenset((
     "com", "org", "net", "io", "de", "edu", "gov", "co", "uk", "fr", "me", "dev", "ai", "app", "eu", "ch",
     "jp", "cn",
@@ -107,7 +108,7 @@ def _plain(file: str) -> str:
 
 def project_of(file: str, function: str) -> str:
     """Return the project that a frame's file and function belong to; empty if they don't say."""
-    if file.endswith(_JVM):
+    if file.endswith(_PACKAGED):
         package = [name for name in function.split(".")[:-1] if not name[:1].isupper()]
         return f"package {'.'.join(package[: 2 if package[0] in _DOMAINS else 1])}" if package else ""
     path = _of_path(file)

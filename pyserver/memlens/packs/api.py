@@ -70,6 +70,10 @@ class Language(Struct, frozen=True, kw_only=True):
 
     suffixes: tuple[str, ...]
     is_compiled: bool = False
+    packaged: tuple[str, ...] = ()
+    """Endings of files whose functions' names begin with a package, by which projects are known."""
+    package_names: tuple[str, ...] = ()
+    """How names of packages begin that look like hosts."""
     runtime_functions: re.Pattern[str] | None = None
     """How the names begin of functions of its runtime that no program has."""
 
@@ -526,7 +530,7 @@ class Foreign(Struct, frozen=True, kw_only=True):
 
 
 class Grown(Protocol):
-    """Is told how much is written."""
+    """Gets how much is written."""
 
     def __call__(self, written: int, fraction: float | None = None, /) -> None:
         """Take the bytes written so far, and how much is done, 0 to 1, where that is known."""
@@ -708,6 +712,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Whether ``allocation_functions.toml`` in its folder says which functions allocate, see ``model/languages.py``."""
     cut_folders: tuple[str, ...] = ()
     """Packages at which paths begin that a profiler has cut."""
+    core_advice: Text = NOTHING
+    """What to do with the core dump of a process of this world."""
     zip_files: tuple[tuple[str, Text], ...] = ()
     """How names of entries end in zip files without a snapshot, and what such a file is: ``it is a Java archive``."""
     library_folders: tuple[str, ...] = ()

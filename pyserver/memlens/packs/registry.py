@@ -57,6 +57,21 @@ def suffixes(*, compiled: bool = False) -> list[str]:
     ]
 
 
+def packaged_suffixes() -> tuple[str, ...]:
+    """Endings of source files whose functions' names begin with packages."""
+    return tuple(ending for pack in packs() if pack.language is not None for ending in pack.language.packaged)
+
+
+def package_names() -> list[str]:
+    """How names of packages begin that look like hosts."""
+    return [name for pack in packs() if pack.language is not None for name in pack.language.package_names]
+
+
+def core_advice() -> list[Text]:
+    """What to do with the core dump of a process."""
+    return [pack.core_advice for pack in packs() if pack.core_advice.text]
+
+
 def runtime_functions() -> list[re.Pattern[str]]:
     """How the names begin of functions that only the runtimes of the packs' languages have."""
     languages = (pack.language for pack in packs())

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from typing import Literal
 
+from memlens.packs import registry
+
 Mark = Literal["email", "card", "home", "host", "token", "random"]
 MARKS: tuple[Mark, ...] = Mark.__args__  # pyrefly: ignore[missing-attribute]
 
@@ -22,7 +24,8 @@ _URL_HOST = re.compile(
 )
 _IPV4 = re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
 _HOST = re.compile(
-    r"(?<![\w./$@-])(?!(?:com|org|net|io|java|javax|jdk|sun|kotlin|android|node)\.)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+"
+    rf"(?<![\w./$@-])(?!(?:com|org|net|io|node|{'|'.join(registry.package_names())})\.)"
+    r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+"
     r"(?:com|org|net|io|dev|app|cloud|info|biz|gov|edu|local|internal|intranet|corp|lan|example|test|de|fr|uk|nl|eu|ch)"
     r"(?![\w./$-]*[A-Z$])(?![\w.-])"
 )

@@ -4,7 +4,18 @@ import re
 
 from msgspec.structs import replace
 
-from memlens.packs.api import Declarations, FilterTerm, Format, Objects, Pack, Part, Proof, Rule, RuntimeKind
+from memlens.packs.api import (
+    Declarations,
+    FilterTerm,
+    Format,
+    Language,
+    Objects,
+    Pack,
+    Part,
+    Proof,
+    Rule,
+    RuntimeKind,
+)
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.jvm"
@@ -70,7 +81,13 @@ OBJECTS = Objects(
 PACK = Pack(
     name="jvm",
     title="Java",
+    language=Language(
+        suffixes=(".java", ".kt"),
+        packaged=(".java", ".kt", ".scala", ".groovy", ".clj"),
+        package_names=("java", "javax", "jdk", "sun", "kotlin", "android"),
+    ),
     libraries=("jvm",),
+    core_advice=phrase("For a Java program: jhsdb jmap --binaryheap --core FILE --exe java"),
     # apps of Android have a manifest of Java's as well
     zip_files=(
         ("AndroidManifest.xml", phrase("it is an Android app")),

@@ -267,7 +267,7 @@ def test_a_dump_of_a_page(tmp_path: Path, browser: Browser) -> None:
 
 @needs_chromium
 def test_a_dump_of_a_worker(tmp_path: Path, browser: Browser) -> None:
-    """A browser passes nothing on to a worker until a page has told it of that."""
+    """A browser passes nothing on to a worker until a page has asked it to."""
     (worker,) = (row for row in listed(f"localhost:{browser.port}") if row["runtime"] == "worker")
     out = tmp_path / "jobs.heapsnapshot"
     memlens("dump", worker["page"], out, "--timeout", "20")
@@ -394,7 +394,7 @@ def target(**more: Any) -> dict[str, Any]:
 
 
 class Fake:
-    """A server that lists what it is told to, and speaks as it is told to."""
+    """A server that lists what a test wants, and speaks as that wants."""
 
     def __init__(self) -> None:
         self.listed: Any = [target()]
