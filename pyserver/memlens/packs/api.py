@@ -664,6 +664,10 @@ class Machinery(Struct, frozen=True, kw_only=True):
     """Functions that they must match."""
     near: tuple[str, ...]
     """Functions that they must not match."""
+    file: str = ""
+    """How the files of these functions end, with ``/`` between folders; empty for any file."""
+    outside: tuple[str, ...] = ()
+    """Patterns of functions that aren't on the stack."""
 
     @property
     def term(self) -> str:

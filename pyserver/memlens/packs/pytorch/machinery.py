@@ -21,6 +21,8 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     functions: tuple[str, ...]
     fits: tuple[str, ...]
     near: tuple[str, ...]
+    file: str = ""
+    outside: tuple[str, ...] = ()
 
 
 class _Table(Struct, forbid_unknown_fields=True):
@@ -73,6 +75,10 @@ WORDS = {
         phrase("activations that checkpointing computes again"),
         phrase("A part is computed again as a whole: smaller parts hold less at a time."),
     ),
+    "recomputed_reentrant": _Words(
+        phrase("activations that checkpointing computes again"),
+        phrase("A part is computed again as a whole: smaller parts hold less at a time."),
+    ),
     "saved_on_cpu": _Words(phrase("tensors that save_on_cpu brings back for the backward pass")),
     "ddp_buckets": _Words(
         phrase("buckets of DistributedDataParallel"),
@@ -106,7 +112,7 @@ def _kinds() -> tuple[Machinery, ...]:
     return tuple(
         Machinery(
             name=row.name, title=WORDS[row.name].title, advice=WORDS[row.name].advice, functions=row.functions,
-            fits=row.fits, near=row.near,
+            fits=row.fits, near=row.near, file=row.file, outside=row.outside,
         )
         for row in rows
     )  # fmt: skip

@@ -1,5 +1,7 @@
 """Which stacks are of what a framework allocates for itself."""
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,13 +23,26 @@ def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:
         found: dict[str, Mask] = {}
         left = np.ones(len(snapshot.stacks.node), bool)
         for _, kind in registry.machinery():
-            frames = np.zeros(len(snapshot.frames), bool)
-            for each in kind.functions:
-                frames |= snapshot.frames.in_function(Pattern(each).matches)
+            frames = _in_functions(snapshot, kind.functions)
+            if kind.file and frames.any():
+                frames &= snapshot.frames.in_file(partial(_ends_with, f"/{kind.file}"))
             stacks = stacks_through(snapshot, frames) & left
+            if kind.outside and stacks.any():
+                stacks &= ~stacks_through(snapshot, _in_functions(snapshot, kind.outside))
             if stacks.any():
                 found[kind.name] = stacks
                 left &= ~stacks
         return found
 
     return snapshot.keep("machinery", find)
+
+
+def _ends_with(ending: str, file: str) -> bool:
+    return f"/{file}".replace("\\", "/").endswith(ending)
+
+
+def _in_functions(snapshot: Snapshot, patterns: tuple[str, ...]) -> Mask:
+    found = np.zeros(len(snapshot.frames), bool)
+    for each in patterns:
+        found |= snapshot.frames.in_function(Pattern(each).matches)
+    return found

@@ -53,6 +53,21 @@ def test_what_an_optimizer_and_the_backward_pass_allocate(opened: Opened, tmp_pa
     assert "Held by AccumulateGrad (gradients) 20 MiB (50%)" in headline(snapshot, None).text
 
 
+def test_what_checkpointing_with_reentrant_autograd_computes_again(opened: Opened, tmp_path: Path) -> None:
+    """On the engine's thread: the forward pass of a part, and not the backward pass that follows it there."""
+    checkpoint = frame("/v/site-packages/torch/utils/checkpoint.py", 313, "backward")
+    engine = frame("/v/site-packages/torch/autograd/graph.py", 823, "_engine_run_backward")
+    other = frame("/p/ops.py", 7, "backward")
+    run = Run()
+    again, after = (frame("/p/model.py", 20, "forward"), checkpoint), (other, engine, checkpoint)
+    for number, stack in enumerate((again, after, (other,))):
+        run.trace.append(event("alloc", (1 << 40) + (number << 30), 10 * MIB, *stack, time_us=1000 + number))
+    (found,) = of_rule(run.snapshot(opened, tmp_path), "machinery")
+    assert found.figure.amount == 10 * MIB
+    assert "activations that checkpointing computes again" in found.text
+    assert "smaller parts" in found.text
+
+
 def test_what_the_backward_pass_leaves_are_gradients(opened: Opened, tmp_path: Path) -> None:
     """An operator's own allocation becomes a parameter's gradient; what is freed before Python goes on does not."""
     run = Run()
