@@ -121,6 +121,17 @@ def test_a_term_has_what_its_models_need() -> None:
             assert all(entry.field == each.field for entry in each.entries), each.field
 
 
+def test_a_refused_term_is_answered_with_those_that_profiles_have() -> None:
+    said = memlens("lines", FILES["profile"][1], "--filter=stream:0", status=1).stderr
+    listed = (
+        said.partition("Use plain words, ")[2].strip().removesuffix(".").replace(" and ", ", ").split(", ")
+    )
+    of_profiles = {
+        term.field for term in filters.ALLOCATIONS if term.field and (term.samples or term.stacks) is not None
+    }
+    assert {each.partition(":")[0] for each in listed} == of_profiles
+
+
 def test_rules_are_written_as_they_say() -> None:
     for example, _ in RULES:
         assert terms_of(example, (*filters.FIELDS, *OBJECT_FIELDS), ("string",))
