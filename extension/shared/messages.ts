@@ -8,6 +8,7 @@ import type {
   HeatMap,
   Problem,
   Requests,
+  HeapFormat,
   SnapshotInfo,
   VIEW_METHODS,
 } from './protocol.gen';
@@ -272,7 +273,7 @@ export type FileState = Requests['memlens/fileState']['result']['state'];
 
 export type ToWebviewMessage =
   | { type: 'progress'; stage: string; fraction: number | null }
-  | { type: 'opened'; info: SnapshotInfo; state: ViewState | null }
+  | { type: 'opened'; info: SnapshotInfo; heap: HeapFormat | null; state: ViewState | null }
   | { type: 'failed'; problem: Problem; canOpenAsText: boolean }
   | { type: 'response'; id: number; ok: true; result: unknown }
   | { type: 'response'; id: number; ok: false; problem: Problem }

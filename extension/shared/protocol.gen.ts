@@ -1563,6 +1563,13 @@ export interface HeapFindingsParams {
   group: number | null;
 }
 
+/** What the views need to know of a heap dump's format. */
+export interface HeapFormat {
+  has_values: boolean;
+  has_lasting_ids: boolean;
+  source_kinds: string[];
+}
+
 /**
  * A group of a tree by its number; `group` is the same wherever else it is asked about.
  *
@@ -2470,6 +2477,7 @@ export interface OpenRankArguments {
 export interface OpenResult {
   snapshot: string;
   info: SnapshotInfo;
+  heap: HeapFormat | null;
 }
 
 /** The height of the whole run in even columns over `[x0, x1]`. */

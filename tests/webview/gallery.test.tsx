@@ -16,6 +16,7 @@ const KIB = 1024;
 const TOTAL = 350;
 const COLUMNS = 4;
 const INFO = { file_bytes: 9, objects: 999, types: 2, compact_nodes: 3, native_bytes: KIB } as GraphInfo;
+const ADDRESSES = { has_values: true, has_lasting_ids: false, source_kinds: [] };
 
 const rowAt = (at: number): GalleryRow => ({
   object: {
@@ -69,7 +70,7 @@ function made(): { readonly context: GraphContext; readonly asked: Asked[]; read
   };
   const state = restoreGraph(INFO, null);
   const context = {
-    ...{ api, info: INFO, filter: '', state },
+    ...{ api, info: INFO, format: ADDRESSES, filter: '', state },
     keep: (part: object) => Object.assign(state, part),
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),

@@ -13,6 +13,7 @@ import type {
   ComparedType,
   ComponentAnswer,
   GraphInfo,
+  HeapFormat,
   HeapBookmark,
   HeapOverviewAnswer,
   HeapSeries,
@@ -58,6 +59,7 @@ const INFO = {
   ...{ model: 'graph', path: '/δ/σ', file_bytes: 9, objects: 9, types: 2, compact_nodes: 3 },
   ...{ shallow_bytes: 4 * MIB, native_bytes: 0, image_types: [] as number[] },
 } as GraphInfo;
+const ADDRESSES: HeapFormat = { has_values: true, has_lasting_ids: false, source_kinds: [] };
 
 const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
   ...{ object, id: object, type: 'Σ.Δ', name: 'Ω', shallow_bytes: 40, retained_bytes: MIB + 1 },
@@ -87,7 +89,7 @@ function contextWith(
   } as unknown as Api;
   const state = { ...restoreGraph(info, null), selection };
   return {
-    ...{ api, info, filter: '', did, state },
+    ...{ api, info, format: ADDRESSES, filter: '', did, state },
     keep: (part: Partial<GraphState>) => Object.assign(state, part),
     wasteOf: signal(null),
     tree: signal('dominators'),
@@ -631,32 +633,33 @@ test('memory outside of the heap has columns and figures in dumps that know of a
 });
 
 test('source is offered of what may have some', () => {
-  const offers = (kind: string, file: string | null, type: string): boolean =>
-    mayHaveSource({ info: { ...INFO, kind } }, { file, type });
-  const defined = (kind: string, own: string, type: string): boolean =>
-    mayBeDefined({ info: { ...INFO, kind } }, { kind: own, type });
+  const withLines = { ...ADDRESSES, source_kinds: ['closure', 'object'] };
+  const offers = (format: HeapFormat, file: string | null, type: string): boolean =>
+    mayHaveSource({ format }, { file, type });
+  const defined = (own: string, type: string): boolean =>
+    mayBeDefined({ format: withLines }, { kind: own, type });
   assert.deepEqual(
     [
-      offers('v8', '/app/leak.js', 'Session'),
-      offers('v8', null, '(array)'),
-      offers('v8', null, 'system / Map'),
+      offers(withLines, '/app/leak.js', 'Session'),
+      offers(withLines, null, '(array)'),
+      offers(withLines, null, 'system / Map'),
     ],
     [true, false, false],
   );
   assert.deepEqual(
     [
-      offers('hprof', null, 'shop.Session'),
-      offers('hprof', null, 'byte[][]'),
-      offers('gcdump', null, '[static vars]'),
+      offers(ADDRESSES, null, 'shop.Session'),
+      offers(ADDRESSES, null, 'byte[][]'),
+      offers(ADDRESSES, null, '[static vars]'),
     ],
     [true, false, false],
   );
   const made = ['code', 'number', 'object shape', 'string', 'synthetic', 'hidden'];
   assert.deepEqual(
-    made.filter((own) => defined('v8', own, 'Σ')),
+    made.filter((own) => defined(own, 'Σ')),
     [],
   );
-  assert.ok(defined('v8', 'object', 'Session') && defined('v8', 'closure', 'Function'));
+  assert.ok(defined('object', 'Session') && defined('closure', 'Function'));
   const menu = (hasSource: boolean): number =>
     selectionMenu(contextWith({}), { is: 'object', object: 1 }, '', hasSource).length;
   assert.equal(menu(true) - menu(false), 1);
@@ -899,7 +902,7 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     'memlens/compareHeapTypes': { rows: [compared, { ...compared, type: 'Δ' }], total: 2 },
     'memlens/heapSeries': series,
   };
-  const context = contextWith(answers, null, { ...INFO, kind: 'v8' });
+  const context = { ...contextWith(answers), format: { ...ADDRESSES, has_lasting_ids: true } };
   const compare = {
     ...{ ownName: 'α', unlike: null, settings: { otherFirst: true }, open: null },
     other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },

@@ -173,7 +173,7 @@ export class App {
       // they are called by their last part then, and what is wrong will show in other answers
       () => undefined,
     );
-    const { info, state } = message;
+    const { info, heap, state } = message;
     this.holdsContents = info.model === 'graph';
     switch (info.model) {
       case 'timeline':
@@ -186,9 +186,11 @@ export class App {
         });
         return;
       case 'graph':
+        // every heap dump comes with it
+        if (heap === null) return;
         this.load(async () => {
           const { GraphView: View } = await import('./graph/view');
-          return () => new View(this.api, this.root, info, state);
+          return () => new View(this.api, this.root, info, heap, state);
         });
         return;
       default:

@@ -245,16 +245,9 @@ export class SnapshotView extends Disposable {
     return this.#status.is === 'open' ? this.#commands : [];
   }
 
-  /** The format of its file if that is a heap dump, else null. */
-  get heapFormat(): string | null {
-    if (this.#status.is !== 'open') return null;
-    const { info } = this.#status.result;
-    return info.model === 'graph' ? info.kind : null;
-  }
-
-  /** Whether its file is a heap dump with the values of objects, which .NET's don't have. */
+  /** Whether its file is a heap dump with the values of objects, which not all formats have. */
   get hasValues(): boolean {
-    return this.heapFormat !== null && !['gcdump', 'perfetto'].includes(this.heapFormat);
+    return this.#status.is === 'open' && this.#status.result.heap?.has_values === true;
   }
 
   /** Lets the user choose what a report quotes, and has the page take it; nothing if they change their mind. */
@@ -526,13 +519,15 @@ export class SnapshotView extends Disposable {
         this.#post({ type: 'failed', problem: status.problem, canOpenAsText });
         return;
       }
-      case 'open':
-        this.#post({ type: 'opened', info: status.result.info, state: this.#state });
+      case 'open': {
+        const { info, heap } = status.result;
+        this.#post({ type: 'opened', info, heap, state: this.#state });
         if (this.#other.status !== null)
           this.#post({ type: 'other', other: this.#other.status, fresh: false });
         if (this.#series.dumps.length > 0) this.#postSeries();
         for (const of of ['own', 'other'] as const) if (this.#files[of].state !== 'same') this.#postFile(of);
         for (const message of this.#queued.splice(0)) this.#post(message);
+      }
     }
   }
 

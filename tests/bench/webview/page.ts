@@ -133,7 +133,7 @@ function receive(message: FromWebviewMessage): void {
   const post = (reply: ToWebviewMessage): void => {
     window.postMessage(reply, '*');
   };
-  if (message.type === 'ready') post({ type: 'opened', info, state: null });
+  if (message.type === 'ready') post({ type: 'opened', info, heap: null, state: null });
   if (message.type === 'request') {
     setTimeout(() => {
       const result = answer(message.method, message.params);

@@ -360,7 +360,7 @@ export class Page {
     switch (message.type) {
       case 'ready':
         this.snapshot = await this.server.request('memlens/open', { path: this.file, view: 'page' });
-        this.post({ type: 'opened', info: this.snapshot.info, state: this.before });
+        this.post({ ...this.snapshot, type: 'opened', state: this.before });
         return;
       case 'request':
         await this.answer(message);

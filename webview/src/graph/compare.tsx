@@ -165,7 +165,7 @@ export class ComparePane implements Pane {
   private readonly Allocated = (): VNode | null => {
     const { context, compare, series } = this;
     const isSeries = this.form.value === 'series';
-    if (context.info.kind !== 'v8' || !(isSeries || this.haveIds)) return null;
+    if (!context.format.has_lasting_ids || !(isSeries || this.haveIds)) return null;
     const { other } = compare;
     const pair = other?.is === 'open' && !other.itself ? [other] : [];
     const isAfter = compare.settings.otherFirst;

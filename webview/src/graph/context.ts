@@ -2,7 +2,12 @@
 
 import type { ReadonlySignal, Signal } from '@preact/signals';
 import type { GraphState, HeapSelection, HeapTree } from '../../../extension/shared/messages';
-import type { GraphInfo, HeapBookmark, ObjectsLink } from '../../../extension/shared/protocol.gen';
+import type {
+  GraphInfo,
+  HeapBookmark,
+  HeapFormat,
+  ObjectsLink,
+} from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { BookmarkList } from '../shell/bookmark-list';
 
@@ -16,6 +21,7 @@ interface SelectionBookmarks extends BookmarkList<HeapBookmark> {
 export interface GraphContext {
   readonly api: Api;
   readonly info: GraphInfo;
+  readonly format: HeapFormat;
   /** Which objects the tables are about, and which boxes are marked; empty for all. */
   readonly filter: string;
   readonly state: GraphState;

@@ -332,8 +332,9 @@ export class Icicle {
     const name = this.plot.facts(this.plot.selectedBox())?.name;
     const known = name === undefined ? undefined : this.plot.names.get(name);
     const group = { is: 'group', group: this.groupOf(selected.node) } as const;
-    // of V8's the boxes of what a script defines have its line
-    const hasSource = this.context.info.kind !== 'v8' || (known !== undefined && known.file !== '');
+    // where objects come with lines, the boxes of what source defines have its line
+    const byType = this.context.format.source_kinds.length === 0;
+    const hasSource = byType || (known !== undefined && known.file !== '');
     const own = selectionMenu(this.context, group, '', hasSource, known?.said?.template !== UNREACHABLE);
     const copied = known ? { name: nameText(known), place: known.line > 0 ? known : null } : null;
     openMenu([...own, ...(copied ? copyItems(this.context.api, copied, null) : [])], x, y);

@@ -29,39 +29,23 @@ function referrersOf(name: string): ObjectsLink {
   return { kind: 'query', number: 0, sql: `SELECT *\nFROM referrers_by_type(${text})\nLIMIT 100;` };
 }
 
-/** V8's own objects: it made them up, or they hold code and numbers, which no source defines. */
-const OF_V8: ReadonlySet<string> = new Set([
-  ...[
-    'array',
-    'bigint',
-    'code',
-    'concatenated string',
-    'hidden',
-    'native',
-    'number',
-    'object shape',
-    'regexp',
-  ],
-  ...['sliced string', 'string', 'symbol', 'synthetic'],
-]);
-
 /** Types of which no file has the declaration: what a dump or a runtime made up, and arrays of numbers. */
 const UNDECLARED = /^(?:[[(]|(?:boolean|byte|char|double|float|int|long|short)(?:\[\])+)/;
 
-/** Whether an object may have source. Of V8's dumps those have that come with a line; others may have by their class. */
+/** Whether an object may have source: where objects come with lines those that have one, else by their types. */
 export function mayHaveSource(
-  { info: { kind } }: Pick<GraphContext, 'info'>,
+  { format }: Pick<GraphContext, 'format'>,
   { file, type }: { readonly file: string | null; readonly type: string },
 ): boolean {
-  return file !== null || (kind !== 'v8' && !UNDECLARED.test(type));
+  return file !== null || (format.source_kinds.length === 0 && !UNDECLARED.test(type));
 }
 
 /** The same of a type; a dump says the line of one by its objects. */
 export function mayBeDefined(
-  { info }: Pick<GraphContext, 'info'>,
+  { format: { source_kinds: kinds } }: Pick<GraphContext, 'format'>,
   { kind, type }: { readonly kind: string; readonly type: string },
 ): boolean {
-  return info.kind === 'v8' ? !OF_V8.has(kind) : !UNDECLARED.test(type);
+  return kinds.length > 0 ? kinds.includes(kind) : !UNDECLARED.test(type);
 }
 
 /** `name` is what a type is called. Nothing keeps alive what isn't reachable. */

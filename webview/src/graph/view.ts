@@ -8,7 +8,13 @@ import type {
   ViewCommand,
   ViewState,
 } from '../../../extension/shared/messages';
-import type { Evidence, GraphInfo, LineLink, ObjectsLink } from '../../../extension/shared/protocol.gen';
+import type {
+  Evidence,
+  GraphInfo,
+  HeapFormat,
+  LineLink,
+  ObjectsLink,
+} from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
@@ -52,11 +58,12 @@ export class GraphView implements PartsOwner {
     readonly api: Api,
     private readonly root: HTMLElement,
     readonly info: GraphInfo,
+    readonly format: HeapFormat,
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
     const state = keptState('graph', hostState, saved);
-    setIds(info);
+    setIds(format);
     this.state = restoreGraph(info, state?.graph ?? null);
     this.tree.value = this.state.tree;
     this.compare = new Compare(

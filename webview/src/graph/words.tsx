@@ -3,6 +3,7 @@
 import type { VNode } from 'preact';
 import type {
   GraphInfo,
+  HeapFormat,
   ObjectRow,
   ReferenceRow,
   RootRow,
@@ -90,9 +91,9 @@ export function objectTitle(row: Pick<ObjectRow, 'type' | 'name'>): string {
 /** Whether the ids of the dump that is shown are addresses. */
 let addresses = false;
 
-/** Says which kind of dump is shown: V8's ids are numbers, those of all others are addresses. */
-export function setIds({ kind }: Pick<GraphInfo, 'kind'>): void {
-  addresses = kind !== 'v8';
+/** Says how the ids of the dump that is shown are written. */
+export function setIds({ has_lasting_ids: areNumbers }: Pick<HeapFormat, 'has_lasting_ids'>): void {
+  addresses = !areNumbers;
 }
 
 /** The file's own id, as it writes it; of what a number here can't hold the object's place in the file. */

@@ -3,6 +3,7 @@
 import msgspec
 from pygls.lsp.server import LanguageServer
 
+from memlens.packs import registry as packs
 from memlens.server import language
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.snapshots import (
@@ -10,6 +11,7 @@ from memlens.server.protocol.snapshots import (
     DamagedParams,
     FileStateParams,
     FileStateResult,
+    HeapFormat,
     OpenParams,
     OpenResult,
     ProgressParams,
@@ -31,7 +33,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
         warnings = registry.warnings
         opened = await registry.open(params.path, params.view, on_progress)
         info = msgspec.structs.replace(opened.info, warnings=[*warnings, *opened.info.warnings])
-        return OpenResult(opened.name, info)
+        return OpenResult(opened.name, info, _heap_format(info.kind) if info.model == "graph" else None)
 
     async def close_snapshot(params: CloseParams) -> Done:
         await registry.close(params.snapshot, params.view)
@@ -53,3 +55,12 @@ def register(server: LanguageServer, registry: Registry) -> None:
     answer(server, "memlens/open", open_snapshot)
     answer(server, "memlens/close", close_snapshot)
     answer(server, "memlens/fileState", file_state)
+
+
+def _heap_format(kind: str) -> HeapFormat:
+    form, objects = packs.format_of_kind(kind), packs.objects_of(kind)
+    return HeapFormat(
+        has_values=form is not None and form.redaction is not None,
+        has_lasting_ids=objects.lasting_ids is not None,
+        source_kinds=sorted(objects.program_kinds),
+    )

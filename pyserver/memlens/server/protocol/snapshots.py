@@ -18,11 +18,24 @@ class OpenParams(Struct, frozen=True):
     view: str
 
 
+class HeapFormat(Struct, frozen=True, kw_only=True):
+    """What the views need to know of a heap dump's format."""
+
+    has_values: bool
+    """Whether dumps have values of objects, which a copy can be without."""
+    has_lasting_ids: bool
+    """Whether an object's id is a number that no other object ever gets, and no address."""
+    source_kinds: list[str]
+    """The kinds of types that source defines, where objects come with its lines; else source is found by types."""
+
+
 class OpenResult(Struct, frozen=True):
     """``snapshot`` names the snapshot in other requests; the same file has the same name for each view."""
 
     snapshot: str
     info: SnapshotInfo
+    heap: HeapFormat | None
+    """Of heap dumps."""
 
 
 class CloseParams(Struct, frozen=True):
