@@ -5,6 +5,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.function.Supplier;
 
 /** Programs that keep orders in different ways: {@code java shop.Leaks KIND DUMP}. */
 public class Leaks {
@@ -22,6 +23,15 @@ public class Leaks {
         final Deque<Order> recent = new ArrayDeque<>();
     }
 
+    static class Service {
+        final Map<String, Order> pending = new LinkedHashMap<>();
+
+        void place(long id) {
+            pending.put("order-" + id, new Order(id));
+        }
+    }
+
+    static final Map<String, Object> BEANS = new HashMap<>();
     static final Map<Long, Order> BY_ID = new ConcurrentHashMap<>();
     static final Feed FEED = new Feed();
     static final ThreadLocal<List<Order>> CONTEXT = ThreadLocal.withInitial(ArrayList::new);
@@ -44,6 +54,10 @@ public class Leaks {
         for (Future<?> each : done) each.get();
     }
 
+    static <T> T intercepted(Supplier<T> call) {
+        return call.get();
+    }
+
     static void load(long id) {
         CACHE.put(id, new byte[2_000]);
     }
@@ -59,6 +73,17 @@ public class Leaks {
                 break;
             case "thread locals":
                 inThreads();
+                break;
+            case "service":
+                Service service = new Service();
+                BEANS.put("orders", service);
+                for (long number = 0; number < COUNT; number++) {
+                    long id = number;
+                    intercepted(() -> {
+                        service.place(id);
+                        return null;
+                    });
+                }
                 break;
             case "queue":
                 for (long id = 0; id < COUNT; id++) WAITING.add(new Order(id));

@@ -31,8 +31,11 @@ PACK = Pack(
                 runtime="Ruby",
                 built_in=frozenset(_BUILT_IN),
                 classes=frozenset(("Class", "Module")),
+                code=frozenset(("Class", "Module", "(imemo iseq)", "(imemo ment)")),
                 # a thread has its stack in its own bytes, and the tracer where objects were allocated
-                not_of_the_program=frozenset(("Thread", "(data ObjectTracing/allocation_info_tracer)")),
+                not_of_the_program=frozenset(
+                    ("Ractor", "Thread", "(data ObjectTracing/allocation_info_tracer)")
+                ),
                 says_superclasses=True,
                 # "vm"
                 mute_roots=True,
