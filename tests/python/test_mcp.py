@@ -407,6 +407,14 @@ def test_a_stack_is_that_of_memlens_stack(client: McpClient, folder: Path) -> No
     assert (frames[0]["file"], frames[0]["line"]) == (row["place"]["file"], row["place"]["line"])
 
 
+def test_a_replay_is_that_of_memlens_what_if(client: McpClient, folder: Path) -> None:
+    asked = {"settings": ["expandable_segments:True"], "without": ["size>1MiB"], "capacity_bytes": 1 << 30}
+    options = ("--set", "expandable_segments:True", "--without", "size>1MiB", "--capacity", "1GiB")
+    assert_has(
+        client.call("memlens_what_if", path=TRACE, **asked), printed(folder, "what-if", TRACE, *options)
+    )
+
+
 def test_steps_are_those_of_memlens_steps(client: McpClient, folder: Path) -> None:
     assert_has(client.call("memlens_steps", path=TRACE, limit=10), printed(folder, "steps", TRACE))
 
@@ -713,6 +721,7 @@ def test_long_answers_are_cut_and_say_so(client: McpClient, folder: Path) -> Non
         ("memlens_stack", {"path": TRACE, "allocation": 10**9}, "allocation"),
         ("memlens_stack", {"path": TRACE, "stack": 10**9}, "no stack"),
         ("memlens_steps", {"path": PROFILE}, "events"),
+        ("memlens_what_if", {"path": PROFILE}, "events"),
         ("memlens_object", {"path": TRACE, "number": 1}, "objects"),
         ("memlens_object", {"path": "app.hprof"}, "name no object"),
         ("memlens_object", {"path": "app.hprof", "id": "Session"}, "is not the id"),

@@ -132,6 +132,8 @@ def calls(folder: Path) -> Iterator[tuple[str, dict[str, Any], bool]]:
     yield "memlens_stack", {"path": trace, "allocation": 3}, True
     yield "memlens_stack", {"path": profile, "stack": 0}, True
     yield "memlens_steps", {"path": trace}, True
+    yield "memlens_what_if", {"path": trace}, True
+    yield "memlens_what_if", {"path": trace, "settings": ["x"]}, False
     yield "memlens_object", {"path": heap, "number": 2}, True
     yield "memlens_paths", {"path": heap, "number": 3}, True
     yield "memlens_paths", {"path": heap, "filter": "distance>2"}, True

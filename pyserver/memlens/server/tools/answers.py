@@ -18,6 +18,7 @@ from memlens.server.tools.parameters import (
     StepsArguments,
     SummaryArguments,
     TopArguments,
+    WhatIfArguments,
     given,
 )
 from memlens.server.tools.reading import readable
@@ -37,6 +38,7 @@ from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.sql.schema import schema_of
 from memlens.views.trace.details import details
 from memlens.views.trace.steps.whole import steps_and_growth
+from memlens.views.trace.what_if import what_if
 
 _MOST_VARIABLES = 5
 """Of a frame."""
@@ -92,6 +94,21 @@ async def steps(opened: OpenSnapshot, arguments: StepsArguments) -> Any:
     return readable(
         await opened.ask_aside(
             lambda snapshot: steps_and_growth(snapshot, device, arguments.limit, arguments.filter)
+        )
+    )
+
+
+async def replayed(opened: OpenSnapshot, arguments: WhatIfArguments) -> Any:
+    """What other settings of a trace's allocator, or fewer allocations, come to."""
+    return readable(
+        await opened.ask_aside(
+            lambda snapshot: what_if(
+                snapshot,
+                given(arguments.device),
+                settings=arguments.settings,
+                without=arguments.without,
+                capacity_bytes=given(arguments.capacity_bytes),
+            )
         )
     )
 

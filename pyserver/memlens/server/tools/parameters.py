@@ -242,6 +242,36 @@ class StepsArguments(Asked, frozen=True, kw_only=True):
     limit: Limit = 20
 
 
+class WhatIfArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_what_if``."""
+
+    device: Device | UnsetType = UNSET
+    settings: Annotated[
+        list[Annotated[str, Meta(max_length=400)]],
+        Meta(
+            max_length=8,
+            description="Settings to try, each as a value of PYTORCH_ALLOC_CONF, as expandable_segments:True or "
+            "max_split_size_mb:128. Without any, and without `without`, some that may help.",
+        ),
+    ] = field(default_factory=list)
+    without: Annotated[
+        list[Annotated[str, Meta(max_length=4096)]],
+        Meta(
+            max_length=8,
+            description="Filters whose allocations are left out, as line:train.py:46 or category:gradient.",
+        ),
+    ] = field(default_factory=list)
+    capacity_bytes: (
+        Annotated[
+            int,
+            Meta(
+                ge=1, le=1 << 60, description="What can be reserved; by the first out of memory if left out."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
 class ObjectArguments(Asked, frozen=True, kw_only=True):
     """Arguments of ``memlens_object``."""
 

@@ -35,6 +35,7 @@ _OF_A_FILE: dict[str, Callable[[OpenSnapshot, Any], Awaitable[Any]]] = {
     "memlens_stack": answers.stack,
     "memlens_calls": answers.calls,
     "memlens_steps": answers.steps,
+    "memlens_what_if": answers.replayed,
     "memlens_object": answers.heap_object,
     "memlens_paths": answers.paths,
     "memlens_sql": answers.sql,

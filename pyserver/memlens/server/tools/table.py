@@ -71,6 +71,14 @@ TOOLS: dict[str, Tool] = {
         "lines whose live bytes grow from step to step, which is how a leak looks.",
         arguments.StepsArguments,
     ),
+    "memlens_what_if": Tool(
+        "What would have helped",
+        "Traces only: replays the allocator with other settings, without some allocations or on a smaller device. "
+        "`calibration` says how exactly the replay reproduces the trace; with a `reason` nothing else is known. "
+        "Each row has what was live and reserved at the peak, and the first request that fails; the first row is what "
+        "was recorded.",
+        arguments.WhatIfArguments,
+    ),
     "memlens_object": Tool(
         "An object of a heap dump",
         "One object of a heap dump: its type, shallow and retained bytes, fields, what it refers to and what refers "

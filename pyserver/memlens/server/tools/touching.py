@@ -13,8 +13,8 @@ from memlens.server.tools.parameters import CompareArguments, SeriesArguments, g
 from memlens.views.graph.filters import files_in, queries_in
 from memlens.views.graph.same_objects import file_named
 
-_FILTERS = ("filter", "of")
-"""Arguments that are filters; ``of`` of another tool isn't one, and has neither files nor queries in it."""
+_FILTERS = ("filter", "of", "without")
+"""Arguments that are filters, or lists of them; ``of`` of another tool isn't one, and has neither file nor query."""
 
 
 class Touched(NamedTuple):
@@ -44,7 +44,7 @@ def touched(asked: Any, whole: Callable[[str], str], real: Callable[[str], str |
     :class:`BadRequestError` for a file that is never opened.
     """
     files = [whole(local(path)) for path in own_files(asked)]
-    filters = [text for name in _FILTERS if isinstance(text := getattr(asked, name, ""), str)]
+    filters = [text for name in _FILTERS for text in _texts(getattr(asked, name, ""))]
     queries = [query for text in filters for query in queries_in(text)]
     query = getattr(asked, "query", "")
     if query.strip():
@@ -56,6 +56,10 @@ def touched(asked: Any, whole: Callable[[str], str], real: Callable[[str], str |
     return Touched(
         list(dict.fromkeys(map(os.path.abspath, files))), queries, bool(getattr(asked, "values", False))
     )
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
 
 
 def local(path: str) -> str:
