@@ -75,8 +75,8 @@ IN_FILES = [
         "more in use than was ever allocated, or with bytes of no allocation: 1.",
     ),
     ("a.heapz", JAVA, JAVA.replace(b":34", b":4294967297"), "Frames with an impossible line"),
-    ("a.gcdump", NET, net(multipliers=[float("nan"), 2.0]), "how many objects one stands for: 1."),
-    ("a.gcdump", NET, net(multipliers=[1.0, 2.0], multiplier=-3.0), "how many objects one stands for: 2."),
+    ("a.gcdump", NET, net(multipliers=[float("nan"), 2.0]), "an impossible multiplier: 1."),
+    ("a.gcdump", NET, net(multipliers=[1.0, 2.0], multiplier=-3.0), "an impossible multiplier: 2."),
     (
         "a.gcdump",
         NET_2,
