@@ -70,6 +70,8 @@ class Verdict(NamedTuple):
     rules: Counter[str]
     headline: str
     model: str = ""
+    firm: frozenset[str] = frozenset()
+    """The rules that found something that isn't a note."""
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -140,7 +142,9 @@ def judge(case: dict[str, Any], snapshot: Snapshot) -> Verdict:
         or any(text in each.text for text in case.get("never", []))
         or (each.rule == "dominant_module" and not any(name in each.text for name in case["module"].split()))
     ]
-    return Verdict(case["file"], first, wrong, sorted(says - set(rules)), rules, said, snapshot.info.model)
+    firm = frozenset(each.rule for each in found if not getattr(each, "is_note", False))
+    missing = sorted(says - set(rules))
+    return Verdict(case["file"], first, wrong, missing, rules, said, snapshot.info.model, firm)
 
 
 def _is_of(name: str, shown: str) -> bool:
@@ -228,8 +232,12 @@ def main(chosen: str = "") -> int:
     for model in sorted({each.model for each in found} - {""}):
         of_model = [each for each in found if each.model == model]
         print(f"\nRules for a {model}, and in how many of {len(of_model)} files they find something:")
+        firm = Counter(rule for each in of_model for rule in each.firm)
         for rule, count in Counter(rule for each in of_model for rule in each.rules).most_common():
-            print(f"  {rule:24} {count:4}{'  more than half' if 2 * count > len(of_model) else ''}")
+            notes = f"  a note in {count - firm[rule]}" if count > firm[rule] else ""
+            print(
+                f"  {rule:24} {count:4}{notes}{'  MORE THAN HALF' if 2 * firm[rule] > len(of_model) else ''}"
+            )
     good = sum(not each.first for each in found)
     told = sum(sum(each.rules.values()) for each in found)
     print(f"\nFirst lines right: {good} of {len(found)} ({100 * good / max(len(found), 1):.0f}%)")
