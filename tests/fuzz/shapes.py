@@ -539,6 +539,21 @@ def tracemalloc_shared(size: int) -> bytes:
     return pickle.dumps(tracemalloc.Snapshot(traces, size), 4)
 
 
+def tracemalloc_lines(size: int) -> bytes:
+    """``size`` blocks, each made by another line of one file with a long path."""
+    file = "/a" * 100 + ".py"
+    traces = [(0, 1 << 20, ((file, each + 1),), 1) for each in range(size)]
+    return pickle.dumps(tracemalloc.Snapshot(traces, 1), 4)
+
+
+def tracemalloc_long_file(size: int) -> bytes:
+    """``size`` blocks, each with a stack of 50 lines of one file whose path has 20,000 letters."""
+    file = "/a/" + "f" * 20_000 + ".py"
+    shared = tuple((file, line) for line in range(1, 50))
+    traces = [(0, 512, (*shared, (file, 100 + each)), 50) for each in range(size)]
+    return pickle.dumps(tracemalloc.Snapshot(traces, 50), 4)
+
+
 SHAPES: dict[str, Shape] = {
     "pprof-inlined": Shape("pb", pprof_inlined, 510),
     "pprof-inlined-refused": Shape("pb", pprof_inlined, 8_000),
@@ -579,6 +594,8 @@ SHAPES: dict[str, Shape] = {
     "torch-categories": Shape("pickle", torch_categories, 10_000),
     "torch-nested": Shape("pickle", torch_nested, 30),
     "tracemalloc-shared": Shape("pickle", tracemalloc_shared, 20_000),
+    "tracemalloc-long-file": Shape("pickle", tracemalloc_long_file, 15_000),
+    "tracemalloc-lines": Shape("pickle", tracemalloc_lines, 150_000),
     "gcdump-long-name": Shape("gcdump", gcdump_long_name, 10_000_000),
     "gcdump-shared-delegates": Shape("gcdump", gcdump_shared_delegates, 60_000),
     "gcdump-list": Shape("gcdump", gcdump_list, 100_000),

@@ -233,6 +233,8 @@ SHARED = {
     "hprof-shared-chain": "sql FILE SELECT count(*), sum(size) FROM collections",
     "hprof-shared-locals": "threads --json",
     "gcdump-shared-delegates": "findings",
+    "tracemalloc-lines": "findings",
+    "tracemalloc-long-file": "lines --by stack",
     "torch-empty-traces": "info",
     "torch-categories": "findings",
 }

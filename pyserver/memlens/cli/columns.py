@@ -73,6 +73,10 @@ def say_paragraph(sentence: str) -> None:
         say(line)
 
 
+_LONGEST_LABEL = 2_000
+"""Characters of a name that are looked at, however long it is."""
+
+
 def width_of(text: str) -> int:
     """Return how many columns a text takes in a terminal."""
     if text.isascii():
@@ -94,7 +98,7 @@ def _lines(label: Sequence[Piece] | str, width: int) -> Iterable[str]:
 
 def fitted(pieces: Sequence[Piece], width: int) -> str:
     """Return a label that is at most so wide: first paths are shortened, then names, at last names of files."""
-    texts = [plain(piece.text) for piece in pieces]
+    texts = [plain(_without_middle(piece.text, max(_LONGEST_LABEL, 2 * width))) for piece in pieces]
     widths = list(map(width_of, texts))
     for kind, shorten in _WAYS:
         for place, piece in enumerate(pieces):
@@ -103,6 +107,11 @@ def fitted(pieces: Sequence[Piece], width: int) -> str:
                 texts[place] = shorten(texts[place], max(widths[place] - excess, 1))
                 widths[place] = width_of(texts[place])
     return beginning("".join(texts), width)
+
+
+def _without_middle(text: str, most: int) -> str:
+    """Return a text of so many characters that whatever is shown of it is there."""
+    return text if len(text) <= most else f"{text[: most // 2]}{ELLIPSIS}{text[-most // 2 :]}"
 
 
 def without_folders(path: str, width: int) -> str:

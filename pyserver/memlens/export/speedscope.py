@@ -15,7 +15,7 @@ from memlens.units import counted, format_value, shortened
 from memlens.views.naming.frame_names import FlameName
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-_LEAST_TEXT, _TEXT_FACTOR = 1 << 23, 64
+_LEAST_TEXT, _TEXT_FACTOR = 1 << 23, 8
 _UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
 
 

@@ -14,7 +14,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
 from memlens.formats.stacks import cut_stacks, distinct_frames
-from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_PATH, Frames, SourceFrame, profiled_frame, shortened_text
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
 from memlens.packs.python.kernels import tracemalloc_pickle as kernel
@@ -29,6 +29,8 @@ VALUES = [
 ]
 _DOMAIN = 1
 _MOST_FRAMES = 65_535
+_MOST_NAME = 200
+"""Characters of a file's name within the name of a line."""
 """The most frames of a stack that tracemalloc keeps, and that it counts."""
 
 
@@ -68,7 +70,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
 def _frames(scanner: kernel.Scanner) -> Frames:
     rows = np.asarray(scanner.take("frames"))
-    files = {row: scanner.string_at(row) for row in np.unique(rows["file"]).tolist()}
+    # shortened before lines are made of them, of which there may be very many
+    files = {
+        row: shortened_text(scanner.string_at(row), MOST_PATH) for row in np.unique(rows["file"]).tolist()
+    }
     frames, numbers = distinct_frames(
         _frame(files[file], line)
         for file, line in zip(rows["file"].tolist(), rows["line"].tolist(), strict=True)
@@ -79,7 +84,7 @@ def _frames(scanner: kernel.Scanner) -> Frames:
 
 def _frame(file: str, line: int) -> SourceFrame:
     """Return a frame named by its file and line, as tracemalloc records no functions."""
-    name = file.replace("\\", "/").rpartition("/")[2]
+    name = shortened_text(file.replace("\\", "/").rpartition("/")[2], _MOST_NAME)
     return profiled_frame(file, line, f"{name}:{line}" if line else name)
 
 

@@ -6,6 +6,7 @@ from typing import assert_never
 import numpy as np
 
 from memlens.model.attribution import Attribution, FrameKind
+from memlens.model.distinct import distinct
 from memlens.model.frames import is_by_address
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
@@ -184,7 +185,9 @@ def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:
     if place is None or not place.file or not place.line:
         return None
     frames = snapshot.frames
-    file = snapshot.strings.find(frames.file, place.file)
+    # a file may have very many lines, and each is looked up
+    files = snapshot.keep("files of frames", lambda: distinct(frames.file))
+    file = snapshot.strings.find(files, place.file)
     found = np.flatnonzero((frames.file == file) & (frames.line == place.line))
     return LineLink(place.file, place.line, place.function, int(found[0]), place.source)
 
