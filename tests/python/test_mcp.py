@@ -22,6 +22,7 @@ from tests.python.mcp_client import META, MODERN, McpClient, bare
 from tests.python.server_harness import snapshot_of
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
+from memlens.packs.pytorch.tests.test_replay import ran_out
 from memlens.server.manifest import main as write_manifest
 from memlens.server.manifest import tools as contributed
 from memlens.server.mcp import MOST_KEPT
@@ -42,6 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, has in {"app": True, "1": False, "2": True, "3": True}.items():
         (made / f"{name}.heapsnapshot").write_bytes(v8_heap(has=has))
     (made / "app.hprof").write_bytes(java_heap(has=True))
+    (made / "ran-out.pickle").write_bytes(ran_out()[0])
     return made
 
 

@@ -24,10 +24,13 @@ from tests.python.replays import torch as replay
 from tests.python.replays.torch import Alloc
 from tests.python.test_findings_of_heaps import v8_heap
 
+from memlens.packs.pytorch.tests.test_replay import ran_out
+
 PYTHON = ROOT / ".cache" / "mcp" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no .cache/mcp: see the head of this file")
 
 TRACE, PROFILE = ROOT / "samples" / "train.pickle", ROOT / "samples" / "words.pb.gz"
+
 PAGE = (ROOT / "docs" / "language-models.md").read_text("utf-8")
 QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     question: (name, json.loads(arguments))
@@ -100,6 +103,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "app.heapsnapshot").write_bytes(v8_heap(has=True))
     for number, count in enumerate((5, 30, 90), 1):
         (made / f"{number}.heapsnapshot").write_bytes(sessions(count))
+    (made / "ran-out.pickle").write_bytes(ran_out()[0])
     (made / "samples").symlink_to(ROOT / "samples", target_is_directory=True)
     return made
 
@@ -271,6 +275,14 @@ def callees_of_a_function(answer: Any, _: Path) -> None:
     assert answer["bytes"] == ends + sum(found.values()) > 0
 
 
+def expandable(answer: Any, _: Path) -> None:
+    recorded, replayed = answer["rows"]
+    assert answer["calibration"]["exact"]
+    assert "out_of_memory" in recorded
+    assert "out_of_memory" not in replayed
+    assert replayed["peak_reserved_bytes"] == ran_out()[1].peak
+
+
 def steps(answer: Any, _: Path) -> None:
     found = answer["steps"]["rows"]
     assert len(found) > 3
@@ -398,6 +410,7 @@ CHECKS: dict[str, Callable[[Any, Path], None]] = {
     "Who calls line 46 of train.py?": callers_of_a_line,
     "Which callees of `serve` allocate the most?": callees_of_a_function,
     "What grows from step to step?": steps,
+    "Would expandable segments have got its memory?": expandable,
     "Where was allocation 1000 made?": allocation,
     "Which functions of the profile allocate the most, with what they call?": functions_of_a_profile,
     "What got worse since yesterday's run?": two_runs,

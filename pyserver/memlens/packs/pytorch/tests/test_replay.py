@@ -1,6 +1,7 @@
 """Replays of traces, against an allocator that is searched from end to end and against real traces."""
 
 import contextlib
+import pickle
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,6 +97,15 @@ def asked_again(events: list[dict[str, Any]]) -> list[Step]:
     last = events[-1]
     failed: Step = ("malloc", -1, last["size"], last["stream"], last["pool_id"])
     return [*(step for step in shown(events) if step[0] != "empty"), failed]
+
+
+def ran_out() -> tuple[bytes, ReferenceAllocator]:
+    """A snapshot of a program that ran out of memory, and the allocator that would have served it."""
+    steps = [step for step in program(5, 300) if step[0] != "empty"]
+    capacity = served(steps).peak * 6 // 10
+    allocator = served(steps, capacity=capacity)
+    other = served(asked_again(allocator.events), expandable=True, capacity=capacity)
+    return pickle.dumps(allocator.snapshot()), other
 
 
 @pytest.fixture
