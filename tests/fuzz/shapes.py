@@ -595,7 +595,7 @@ SHAPES: dict[str, Shape] = {
     "torch-nested": Shape("pickle", torch_nested, 30),
     "tracemalloc-shared": Shape("pickle", tracemalloc_shared, 20_000),
     "tracemalloc-long-file": Shape("pickle", tracemalloc_long_file, 15_000),
-    "tracemalloc-lines": Shape("pickle", tracemalloc_lines, 150_000),
+    "tracemalloc-lines": Shape("pickle", tracemalloc_lines, 100_000),
     "gcdump-long-name": Shape("gcdump", gcdump_long_name, 10_000_000),
     "gcdump-shared-delegates": Shape("gcdump", gcdump_shared_delegates, 60_000),
     "gcdump-list": Shape("gcdump", gcdump_list, 100_000),

@@ -14,7 +14,7 @@ from memlens.units import shortened
 I64 = npt.NDArray[np.int64]
 
 _LEAST_BYTES = 1 << 23
-_FACTOR = 64
+_FACTOR = 4
 _BYTES_OF_ROW = 128
 """How much text a column may have: a factor of all distinct texts, or so much for each row, which has bytes of its own
 in the file."""
