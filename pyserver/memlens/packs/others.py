@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 from memlens.packs import api
 from memlens.packs.api import Pack, Part
@@ -180,12 +180,19 @@ def _has_any() -> bool:
 def _wrong(value: Any, wanted: Any, place: str) -> str | None:
     """The first part of a declaration that isn't of its type; None if all are."""
     if isinstance(wanted, str):
-        # the type of a part, whose own types aren't imported
-        wanted = Part
+        # the type of a part, whose own types aren't imported, or one that stands further down
+        name = wanted.removesuffix(" | None")
+        if value is None and name != wanted:
+            return None
+        each = re.fullmatch(r"tuple\[(\w+), \.\.\.\]", name)
+        found_type: Any = getattr(api, each[1] if each else name, Part)
+        wanted = tuple[found_type, ...] if each else found_type
     origin, of = get_origin(wanted), get_args(wanted)
     if origin in (Union, UnionType):
         found = [_wrong(value, each, place) for each in of]
         return None if None in found else found[0]
+    if origin is Literal:
+        return None if value in of else place
     expected: Any = NoneType if wanted is None else origin or wanted
     is_expected: bool = isinstance(value, expected)
     if not is_expected:
