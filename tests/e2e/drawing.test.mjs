@@ -278,7 +278,7 @@ test.describe('with everything', () => {
       await show(early);
       assert.match(await view.text('.panel-name'), /Allocated before recording/i);
       const { inferred_module: module } = await vscode.memlens('stack', LATE, early);
-      assert.equal(module, 'net.py:20');
+      assert.equal(module, 'forward (net.py:20)');
       assert.equal((await view.fact('Module')).text, `${module} (inferred)`);
       assert.match((await view.fact('Category')).text, /^parameter \(inferred\)$/i);
       assert.ok(!(await titles()).includes('Allocated by'));
