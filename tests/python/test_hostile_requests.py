@@ -207,10 +207,8 @@ def calls(form: str, place: Place, chance: random.Random) -> Iterator[tuple[str,
         yield "memlens_calls", {"path": path, "of": "callers", "function": name[:1000]}
         yield "memlens_stack", {"path": path, "stack": 0}
         yield "memlens_steps", {"path": path, "filter": "" if form == "torch" else term}
-        yield (
-            "memlens_what_if",
-            {"path": path, "settings": [name[:400]], "without": [] if form == "torch" else [term]},
-        )
+        yield "memlens_what_if", {"path": path, "settings": [name[:400]]}
+        yield "memlens_what_if", {"path": path, "without": [] if form == "torch" else [term]}
         yield "memlens_object", {"path": path, "number": 3, "values": True}
         yield "memlens_paths", {"path": path, "filter": term}
         yield "memlens_compare", {"before": path, "after": other, "search": name[:1000]}
