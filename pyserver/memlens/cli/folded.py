@@ -7,8 +7,8 @@ a million paths.
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64
 from memlens.cli.output import note_of_cut, note_of_cut_texts
 from memlens.formats.stacks import CUT
 from memlens.kernels.tree import stacks as kernel
@@ -20,9 +20,6 @@ _NAMES_AT_ONCE = 1 << 16
 _LEAST_CHARACTERS = 10 << 20
 _CHARACTERS_OF_NODE = 32
 """How many characters all paths have at most, together: half as many again as those of the largest recordings."""
-
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 
 
 def paths(
@@ -63,7 +60,7 @@ def paths(
             yield f"{CUT.function};{path}" if is_cut else path
 
 
-def _unrolled(parents: U32, names: U32, nodes: U32, kept: I64) -> tuple[U32, npt.NDArray[np.uint64]]:
+def _unrolled(parents: U32, names: U32, nodes: U32, kept: I64) -> tuple[U32, U64]:
     """The names of the ``kept`` innermost nodes of each of some paths, one after the other, and where each begins."""
     starts = np.concatenate(([0], np.cumsum(kept))).astype(np.uint64)
     sequence = np.empty(int(starts[-1]), np.uint32)
@@ -81,7 +78,7 @@ def _fitting(texts: Mapping[int, str], used: U32, counts: I64, most: int) -> Map
     return {number: shortened(texts[number], longest) for number in used.tolist()}
 
 
-def _parts(lengths: npt.NDArray[np.int64]) -> Iterator[slice]:
+def _parts(lengths: I64) -> Iterator[slice]:
     """Consecutive slices that have about as many names each."""
     before = np.concatenate(([0], np.cumsum(lengths)))
     start = 0

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.export.samples import Label, Recording, Samples
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
@@ -13,9 +13,6 @@ from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.items import stack_tree
 from memlens.views.selection.profile_filters import matching
 from memlens.views.selection.stacks import OneSide, ValuedStacks, ValueName
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 MOST_SAMPLES = 500_000
 """In larger profiles, such as recordings of every allocation, the samples of a stack are written as one."""

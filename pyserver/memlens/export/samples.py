@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.kernels.tree import stacks as kernel
 from memlens.model.expansion import Levels, fitting, levels_of, most_frames
@@ -39,8 +38,6 @@ class Recording(NamedTuple):
 
 
 UNKNOWN = Recording()
-
-U32 = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)

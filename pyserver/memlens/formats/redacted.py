@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.graph import VALUE_KINDS, Graph, Values
 from memlens.model.info import FileWarning
 from memlens.packs import registry
@@ -100,11 +100,11 @@ def _numbers_of(values: Values) -> Values:
     return Values(before[values.start], values.name[stays], values.kind[stays], values.bits[stays])
 
 
-def _stays(graph: Graph) -> npt.NDArray[np.bool_]:
+def _stays(graph: Graph) -> Mask:
     """Which rows of arrays have the elements that the program had."""
     names = [graph.texts[number] for number in graph.types.name.tolist()]
     gone = np.array([name in ("byte[]", "char[]", "int[]") for name in names])
-    found: npt.NDArray[np.bool_] = ~gone[graph.objects.type[graph.arrays["object"]]]
+    found: Mask = ~gone[graph.objects.type[graph.arrays["object"]]]
     return found
 
 

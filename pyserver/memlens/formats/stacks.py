@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 
 CUT = SourceFrame("", 0, "(stack cut off)", NATIVE)
@@ -22,16 +22,14 @@ class Numbers(dict[Item, int]):
         return number
 
 
-def distinct_frames(frames: Iterable[SourceFrame]) -> tuple[list[SourceFrame], npt.NDArray[np.uint32]]:
+def distinct_frames(frames: Iterable[SourceFrame]) -> tuple[list[SourceFrame], U32]:
     """Return the distinct frames, and the number of each of ``frames`` among them."""
     numbers: Numbers[SourceFrame] = Numbers()
     of_frames = np.fromiter((numbers[frame] for frame in frames), np.uint32)
     return list(numbers), of_frames
 
 
-def with_inlined(
-    starts: npt.NDArray[np.uint64], items: npt.NDArray[np.uint32], sizes: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+def with_inlined(starts: U64, items: U32, sizes: I64) -> tuple[U64, I64]:
     """Expand the items of stacks, such as addresses, each to as many frames as ``sizes`` says.
 
     Returns the starts of the stacks, and the numbers of their frames: those of the first item come first.
@@ -43,9 +41,7 @@ def with_inlined(
     return ends[starts.astype(np.int64)].astype(np.uint64), places
 
 
-def cut_stacks(
-    frames: Frames, stacks: npt.NDArray[np.uint32], cut: npt.NDArray[np.bool_]
-) -> tuple[Frames, npt.NDArray[np.uint32]]:
+def cut_stacks(frames: Frames, stacks: U32, cut: Mask) -> tuple[Frames, U32]:
     """Append :data:`CUT` to the stacks of samples that are ``cut``; return the frames, and the samples' new stacks.
 
     ``stacks`` and ``cut`` have an item per sample; a stack may be whole in one sample and cut in another.
@@ -68,7 +64,7 @@ def cut_stacks(
     return extended, np.where(cut, moved, stacks).astype(np.uint32)
 
 
-def used_stacks(frames: Frames, stacks: npt.NDArray[np.uint32]) -> tuple[Frames, npt.NDArray[np.uint32]]:
+def used_stacks(frames: Frames, stacks: U32) -> tuple[Frames, U32]:
     """Drop unused frames and stacks; return the frames, and the samples' stacks (an item per sample) renumbered."""
     chosen, numbers = np.unique(stacks, return_inverse=True)
     starts, places = _places(frames, chosen, more=0)
@@ -77,9 +73,7 @@ def used_stacks(frames: Frames, stacks: npt.NDArray[np.uint32]) -> tuple[Frames,
     return Frames(kept, starts.astype(np.uint64), sequence.astype(np.uint32)), numbers.astype(np.uint32)
 
 
-def _places(
-    frames: Frames, chosen: npt.NDArray[np.uint32], *, more: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _places(frames: Frames, chosen: U32, *, more: int) -> tuple[I64, I64]:
     """Return the starts of the ``chosen`` stacks in a new sequence, and the old index of each of its items.
 
     Each stack is taken to be ``more`` frames longer than it is.

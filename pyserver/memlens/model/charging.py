@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32
 from memlens.kernels.tree.calltree import best_above
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_nameless
@@ -13,8 +13,6 @@ from memlens.model.info import Model
 from memlens.model.languages import is_allocation_function, is_language_runtime, is_start_up
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
-
-U32 = npt.NDArray[np.uint32]
 
 NAMELESS = NATIVE + 1
 """The rank of frames without a name, of which a caller with one says more."""
@@ -27,7 +25,7 @@ PASSED_OVER = NOWHERE + 1
 """The rank of frames in which nearly every stack begins or ends, and which are therefore the least informative."""
 
 
-def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.uint8]:
+def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> U8:
     """Return the rank of frames (file, function, kind) that are charged only if their stack has no other; 0 for others.
 
     In profiles and heap dumps :data:`PASSED_OVER` are allocation functions, those that start programs and threads, and
@@ -60,7 +58,7 @@ def _passed_over(file: str, function: str, kind: int) -> int:
     return RUNTIME if is_language_runtime(file) else 0
 
 
-def charged(parents: U32, frames: U32, nodes: U32, ranked: npt.NDArray[np.uint8]) -> U32:
+def charged(parents: U32, frames: U32, nodes: U32, ranked: U8) -> U32:
     """Return the frame that each stack is charged to: the innermost of the lowest rank, NEVER without frames.
 
     Stacks are ``nodes`` of the prefix tree of ``parents`` and ``frames``; ``ranked`` has the rank of each frame.
@@ -71,11 +69,11 @@ def charged(parents: U32, frames: U32, nodes: U32, ranked: npt.NDArray[np.uint8]
 
 
 def ranks(
-    kinds: npt.NDArray[np.uint8],
-    passed: npt.NDArray[np.uint8],
+    kinds: U8,
+    passed: U8,
     attribution: Attribution,
     model: Model,
-) -> npt.NDArray[np.uint8]:
+) -> U8:
     """Return the rank of each frame. A stack is charged to its frame of the lowest rank, of equal ones the innermost.
 
     In a trace C++ is passed over if there is Python, because every stack ends in the device's allocator.
@@ -84,10 +82,10 @@ def ranks(
     return np.where(passed, passed, own).astype(np.uint8)
 
 
-def _ranks_of_any_code(kinds: npt.NDArray[np.uint8], model: Model) -> npt.NDArray[np.uint8]:
+def _ranks_of_any_code(kinds: U8, model: Model) -> U8:
     match model:
         case "timeline":
-            native: npt.NDArray[np.uint8] = (kinds == NATIVE).astype(np.uint8)
+            native: U8 = (kinds == NATIVE).astype(np.uint8)
             return native
         case "profile" | "graph":
             return np.zeros_like(kinds)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.kernels.graph.alike import first_alike
 
 Number = TypeVar("Number", bound=np.integer[Any])
@@ -29,7 +30,7 @@ def counted(numbers: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], npt.NDAr
     return found, np.bincount(np.searchsorted(found, numbers), minlength=len(found))
 
 
-def first_equal(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+def first_equal(rows: npt.NDArray[Any]) -> U32:
     """For each row the number of the first row with the same content."""
     size = rows.nbytes // len(rows) if len(rows) else 0
     begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.kernels.tree import stacks as kernel
 from memlens.model.info import FileWarning
 from memlens.texts import phrase
@@ -26,7 +27,6 @@ _ITEMS_OF_SAMPLE = 64
 DEEP_STACKS = "deep-stacks"
 """The code of the warning of what is cut."""
 
-I64 = npt.NDArray[np.int64]
 Numbers = npt.NDArray[Any]
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
+from memlens.arrays import I64, U8, U32, U64, Mask
 from memlens.model.languages import shared_object_of
 from memlens.model.libraries import is_bare, library_of
 from memlens.packs import registry
@@ -172,12 +172,12 @@ class Frames(Struct):
     """
 
     frames: list[SourceFrame]
-    starts: npt.NDArray[np.uint64]
-    sequence: npt.NDArray[np.uint32]
-    sources: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    starts: U64
+    sequence: U32
+    sources: U8 = field(default_factory=lambda: np.empty(0, np.uint8))
     fx_nodes: list[FxNode] = field(default_factory=list)
     modules: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    kinds: U8 = field(default_factory=lambda: np.empty(0, np.uint8))
     """The kind of each frame, which is taken from it."""
 
     def __post_init__(self) -> None:
@@ -185,12 +185,12 @@ class Frames(Struct):
         if len(self.sources) != len(self.frames):
             self.sources = np.zeros(len(self.frames), np.uint8)
 
-    def stacks_with(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def stacks_with(self, mask: Mask) -> Mask:
         """Return a mask of the stacks with a frame of ``mask``, which has an item for each frame."""
-        before: npt.NDArray[np.uint32] = np.zeros(len(self.sequence) + 1, np.uint32)
+        before: U32 = np.zeros(len(self.sequence) + 1, np.uint32)
         np.cumsum(mask[self.sequence], out=before[1:])
         return before[self.starts[1:]] > before[self.starts[:-1]]
 
-    def stack_of_places(self) -> npt.NDArray[np.int64]:
+    def stack_of_places(self) -> I64:
         """Return the stack of each item of ``sequence``."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts).astype(np.int64))

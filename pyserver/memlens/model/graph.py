@@ -40,14 +40,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
+from memlens.arrays import F32, U8, U32, U64
 from memlens.model.frames import Frames
 from memlens.model.info import FileWarning
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 Column = npt.NDArray[Any]
 
 NONE = 0xFFFFFFFF
@@ -192,7 +190,7 @@ class Types(Struct):
     """A text: the assembly, module, package or class loader, if that isn't part of the name; 0 for none."""
     object: U32 | None = None
     """The class object of the type, NONE if there is none."""
-    multiplier: npt.NDArray[np.float32] | None = None
+    multiplier: F32 | None = None
     """How many objects of the program each object in the file represents, in sampled dumps."""
 
     def __len__(self) -> int:

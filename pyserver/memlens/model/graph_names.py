@@ -1,13 +1,11 @@
 """Cuts the names in a heap dump, which are shown with each of many rows; what strings contain stays whole."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.frames import MOST_NAME
 from memlens.model.graph import Graph
 from memlens.units import shortened
-
-Numbers = npt.NDArray[np.uint32]
 
 
 def cut_names(graph: Graph) -> None:
@@ -22,7 +20,7 @@ def cut_names(graph: Graph) -> None:
     references, kinds, values = graph.references, graph.reference_kinds, graph.values
     by_text = np.array([kind.naming == "text" for kind in kinds], np.bool_)
     named = by_text[references.kind] if len(kinds) else np.zeros(0, np.bool_)
-    columns: list[Numbers | None] = [
+    columns: list[U32 | None] = [
         graph.types.name, graph.types.module, references.name[named], graph.roots["detail"],
         graph.threads.rows["name"], graph.threads.rows["state"], graph.threads.variables["name"],
         graph.unread["name"], graph.unread["function"], None if values is None else values.name,
@@ -36,7 +34,7 @@ def cut_names(graph: Graph) -> None:
     cut = (shortened(text, MOST_NAME) for text in graph.texts.some(used.tolist()).values())
     graph.texts = graph.texts.with_more(cut)
 
-    def renumbered(column: Numbers) -> Numbers:
+    def renumbered(column: U32) -> U32:
         found = column.copy()
         places = np.searchsorted(used, column).clip(max=len(used) - 1)
         mine = used[places] == column

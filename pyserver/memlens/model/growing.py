@@ -1,7 +1,8 @@
 """Which series grow, and don't merely end above their start."""
 
 import numpy as np
-import numpy.typing as npt
+
+from memlens.arrays import I64, Mask
 
 _LEAST_RISES = 2
 _LEAST_POINTS = 4
@@ -11,7 +12,7 @@ _ELSEWHERE = 10
 """At least this part (a tenth) of what it rises isn't its largest step, and of what it grows is in its second half."""
 
 
-def growing(points: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def growing(points: I64) -> Mask:
     """Return which rows grow from point to point.
 
     A row ends above its start, rises twice or more (once if it has two points), falls by at most half of what it rises,

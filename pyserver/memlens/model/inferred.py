@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.timeline import NEVER, DeviceTimeline, Timeline
-
-U32 = npt.NDArray[np.uint32]
 
 _MOST_PATH = 1000
 

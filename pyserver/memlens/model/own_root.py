@@ -17,16 +17,14 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64, I64, U32, Mask
 from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.libraries import canonical, qualified
 from memlens.model.profile import StackTree
 from memlens.packs import registry
 from memlens.result_cache import remembered
-
-U32 = npt.NDArray[np.uint32]
 
 LEAST_OF_BEGINNINGS = 0.25
 """A project in which so much of the stacks' weight begins is the program's own."""
@@ -129,7 +127,7 @@ class OwnFrames:
         self,
         tree: StackTree,
         nodes: U32,
-        weights: npt.NDArray[np.float64],
+        weights: F64,
         frames: Iterable[tuple[str, str, int]],
     ) -> None:
         rows = list(frames)
@@ -163,7 +161,7 @@ class OwnFrames:
                 are_own[self._project[number]] = True
         return frozenset(self._names[number] for number in np.flatnonzero(are_own).tolist())
 
-    def doubtful(self) -> npt.NDArray[np.bool_]:
+    def doubtful(self) -> Mask:
         """Return a mask of the frames that no rule names, of another project than the program's own."""
         return np.isin(self._project, self._others)
 
@@ -182,7 +180,7 @@ class OwnFrames:
             if own and name and not ends[number].startswith(own[max(bisect_right(own, ends[number]) - 1, 0)])
         ]
 
-    def compiled_libraries(self) -> npt.NDArray[np.bool_]:
+    def compiled_libraries(self) -> Mask:
         """Return a mask of the frames of C and C++ in libraries that were compiled from their sources.
 
         Of the places where a stack enters a library's code one in a hundred may be at its beginning, or called by the
@@ -202,7 +200,7 @@ class OwnFrames:
         return np.isin(self._project, others[is_library[others]])
 
     @functools.cached_property
-    def _places(self) -> tuple[npt.NDArray[np.int64], U32, U32]:
+    def _places(self) -> tuple[I64, U32, U32]:
         """For each node of the tree the project, the nearest own frame's node above it, and the first one's.
 
         0 stands for none: the tree's root has no frame.

@@ -12,15 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import FileWarning, ProfileValue, ValueMeaning, ValueType
 from memlens.texts import Text
 from memlens.units import shortened
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Column = npt.NDArray[Any]
 
 LABEL_DTYPE = np.dtype(
@@ -91,7 +89,7 @@ class ProfileTimes(Struct):
     has_flow: bool = True
     counts_within: tuple[str, ...] = (TEMPORARY,)
     unit: str = "microseconds"
-    known: npt.NDArray[np.bool_] | None = None
+    known: Mask | None = None
     has_short_lived: bool = True
 
 

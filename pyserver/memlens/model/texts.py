@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U8, U64
 from memlens.kernels.base.texts import mark_equal
 
 
@@ -16,8 +16,8 @@ class Texts(Struct):
     Bytes that aren't UTF-8 are allowed and read as U+FFFD.
     """
 
-    utf8: npt.NDArray[np.uint8]
-    end: npt.NDArray[np.uint64]
+    utf8: U8
+    end: U64
 
     def __post_init__(self) -> None:
         """Raises ValueError if ends don't ascend or text 0 isn't empty: a bug in the reader."""
@@ -57,7 +57,7 @@ class Texts(Struct):
             for number in numbers
         }
 
-    def mask(self, *texts: str) -> npt.NDArray[np.uint8]:
+    def mask(self, *texts: str) -> U8:
         """Return a mask with an item for each text: 1 for those that are among ``texts``."""
         found = np.zeros(len(self), np.uint8)
         for text in texts:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
+from memlens.arrays import I64, U8, U16, U32, U64
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import FileWarning
@@ -63,25 +64,25 @@ Column = npt.NDArray[Any]
 class Events(Struct):
     """A device's trace, in columns with an item for each event. ``time_us`` is None if the file has no times."""
 
-    action: npt.NDArray[np.uint8]
-    address: npt.NDArray[np.uint64]
-    size: npt.NDArray[np.int64]
-    stack: npt.NDArray[np.uint32]
-    stream: npt.NDArray[np.uint16]
-    pool: npt.NDArray[np.uint16]
-    category: npt.NDArray[np.uint8]
-    time_us: npt.NDArray[np.int64] | None
+    action: U8
+    address: U64
+    size: I64
+    stack: U32
+    stream: U16
+    pool: U16
+    category: U8
+    time_us: I64 | None
 
 
 class Blocks(Struct):
     """The live blocks of a device's final segments, in the order of the file."""
 
-    address: npt.NDArray[np.uint64]
-    size: npt.NDArray[np.int64]
-    requested: npt.NDArray[np.int64]
-    stack: npt.NDArray[np.uint32]
-    stream: npt.NDArray[np.uint16]
-    pending: npt.NDArray[np.uint8]
+    address: U64
+    size: I64
+    requested: I64
+    stack: U32
+    stream: U16
+    pending: U8
 
 
 class DeviceTimeline(Struct):
@@ -91,9 +92,9 @@ class DeviceTimeline(Struct):
     events: Events
     allocations: Column
     """Structured rows, see ``ALLOCATION_FORMAT`` in ``kernels/trace/timeline.pyx``."""
-    owners: npt.NDArray[np.uint32]
+    owners: U32
     """The allocation that each event starts or frees, NEVER for none."""
-    time_us: npt.NDArray[np.int64] | None
+    time_us: I64 | None
     """Microseconds since the first event, never decreasing."""
     time_origin_us: int | None
     reserved_at_end: int | None
@@ -107,7 +108,7 @@ class DeviceTimeline(Struct):
     """The number of events with a time so far from most others that it is treated as unknown."""
     notes: Column = field(default_factory=lambda: np.empty(0, NOTE_DTYPE))
     """Rows of NOTE_DTYPE, sorted by event."""
-    rounded: npt.NDArray[np.int64] | None = None
+    rounded: I64 | None = None
     """The bytes of each allocation's block, 0 if unknown; None if the file has none of them."""
 
     def drop_events(self) -> None:
@@ -152,7 +153,7 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
     )  # fmt: skip
 
 
-def _align_times(times: npt.NDArray[np.int64]) -> tuple[int, int]:
+def _align_times(times: I64) -> tuple[int, int]:
     """Make times relative to the first known one and never decreasing, in place to save memory.
 
     Events without a time have 0, and get the time of the event before, or the first known time. So do events with a
@@ -180,7 +181,7 @@ def _align_times(times: npt.NDArray[np.int64]) -> tuple[int, int]:
     return origin, far
 
 
-def _usual_time(times: npt.NDArray[np.int64]) -> int:
+def _usual_time(times: I64) -> int:
     """Return the median of some thousands of known times."""
     known = times[:: max(len(times) // _SAMPLED_ROWS, 1)]
     known = known[known != 0]
@@ -216,11 +217,11 @@ def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> tuple[bool, int]:
 
 
 def stacks_of_frees(
-    action: npt.NDArray[np.uint8],
-    owner: npt.NDArray[np.uint32],
-    stack: npt.NDArray[np.uint32],
+    action: U8,
+    owner: U32,
+    stack: U32,
     allocations: int,
-) -> npt.NDArray[np.uint32]:
+) -> U32:
     """Return the stack of the first free event of each of a device's allocations, 0 for none.
 
     The first is the request, if there is one: a free may complete much later, in another call.

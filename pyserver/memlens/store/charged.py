@@ -1,14 +1,12 @@
 """Which frame each stack of an open archive is charged to, by :mod:`memlens.model.attribution`."""
 
-import numpy as np
-import numpy.typing as npt
-
+from memlens.arrays import U32
 from memlens.model.attribution import Attribution
 from memlens.model.charging import charged, passed_over, ranks
 from memlens.store.snapshot import Snapshot
 
 
-def charged_by_rule(snapshot: Snapshot, attribution: Attribution) -> npt.NDArray[np.uint32]:
+def charged_by_rule(snapshot: Snapshot, attribution: Attribution) -> U32:
     """The charged frame of each stack, by the current kinds of frames; NEVER for a stack without frames."""
     tree, model = snapshot.tree, snapshot.info.model
     distinct, places = snapshot.frames.distinct()

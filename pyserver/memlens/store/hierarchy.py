@@ -7,8 +7,8 @@ a tuple, the ``lineage`` that their pack declares.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import CancelledError
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
@@ -18,8 +18,6 @@ from memlens.texts import phrase
 
 SUPER_CLASS = "super class"
 _ATTRIBUTE, _ITEM = "attribute", "item"
-
-I64 = npt.NDArray[np.int64]
 
 
 class Hierarchy:
@@ -140,13 +138,11 @@ class _Named:
         self._strings = snapshot.strings
         self._known: dict[int, bool] = {}
 
-    def are(self, names: npt.NDArray[np.uint32], text: str) -> npt.NDArray[np.bool_]:
+    def are(self, names: U32, text: str) -> Mask:
         """Which of some numbers of texts are of that text."""
         distinct, of = np.unique(names, return_inverse=True)
         for name in distinct.tolist():
             if name not in self._known:
                 self._known[name] = self._strings.head(name, len(text) + 1) == text
-        found: npt.NDArray[np.bool_] = np.array([self._known[name] for name in distinct.tolist()], np.bool_)[
-            of
-        ]
+        found: Mask = np.array([self._known[name] for name in distinct.tolist()], np.bool_)[of]
         return found

@@ -6,8 +6,8 @@ Nothing is written. The column of kinds, and those that depend on it, are made a
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.frames import LIBRARY, NATIVE
 from memlens.model.inferred import Place
 from memlens.model.libraries import is_by_name_only
@@ -19,8 +19,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns
 from memlens.store.stacks.tree import Stacks
 from memlens.store.trace.device import Device, scope_of
-
-U32 = npt.NDArray[np.uint32]
 
 
 def open_with(archive: Path, libraries: Libraries) -> Snapshot:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, assert_never, cast
 
 import apsw
-import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.errors import BadRequestError, MemlensError, reason
 from memlens.kernels.base import mapped_faults
 from memlens.kernels.base.work import Work
@@ -346,7 +346,7 @@ class Snapshot(Uncounted):
             self._devices[number] = found
         return found
 
-    def narrowed(self, number: int, name: str, rows: Callable[[Device], npt.NDArray[np.uint32]]) -> Device:
+    def narrowed(self, number: int, name: str, rows: Callable[[Device], U32]) -> Device:
         """A device narrowed to some of its rows, cached by ``name``.
 
         Raises :class:`BadRequestError` for a device that the snapshot doesn't have.

@@ -3,14 +3,12 @@
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.store.snapshot import Snapshot
-
-I64 = npt.NDArray[np.int64]
 
 
 def stack_totals(snapshot: Snapshot) -> I64:

@@ -1,9 +1,9 @@
 """The memory map: addresses over time, a lane for each segment, coloured by group as the view draws it."""
 
 import struct
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.export.pictures.colours import RESERVED_FREE, Colour, of_area
 from memlens.export.pictures.plot import LEGEND, Plot, area_legend, axes
@@ -21,6 +21,9 @@ from memlens.views.trace.picture.map_lanes import map_lanes
 from memlens.views.trace.picture.memory_map import memory_map as packed_map
 from memlens.views.trace.picture.packing import RECT
 from memlens.views.trace.picture.viewport import FIRST_AREAS
+
+if TYPE_CHECKING:
+    from memlens.arrays import Mask
 
 WIDTH, HEIGHT = 1160, 640
 _LEFT, _TOP, _BOTTOM = 78, 40, 24
@@ -80,7 +83,7 @@ def _paths(packed: bytes, plot: Plot, top: float, colours: list[Colour]) -> dict
     y = np.round(plot.y + plot.height * (1 - high), 1)
     height = np.round(plot.height * (high - low), 1)
     found: dict[Colour, list[str]] = {RESERVED_FREE: []}
-    drawn: npt.NDArray[np.bool_] = (width > 0) & (height > 0)
+    drawn: Mask = (width > 0) & (height > 0)
     for i in np.flatnonzero(drawn).tolist():
         colour = RESERVED_FREE if free[i] else colours[int(of[i])]
         found.setdefault(colour, []).append(f"M{x[i]:g} {y[i]:g}h{width[i]:g}v{height[i]:g}h{-width[i]:g}z")

@@ -4,8 +4,8 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64
 from memlens.export.pictures.colours import Colour
 from memlens.export.pictures.svg import Svg, fitting
 from memlens.export.pictures.ticks import byte_ticks, even_ticks
@@ -71,9 +71,7 @@ def area_legend(
         svg.text(x + 16, y, more[0], "ink")
 
 
-def runs(
-    left: npt.NDArray[np.float64], top: npt.NDArray[np.float64], bottom: npt.NDArray[np.float64]
-) -> list[str]:
+def runs(left: F64, top: F64, bottom: F64) -> list[str]:
     """A closed path for each part where an area exists: along its top from the left, back along its bottom."""
     there = np.concatenate(([False], top < bottom, [False]))
     starts, stops = np.flatnonzero(there[1:] & ~there[:-1]), np.flatnonzero(~there[1:] & there[:-1])
@@ -85,7 +83,7 @@ def runs(
     return made
 
 
-def _steps(edges: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> str:
+def _steps(edges: F64, rows: F64) -> str:
     """A path along the rows of columns: it goes up or down at each edge where the row changes."""
     turns = np.concatenate(([0], np.flatnonzero(np.diff(rows)) + 1, [len(rows)]))
     return "".join(

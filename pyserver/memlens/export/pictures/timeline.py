@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.errors import BadRequestError
 from memlens.export.pictures.colours import Colour, of_area
 from memlens.export.pictures.plot import LEGEND, LEGEND_ROW, Plot, area_legend, axes, runs
@@ -94,7 +94,7 @@ def _title(device: DeviceInfo, part: Part, axis: Axis) -> str:
 def _draw(
     svg: Svg,
     plot: Plot,
-    sums: npt.NDArray[np.int64],
+    sums: I64,
     up: tuple[float, float],
     areas: list[Area],
     colours: list[Colour],

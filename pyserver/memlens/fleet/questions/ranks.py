@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64
 from memlens.fleet.tables import SNAPSHOTS
 
 At = Literal["peak", "total"]
@@ -33,8 +33,8 @@ class FileOverRanks(NamedTuple):
     """Line, from 1, and function, in order."""
     snapshots: list[tuple[int, str]]
     """Numbers and names of the ranks."""
-    peak_bytes: npt.NDArray[np.float64]
-    total_bytes: npt.NDArray[np.float64]
+    peak_bytes: F64
+    total_bytes: F64
 
     def over(self, rows: Sequence[int], at: At) -> OverRanks | None:
         """The sum of these rows; None if no rank has anything there."""

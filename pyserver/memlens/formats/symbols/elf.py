@@ -3,13 +3,16 @@
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.symbols.metered import Information
 from memlens.formats.symbols.sections import debug_sections, elf_of
+
+if TYPE_CHECKING:
+    from memlens.arrays import I64, U64
 
 _MAGIC = b"\x7fELF"
 _FUNCTIONS = (2, 10)
@@ -62,9 +65,7 @@ class Binary:
             for part in self.elf.iter_segments("PT_LOAD")
         ]
         self.build_id = self._build_id()
-        self._symbols: (
-            tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64], bytes] | None
-        ) = None
+        self._symbols: tuple[U64, U64, I64, bytes] | None = None
 
     def _build_id(self) -> str:
         left = _MOST_NOTES_BYTES

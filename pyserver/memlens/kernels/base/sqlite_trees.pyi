@@ -1,11 +1,6 @@
 from collections.abc import Iterable
-from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
+from memlens.arrays import I64, U8, U32, U64
 
 PAGE_BYTES: int
 LOCK_PAGE: int
@@ -26,13 +21,13 @@ class Tree:
     def __init__(self, first_page: int, *, has_rowids: bool) -> None: ...
     def add(
         self,
-        columns: list[tuple[I64, npt.NDArray[np.uint8] | None, Texts | None] | None],
+        columns: list[tuple[I64, U8 | None, Texts | None] | None],
         count: int,
         first_rowid: int = 0,
     ) -> bytes: ...
     def finish(self) -> tuple[bytes, bytes | None]: ...
 
-def sort_rows(keys: npt.NDArray[np.uint64], order: U32, spare: U32) -> None: ...
+def sort_rows(keys: U64, order: U32, spare: U32) -> None: ...
 def stack_levels(
     nodes: U32,
     parents: U32,

@@ -1,10 +1,9 @@
-import numpy as np
-import numpy.typing as npt
+from memlens.arrays import U8, U32, U64
 
 def first_alike(
-    data: npt.NDArray[np.uint8],
-    begin: npt.NDArray[np.uint64],
-    end: npt.NDArray[np.uint64],
+    data: U8,
+    begin: U64,
+    end: U64,
     seed: int,
-    first: npt.NDArray[np.uint32],
+    first: U32,
 ) -> None: ...

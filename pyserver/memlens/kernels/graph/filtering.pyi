@@ -1,12 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
+from memlens.arrays import U8, U32, U64
 
 def marked(numbers: U32, table: U8, marks: U8) -> None: ...
 def groups_of(chosen: U8, group: U32, found: U8) -> None: ...

@@ -1,10 +1,3 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
+from memlens.arrays import U8, U32, U64
 
 def shorten(start: U64, target: U32, kind: U8, follows: U8, more: U8, distance: U32) -> None: ...

@@ -1,13 +1,5 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
+from memlens.arrays import U8, U32, U64
 from memlens.kernels.base.work import Work
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
 
 SEVERAL: int
 

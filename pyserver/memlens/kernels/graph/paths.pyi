@@ -1,15 +1,9 @@
 from collections.abc import Iterable
-from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U8, U32, U64
 from memlens.kernels.graph.left_out import LeftOut
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
 
 class PathSearch:
     def __init__(

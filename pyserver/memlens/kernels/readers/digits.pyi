@@ -1,5 +1,5 @@
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
-def parse(data: Buffer, out: npt.NDArray[np.int64]) -> int: ...
+from memlens.arrays import I64
+
+def parse(data: Buffer, out: I64) -> int: ...

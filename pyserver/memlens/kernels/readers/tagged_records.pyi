@@ -1,6 +1,6 @@
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import I32, U8, U64
 
 SKIPPED: int
 WANTED: int
@@ -9,10 +9,10 @@ COUNTED: int
 
 def find(
     data: Buffer,
-    widths: npt.NDArray[np.int32],
-    wanted: npt.NDArray[np.uint8],
+    widths: I32,
+    wanted: U8,
     last: int,
-    out: npt.NDArray[np.uint64],
+    out: U64,
     counted: int,
     place: int,
 ) -> tuple[int, int, bool, int]: ...

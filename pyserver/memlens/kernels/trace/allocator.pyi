@@ -1,8 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import I64, U8, U16, U32, U64
 
 BEFORE_TRACE: int
 EXPANDABLE: int
@@ -10,11 +8,6 @@ SMALL: int
 START_INFERRED: int
 END_INFERRED: int
 SPAN_FORMAT: bytes
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U16: TypeAlias = npt.NDArray[np.uint16]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
 
 def spans(
     boundaries: U64,
@@ -35,5 +28,5 @@ def spans_of_blocks(
     found: U32,
 ) -> None: ...
 def room_of_blocks(
-    places: U32, starts: U32, ends: U32, by_end: U32, addresses: U64, stops: U64, room: npt.NDArray[np.int64]
+    places: U32, starts: U32, ends: U32, by_end: U32, addresses: U64, stops: U64, room: I64
 ) -> None: ...

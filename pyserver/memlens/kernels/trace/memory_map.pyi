@@ -1,13 +1,8 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
-RECT_FORMAT: bytes
+from memlens.arrays import I64, U32
 
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
+RECT_FORMAT: bytes
 
 class Layer:
     def gather(

@@ -1,11 +1,4 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
-F64: TypeAlias = npt.NDArray[np.float64]
+from memlens.arrays import F64, I64, U32
 
 def count_until(column: U32 | I64, values: I64, counts: I64) -> None: ...
 def peaks(live: I64, peaks_64: I64, peaks_4096: I64, firsts: I64, lasts: I64, moments: U32) -> None: ...

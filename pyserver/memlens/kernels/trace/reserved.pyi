@@ -1,10 +1,4 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
+from memlens.arrays import I64, U32
 
 def wholly_free(
     starts: U32,

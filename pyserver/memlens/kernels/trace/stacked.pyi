@@ -1,11 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
+from memlens.arrays import I64, U32
 
 def live_at(ends: U32, ends_64: U32, ends_4096: U32, stop: int, moment: int) -> Buffer: ...
 

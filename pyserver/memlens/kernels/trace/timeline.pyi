@@ -1,8 +1,9 @@
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import I64, U8, U16, U32, U64
 
 ALLOC: int
 FREE_REQUESTED: int
@@ -13,12 +14,6 @@ IMPLICIT_FREE: int
 STACK_OF_FREE: int
 NEVER: int
 ALLOCATION_FORMAT: bytes
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U16: TypeAlias = npt.NDArray[np.uint16]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 class Matcher:
     implicit_frees: int

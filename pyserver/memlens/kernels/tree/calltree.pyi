@@ -1,8 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import I64, U8, U32
 
 NO_FOCUS: int
 FROM_FOCUS: int
@@ -10,10 +8,6 @@ UP_TO_FOCUS: int
 FOLDS: int
 TAKES: int
 PASSED: int
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 def merge(
     parents: U32,

@@ -1,18 +1,12 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import I64, U8, U32
 
 BOX_FORMAT: bytes
 SIDES_FORMAT: bytes
 MORE: int
 MATCHES: int
 HOLDS_MATCH: int
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 class Layout:
     def __init__(

@@ -1,12 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
+from memlens.arrays import I64, U8, U32
 
 def farthest_above(parents: U32, values: U32, barriers: U8, farthest: U32) -> None: ...
 def group_sums(

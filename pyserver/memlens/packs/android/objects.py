@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U8, U32, U64, Mask
 from memlens.kernels.base.addresses import Addresses
 from memlens.model.graph import (
     MOST_BYTES,
@@ -58,10 +58,6 @@ _ZYGOTE, _BOOT_IMAGE = 2, 3
 _NO_FIELD = np.uint64(0xFFFFFFFFFFFFFFFF)
 _MALLOCED = 1
 """The bit of a registry's size that says who allocated the memory."""
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 
 class Assembly:
@@ -206,7 +202,7 @@ class Assembly:
             texts[loader] = 0 if name == "java.lang.BootClassLoader" else self._names.texts.number(text)
         return [texts[loader] for loader in ids]
 
-    def _numbered(self, ids: npt.NDArray[np.uint64]) -> U32:
+    def _numbered(self, ids: U64) -> U32:
         out = np.empty(len(ids), np.uint32)
         self._addresses.numbers(ids, out)
         return out
@@ -254,8 +250,8 @@ class Assembly:
 
     def _name_fields(
         self,
-        fields: npt.NDArray[np.uint64],
-        has_field: npt.NDArray[np.bool_],
+        fields: U64,
+        has_field: Mask,
         types: I64,
         kind: U8,
         name: U32,

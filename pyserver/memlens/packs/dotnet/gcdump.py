@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import F32, U32, Mask
 from memlens.formats.containers import Source
 from memlens.formats.interned import Interned
 from memlens.formats.scanning import run_through
@@ -45,8 +46,6 @@ _OTHER = "other roots"
 _MOST_NODES = 10_000_000
 """The number of objects at which dotnet-gcdump stops."""
 _MOST_MULTIPLIER = 1e9
-
-U32 = npt.NDArray[np.uint32]
 
 
 def sniff(head: bytes) -> bool:
@@ -153,7 +152,7 @@ def _sane(multiplier: float) -> float:
     return multiplier if 1 <= multiplier <= _MOST_MULTIPLIER else 1.0
 
 
-def _multipliers(dump: GcDump) -> npt.NDArray[np.float32] | None:
+def _multipliers(dump: GcDump) -> F32 | None:
     """Return how many objects one object of each type represents; None if all are in the file."""
     if dump.multipliers is None:
         return None
@@ -171,7 +170,7 @@ def _impossible_multipliers(dump: GcDump) -> int:
     return sum(int(np.count_nonzero(~_possible(each))) for each in (of_all, of_types))
 
 
-def _possible(multipliers: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
+def _possible(multipliers: npt.NDArray[np.floating]) -> Mask:
     """Return a mask of the multipliers that can be true; none of them is NaN."""
     return (multipliers >= 1) & (multipliers <= _MOST_MULTIPLIER)
 

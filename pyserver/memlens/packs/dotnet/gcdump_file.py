@@ -9,9 +9,9 @@ from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
+from memlens.arrays import F32, U64
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.texts import phrase
 
@@ -50,11 +50,11 @@ class GcDump(Struct):
     table: int = 0
     blob: int = 0
     blob_bytes: int = 0
-    addresses: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    addresses: U64 = field(default_factory=lambda: np.empty(0, np.uint64))
     is_64_bit: bool = True
     count_multiplier: float = 1.0
     size_multiplier: float = 1.0
-    multipliers: npt.NDArray[np.float32] | None = None
+    multipliers: F32 | None = None
     log: str = ""
     time_ms: int | None = None
     machine: str = ""

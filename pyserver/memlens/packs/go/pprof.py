@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32, U64
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.symbols.lookup import Region, Symbols
@@ -27,9 +28,6 @@ from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes, shortened
 
 KIND = "pprof"
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Column = npt.NDArray[Any]
 
 _PAGE = 4096

@@ -4,9 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from memlens.arrays import F64
 from memlens.proof.items import Item, Keeps
 from memlens.proof.stream import EndsError, Stream
 
@@ -43,7 +41,7 @@ class PprofReader:
             except EndsError:
                 return
 
-    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:  # noqa: ARG002
+    def contents(self, numbers: F64 | None) -> Iterator[Item]:  # noqa: ARG002
         """None: a profile has figures and texts of code."""
         return iter(())
 

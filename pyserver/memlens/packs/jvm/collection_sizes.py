@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.distinct import distinct
 from memlens.model.graph import VALUE_KINDS
 from memlens.packs.jvm.contents import (
@@ -158,7 +158,7 @@ def _referred(snapshot: Snapshot, members: Numbers, field: str) -> Numbers:
     return found
 
 
-def _values(snapshot: Snapshot, members: Numbers, field: str) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+def _values(snapshot: Snapshot, members: Numbers, field: str) -> tuple[Numbers, Mask]:
     """What a field of each of some objects has, a whole number, and whether there is such a field."""
     fields, found = snapshot.fields, np.full(len(members), -1, np.int64)
     is_there = np.zeros(len(members), np.bool_)

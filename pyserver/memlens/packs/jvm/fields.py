@@ -4,15 +4,10 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.model.graph import NONE, VALUE_KINDS, References, Types, Values
 from memlens.packs.jvm.kernels import hprof_references as kernel
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _INTEGERS = np.array([kind in ("boolean", "byte", "char", "short", "int", "long") for kind in VALUE_KINDS])
 
@@ -139,7 +134,7 @@ def _distinct(objects: I64) -> tuple[I64, I64]:
     return asked[asked != NONE], of
 
 
-def _rows(start: U64, objects: npt.NDArray[np.int64] | U32) -> tuple[I64, I64]:
+def _rows(start: U64, objects: I64 | U32) -> tuple[I64, I64]:
     """The rows of some objects in columns that are sorted by object: the place of each one's object, and its number."""
     objects = objects.astype(np.int64)
     first = start[objects].astype(np.int64)

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.model.graph import IMAGE_DTYPE, NONE, PIXEL_LAYOUTS
-from memlens.packs.jvm.fields import I64, U32, U64, Fields
+from memlens.packs.jvm.fields import Fields
 from memlens.texts import Text, phrase
 
 _MOST_SIDE = 1 << 20
@@ -82,9 +83,7 @@ def _rows(objects: I64, width: I64, height: I64) -> npt.NDArray[Any]:
     return rows
 
 
-def _place(
-    rows: npt.NDArray[Any], chosen: npt.NDArray[np.bool_], layout: str, arrays: I64, elements: Elements
-) -> None:
+def _place(rows: npt.NDArray[Any], chosen: Mask, layout: str, arrays: I64, elements: Elements) -> None:
     """Fill in where the pixels of the chosen rows are; ``arrays`` has an item for each of all rows."""
     offsets, sizes = elements.places(arrays[chosen])
     for name, column in (("elements", arrays[chosen]), ("offset", offsets), ("bytes", sizes)):

@@ -9,9 +9,10 @@ import re
 
 import numpy as np
 
+from memlens.arrays import I64, U32
 from memlens.model.frames import profiled_frame
 from memlens.model.graph import NONE, Threads
-from memlens.packs.jvm.fields import I64, U32, Fields
+from memlens.packs.jvm.fields import Fields
 from memlens.packs.jvm.jruby_names import called
 from memlens.packs.jvm.stacks import Stacks
 

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.arrays import I64, U32
 from memlens.model.graph import NONE
-from memlens.packs.jvm.fields import I64, U32, Fields
+from memlens.packs.jvm.fields import Fields
 from memlens.packs.jvm.images import Elements
 
 _JETTY_LOADERS = tuple(

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.model.graph import MOST_BYTES, MOST_NATIVE_BYTES, NATIVE_DTYPE, NONE
-from memlens.packs.jvm.fields import I64, Fields
+from memlens.packs.jvm.fields import Fields
 from memlens.packs.jvm.kernels import hprof_references as kernel
 
 _REGISTRY = "libcore.util.NativeAllocationRegistry"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from memlens.formats.redacted import MAPPING_NAME, mapping_beside
@@ -19,8 +18,6 @@ from memlens.model.distinct import distinct
 from memlens.model.info import FileWarning
 from memlens.packs.jvm.kernels import hprof_objects
 from memlens.texts import phrase
-
-U32 = npt.NDArray[np.uint32]
 
 _MOST_BYTES = 256 << 20
 _MOST_FILES = 40

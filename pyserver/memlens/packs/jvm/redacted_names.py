@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U64
 from memlens.formats.containers import Source
 from memlens.packs.jvm.kernels import hprof, hprof_redaction, hprof_survey
 from memlens.packs.jvm.new_names import NewNames, is_runtimes
@@ -42,7 +42,7 @@ class _Frame(NamedTuple):
 
 
 def rename(
-    dump: hprof_redaction.Redaction, records: hprof.Records, source: Source, kept: npt.NDArray[np.uint64]
+    dump: hprof_redaction.Redaction, records: hprof.Records, source: Source, kept: U64
 ) -> Iterator[str]:
     """Give other names to what is the program's own; returns the lines of the mapping that leads back.
 
@@ -59,7 +59,7 @@ def rename(
 
 
 def rename_threads(
-    dump: hprof_redaction.Redaction, records: hprof.Records, source: Source, kept: npt.NDArray[np.uint64]
+    dump: hprof_redaction.Redaction, records: hprof.Records, source: Source, kept: U64
 ) -> None:
     """Give other names to the threads alone, but for those that the runtime names."""
     strings = _Strings(source, records.id_bytes, _Named(dump, records))
@@ -116,7 +116,7 @@ class _Named:
         return new
 
 
-def _joined(rows: list[tuple[int, bytes]]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], bytes]:
+def _joined(rows: list[tuple[int, bytes]]) -> tuple[U64, U64, bytes]:
     numbers = np.array([number for number, _ in rows], np.uint64)
     ends = np.cumsum([len(data) for _, data in rows], dtype=np.uint64)
     return numbers, ends, b"".join(data for _, data in rows)

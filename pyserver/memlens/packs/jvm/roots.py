@@ -1,14 +1,11 @@
 """The roots of a heap dump of Java, what threads' stacks hold, and the heaps of Android."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32
 from memlens.model.graph import NONE, ROOT_DTYPE, THREAD_DTYPE, VARIABLE_DTYPE, Column, Threads
 from memlens.packs.jvm.kernels import hprof_objects, hprof_references
 from memlens.packs.jvm.stacks import Stacks
-
-U32 = npt.NDArray[np.uint32]
-U8 = npt.NDArray[np.uint8]
 
 _JNI_LOCAL, _JAVA_FRAME, _NATIVE_STACK, _STICKY_CLASS, _THREAD_BLOCK, _THREAD = (
     0x02,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.formats.stacks import Numbers
 from memlens.model.frames import INFERRED, Frames, SourceFrame, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Types
@@ -13,9 +13,6 @@ from memlens.packs.jvm.frames import in_package, outermost
 from memlens.packs.jvm.jruby_names import jruby_name
 from memlens.packs.jvm.kernels import hprof
 from memlens.packs.jvm.obfuscation import Mapping
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 _KOTLIN = "Kt"
 """The ending of the class into which Kotlin compiles a file's functions: ``FooKt`` for ``Foo.kt``."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.distinct import distinct
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
@@ -63,7 +63,7 @@ def entry_of(snapshot: Snapshot, entry: int) -> tuple[str, int] | None:
     return (field, fields[_VALUE]) if field and _VALUE in fields else None
 
 
-def may_have_locals(snapshot: Snapshot, objects: Numbers) -> npt.NDArray[np.bool_]:
+def may_have_locals(snapshot: Snapshot, objects: Numbers) -> Mask:
     """Which of some objects have a field by the name of one of the maps."""
     stored = snapshot.references
     asked = distinct(objects)

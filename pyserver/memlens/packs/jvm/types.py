@@ -1,13 +1,10 @@
 """The types of a heap dump of Java: its classes, and those that it mentions but doesn't contain."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.graph import NONE, Types
 from memlens.packs.jvm.kernels import hprof_references
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 TYPE_KINDS = ("class", "array")
 

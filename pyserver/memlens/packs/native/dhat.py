@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, ValidationError
 
+from memlens.arrays import I64
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.json_faults import converted, fault
@@ -211,7 +211,7 @@ def _values(header: _Header) -> tuple[list[ValueType], list[str], int]:
     return [kind for _, kind in found], fields, fields.index("gb") if header.bklt else 0
 
 
-def _sizes(points: Column) -> npt.NDArray[np.int64]:
+def _sizes(points: Column) -> I64:
     """Return the size of each point's blocks, 0 if unknown. Counts of accesses per byte exist if sizes are equal."""
     one = np.where(points["tbk"] == 1, points["tb"], 0)
     return np.where(points["histogram"] > 0, points["histogram"].astype(np.int64), one)

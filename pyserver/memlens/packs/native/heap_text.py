@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64, I64, U32, U64, Mask
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
@@ -27,9 +27,6 @@ from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes
 
 KIND = "heap-text"
-I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 _HEAD_BYTES = 4096
 _CUTS = (32, 64, 128)
@@ -212,7 +209,7 @@ def _unequal(rows: Column) -> int:
     return int(np.count_nonzero(wrong))
 
 
-def sampling_scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.float64]:
+def sampling_scale(count: I64, size: I64, rate_bytes: int) -> F64:
     """Return how many allocations one sample represents.
 
     A block of the average size is sampled with the probability 1 - e^(-size / rate).
@@ -224,7 +221,7 @@ def sampling_scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.flo
     return np.where(whole, -1 / np.expm1(-np.maximum(average, 1e-9) / rate_bytes), 0.0)
 
 
-def _scales(rows: Column, rate_bytes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _scales(rows: Column, rate_bytes: int) -> tuple[F64, F64]:
     """Return the scales of memory in use and of all allocated memory."""
     return (
         sampling_scale(rows["count"], rows["bytes"], rate_bytes),
@@ -232,7 +229,7 @@ def _scales(rows: Column, rate_bytes: int) -> tuple[npt.NDArray[np.float64], npt
     )
 
 
-def scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
+def scaled(column: I64, scale: F64, *, exact: bool) -> I64:
     """Scale to whole numbers. google/pprof truncates them; ``exact`` rounds, for files that it can't read."""
     if (scale == 1.0).all():
         return np.ascontiguousarray(column)
@@ -240,9 +237,7 @@ def scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
     return (np.rint(product) if exact else np.trunc(product)).astype(np.int64)
 
 
-def _of_threads(
-    rows: Column, rate_bytes: int
-) -> tuple[Column, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]], int]:
+def _of_threads(rows: Column, rate_bytes: int) -> tuple[Column, tuple[F64, F64], int]:
     """Return jemalloc's rows of each thread, with the scales of their stacks' sums, as jeprof computes them.
 
     If the threads of a stack don't add up to its sum, the sum is used instead, without a thread; the last result is the
@@ -350,7 +345,7 @@ def _frames(
 
 def _named_addresses(
     calls: U64,
-    needed: npt.NDArray[np.bool_],
+    needed: Mask,
     maps: Maps,
     source: Source,
     names: dict[int, str],
@@ -407,10 +402,10 @@ def _has_wrong_line(text: str) -> bool:
     )
 
 
-def _cut_off(frames: Frames, stacks: U32, depths: I64) -> npt.NDArray[np.bool_]:
+def _cut_off(frames: Frames, stacks: U32, depths: I64) -> Mask:
     """Which samples have as many addresses as the recorder keeps, and don't end in a program's entry function."""
     deepest = int(depths.max(initial=0))
-    cut: npt.NDArray[np.bool_] = depths == deepest
+    cut: Mask = depths == deepest
     if deepest not in _CUTS or np.count_nonzero(cut) < 2:
         return np.zeros(len(stacks), np.bool_)
     starts = frames.starts.astype(np.int64)

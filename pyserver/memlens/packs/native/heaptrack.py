@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -49,8 +49,6 @@ from memlens.units import format_bytes
 
 KIND = "heaptrack"
 NEWEST_VERSION = 3
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 VALUES = [
     ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak")),
@@ -225,9 +223,7 @@ class _Recording:
         distinct, numbers = distinct_frames(frames)
         return distinct, numbers, sizes
 
-    def _suppressed_by_names(
-        self, frames: list[SourceFrame], parents: U32, node_frames: U32
-    ) -> npt.NDArray[np.bool_]:
+    def _suppressed_by_names(self, frames: list[SourceFrame], parents: U32, node_frames: U32) -> Mask:
         """Return a mask of the nodes whose stacks have a suppressed function, file or module."""
         search = self._suppression()
         texts = np.fromiter(
@@ -243,7 +239,7 @@ class _Recording:
         own = patterns_of(line.decode("utf-8", "replace") for line in self.reader.suppressions())
         return matcher([*BUILT_IN, *own]).search
 
-    def _suppressed(self, rows: U32, parents: U32, node_frames: U32) -> npt.NDArray[np.bool_]:
+    def _suppressed(self, rows: U32, parents: U32, node_frames: U32) -> Mask:
         """Return a mask of the nodes whose stacks have a suppressed function, file or module."""
         search = self._suppression()
         texts = np.zeros(self.reader.string_count + 1, np.uint8)

@@ -7,12 +7,9 @@ import re
 from bisect import bisect_right
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.formats.symbols.lookup import Region
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 _MOST_REGIONS = 1 << 20
 _NUMBERS = rb"(?P<numbers>(?: [0-9a-f]{1,16})+)"

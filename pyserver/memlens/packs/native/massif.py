@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
@@ -173,7 +173,7 @@ def _option(options: str, name: str, default: str) -> str:
     return values[-1] if values else default
 
 
-def _cut(frames: Frames, leaves: Column, depth: int) -> npt.NDArray[np.bool_]:
+def _cut(frames: Frames, leaves: Column, depth: int) -> Mask:
     """Which leaves have as many callers as massif keeps, and don't end in a program's entry function."""
     starts = frames.starts.astype(np.int64)
     filled = leaves["addresses"] >= depth
@@ -183,11 +183,11 @@ def _cut(frames: Frames, leaves: Column, depth: int) -> npt.NDArray[np.bool_]:
     if outermost is None or not filled.any():
         return np.zeros(len(leaves), np.bool_)
     ends = np.fromiter((frame.function in _OUTERMOST or frame == BELOW for frame in frames.frames), np.bool_)
-    cut: npt.NDArray[np.bool_] = filled & ~ends[outermost]
+    cut: Mask = filled & ~ends[outermost]
     return cut
 
 
-def _used(stacks: npt.NDArray[np.uint32], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _used(stacks: U32, count: int) -> tuple[I64, I64]:
     """Return which of ``count`` stacks occur, and the number of each item's stack among them."""
     occurs = np.zeros(count, np.bool_)
     occurs[stacks] = True
@@ -205,7 +205,7 @@ class _Peak(NamedTuple):
     """The highest snapshot's bytes beyond those of that tree; 0 if it is the snapshot's tree."""
 
 
-def _peak(snapshots: Column, detailed: npt.NDArray[np.int64], leaves: Column) -> _Peak:
+def _peak(snapshots: Column, detailed: I64, leaves: Column) -> _Peak:
     """Return the snapshot with the largest heap; of equals, the one marked as the peak, else one with a tree."""
     order = np.lexsort(
         (snapshots["tree"] == kernel.PEAK, snapshots["tree"] != kernel.EMPTY, snapshots["heap_bytes"])
@@ -222,14 +222,14 @@ def _peak(snapshots: Column, detailed: npt.NDArray[np.int64], leaves: Column) ->
 
 def _values(
     peak: _Peak,
-    detailed: npt.NDArray[np.int64],
+    detailed: I64,
     leaves: Column,
-    samples: npt.NDArray[np.int64],
+    samples: I64,
     count: int,
-) -> tuple[list[ValueType], list[npt.NDArray[np.int64]]]:
+) -> tuple[list[ValueType], list[I64]]:
     """Return each stack's bytes in the tree that is shown for the peak, and in the last snapshot with a tree."""
 
-    def at(snapshot: int | None) -> npt.NDArray[np.int64]:
+    def at(snapshot: int | None) -> I64:
         held = np.zeros(count, np.int64)
         if snapshot is not None:
             chosen = leaves["snapshot"] == snapshot
@@ -245,8 +245,8 @@ def _values(
 
 
 def _with_missing(
-    frames: Frames, stacks: npt.NDArray[np.int64], values: list[npt.NDArray[np.int64]], peak: _Peak
-) -> tuple[Frames, npt.NDArray[np.int64], list[npt.NDArray[np.int64]]]:
+    frames: Frames, stacks: I64, values: list[I64], peak: _Peak
+) -> tuple[Frames, I64, list[I64]]:
     """Append a sample and its stack for the highest snapshot's bytes beyond the tree that is shown."""
     whole = Frames(
         frames.frames,
@@ -258,7 +258,7 @@ def _with_missing(
     return whole, np.append(stacks, len(frames.starts) - 1), held
 
 
-def _impossible_times(time: npt.NDArray[np.int64]) -> list[FileWarning]:
+def _impossible_times(time: I64) -> list[FileWarning]:
     """FileWarning of snapshots whose time is before an earlier one's, or beyond what a program can run."""
     back = int(np.count_nonzero((time < np.maximum.accumulate(time)) | (time > _MOST_TIME)))
     if not back:
@@ -273,9 +273,9 @@ def _impossible_times(time: npt.NDArray[np.int64]) -> list[FileWarning]:
 def _times(
     time_unit: str,
     snapshots: Column,
-    detailed: npt.NDArray[np.int64],
+    detailed: I64,
     leaves: Column,
-    samples: npt.NDArray[np.int64],
+    samples: I64,
     count: int,
 ) -> ProfileTimes:
     """Return the times, with an edge per snapshot; the bytes of stacks are known at the detailed ones."""
@@ -294,11 +294,11 @@ def _times(
 
 def _changes(
     snapshots: Column,
-    detailed: npt.NDArray[np.int64],
+    detailed: I64,
     leaves: Column,
-    samples: npt.NDArray[np.int64],
+    samples: I64,
     count: int,
-) -> tuple[npt.NDArray[np.uint64], Column]:
+) -> tuple[U64, Column]:
     """Return the changes of each stack's bytes between detailed snapshots, and their offsets per snapshot."""
     # leaves are in the order of their snapshots, and only detailed ones have any
     ends = np.append(snapshots["leaves"], np.uint64(len(leaves)))[detailed + 1].astype(np.int64)
@@ -312,7 +312,7 @@ def _changes(
     return offsets, changes[: int(offsets[-1])]
 
 
-def _below(frames: Frames, stacks: npt.NDArray[np.int64], held: npt.NDArray[np.int64]) -> int:
+def _below(frames: Frames, stacks: I64, held: I64) -> int:
     """Return the bytes of stacks that end below massif's threshold."""
     if BELOW not in frames.frames:
         return 0
@@ -343,7 +343,7 @@ def _not_counted(snapshot: Column) -> Text | str:
 
 
 def _warnings(
-    options: str, snapshots: Column, detailed: npt.NDArray[np.int64], peak: _Peak, below: int, *, pages: bool
+    options: str, snapshots: Column, detailed: I64, peak: _Peak, below: int, *, pages: bool
 ) -> list[FileWarning]:
     warnings = []
     if pages:

@@ -4,8 +4,8 @@ import re
 from mmap import mmap
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U64
 from memlens.formats.symbols.lookup import Region
 
 _MOST_BYTES = 32 << 20
@@ -39,7 +39,7 @@ class Maps:
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def regions(self, addresses: npt.NDArray[np.uint64]) -> list[Region | None]:
+    def regions(self, addresses: U64) -> list[Region | None]:
         """Return what is mapped at each address, None if there is no file."""
         if not self._rows:
             return [None] * len(addresses)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.formats.containers import Source
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.formats.warnings import counted_warnings
@@ -27,9 +27,7 @@ _WRONG_LINE = re.compile(r" \([^()]*?[^()\s]:(?:(?P<line>\d{1,10})|-?[\d.][\w.+-
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,10})(?::\d{1,10})?")
 
 
-def valgrind_frames(
-    texts: Sequence[str], source: Source
-) -> tuple[list[SourceFrame], npt.NDArray[np.int64], list[FileWarning]]:
+def valgrind_frames(texts: Sequence[str], source: Source) -> tuple[list[SourceFrame], I64, list[FileWarning]]:
     """Parse all frames; addresses in the program whose functions valgrind didn't know are looked up.
 
     Returns the frames in order, how many of them each text has become, and what is to be said about lookups. Where

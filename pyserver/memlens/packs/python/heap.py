@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -44,8 +44,6 @@ _PYTHON_MOST = 200
 _MOST_DIGITS = 15
 _LOCAL, _EXCEPTION = "local", "exception"
 _OUT_OF_MEMORY = MemoryError.__name__
-
-U32 = npt.NDArray[np.uint32]
 
 
 def sniff(head: bytes) -> bool:

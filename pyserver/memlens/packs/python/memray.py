@@ -20,8 +20,8 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.errors import MemlensError, reason
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
@@ -40,7 +40,6 @@ from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
 KIND = "memray"
-I64 = npt.NDArray[np.int64]
 
 MAGIC = b"memray\0"
 VERSIONS = {

@@ -3,13 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.model.profile import CHANGE_DTYPE, LIVE_BYTES, LIVE_COUNT, RSS_BYTES, Column, ProfileTimes
 from memlens.texts import phrase
-
-I64 = npt.NDArray[np.int64]
 
 NEVER = -1
 """The end of an allocation that was never freed."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
@@ -54,8 +54,6 @@ UNKNOWN = "unknown"
 _MOST_NAME = 4096
 _ENTRIES = len(KINDS) - 1
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 Names = Mapping[int, tuple[str, str]]
 """Qualified name and module of types, by their addresses."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64
 from memlens.errors import MemlensError
 from memlens.kernels.readers import tagged_records as records
 from memlens.proof.items import Item, Keeps, Reason, is_long
@@ -87,7 +87,7 @@ class PythonReader:
         for number, reason in self._names.items():
             yield Item("name", reason, self._text(number), number)
 
-    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+    def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Texts of strings, bytes and numbers, and what the format doesn't have."""
         self._take_strings()
         yield from self._surplus

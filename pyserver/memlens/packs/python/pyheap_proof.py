@@ -4,9 +4,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from memlens.arrays import F64
 from memlens.errors import MemlensError
 from memlens.packs.python.proof import RUNTIMES_THREAD
 from memlens.proof.items import Item, Keeps
@@ -36,7 +34,7 @@ class PyHeapReader:
         """Names of threads, files, functions, variables, attributes and types."""
         return (each for each in self._items() if each.kind == "name")
 
-    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:  # noqa: ARG002 - texts hold them
+    def contents(self, numbers: F64 | None) -> Iterator[Item]:  # noqa: ARG002 - texts hold them
         """The representations of objects, and what the format doesn't have."""
         return (each for each in self._items() if each.kind != "name")
 

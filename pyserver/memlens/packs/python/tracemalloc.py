@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
@@ -88,7 +89,7 @@ def _frame(file: str, line: int) -> SourceFrame:
     return profiled_frame(file, line, f"{name}:{line}" if line else name)
 
 
-def _grouped(traces: Column, cut: npt.NDArray[np.bool_]) -> tuple[Column, npt.NDArray[np.int64]]:
+def _grouped(traces: Column, cut: Mask) -> tuple[Column, I64]:
     """Return the distinct (stack, cut, domain, size) of traces, and the number of traces of each."""
     keys: list[npt.NDArray[Any]] = [traces["size"], traces["domain"], cut, traces["stack"]]
     order = np.lexsort(keys)
@@ -101,7 +102,7 @@ def _grouped(traces: Column, cut: npt.NDArray[np.bool_]) -> tuple[Column, npt.ND
     return rows[places], np.diff(np.append(places, len(rows))).astype(np.int64)
 
 
-def _domains(domains: npt.NDArray[np.uint32]) -> Column:
+def _domains(domains: U32) -> Column:
     """Return a label for every sample, if the file has any domain other than Python's."""
     if not domains.any():
         return np.empty(0, LABEL_DTYPE)
@@ -110,9 +111,7 @@ def _domains(domains: npt.NDArray[np.uint32]) -> Column:
     return labels
 
 
-def _warnings(
-    depths: npt.NDArray[np.int64], cut_totals: npt.NDArray[np.int64], limit: int | None
-) -> list[FileWarning]:
+def _warnings(depths: I64, cut_totals: I64, limit: int | None) -> list[FileWarning]:
     """Return warnings about empty snapshots and cut stacks.
 
     ``cut_totals`` are the original depths of the stacks that are cut. ``limit`` is the number of frames that were kept

@@ -1,16 +1,14 @@
 """What the backward pass leaves without a line of the program: gradients."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.frames import NATIVE
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.views.selection.through import stacks_through
-
-Mask = npt.NDArray[np.bool_]
 
 _ENGINE = "torch::autograd::Engine::evaluate_function"
 

@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U8, Mask
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.timeline import NEVER, NO_CATEGORY, DeviceTimeline, stacks_of_frees
@@ -47,9 +47,9 @@ _ENOUGH = 0.75
 class Callers(NamedTuple):
     """Masks of the stacks in ``zero_grad`` itself, in an optimizer's step itself, and in ``AccumulateGrad``."""
 
-    zeroing: npt.NDArray[np.bool_]
-    stepping: npt.NDArray[np.bool_]
-    accumulating: npt.NDArray[np.bool_]
+    zeroing: Mask
+    stepping: Mask
+    accumulating: Mask
 
 
 def has_early(device: DeviceTimeline) -> bool:
@@ -101,7 +101,7 @@ def callers_of(frames: Frames) -> Callers:
     return Callers(zeroing, stepping & frames.stacks_with(wrapper), frames.stacks_with(accumulate))
 
 
-def _categories(device: DeviceTimeline, callers: Callers) -> npt.NDArray[np.uint8]:
+def _categories(device: DeviceTimeline, callers: Callers) -> U8:
     """Return the category of each allocation of a device."""
     rows, events = device.allocations, device.events
     zeroing, stepping, _ = callers
@@ -132,9 +132,7 @@ def _categories(device: DeviceTimeline, callers: Callers) -> npt.NDArray[np.uint
     return categories
 
 
-def _copies(
-    kept: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], int]:
+def _copies(kept: I64, gradients: I64) -> tuple[I64, int]:
     """Return the sizes whose lasting allocations are a multiple of the gradients, and the multiple."""
     sizes, counts = np.unique(gradients, return_counts=True)
     many, rest = np.divmod(_count(sizes, kept), counts)
@@ -147,7 +145,7 @@ def _copies(
     return sizes[many == best], best
 
 
-def _count(sizes: npt.NDArray[np.int64], among: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _count(sizes: I64, among: I64) -> I64:
     """Return how often each of ``sizes`` is in ``among``."""
     ordered = np.sort(among)
     return np.searchsorted(ordered, sizes, "right") - np.searchsorted(ordered, sizes, "left")

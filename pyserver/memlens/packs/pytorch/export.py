@@ -10,9 +10,9 @@ from typing import IO
 import apsw
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, Mask
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.stacks import CUT
 from memlens.model.expansion import levels_of, most_items
@@ -104,11 +104,11 @@ class _Steps:
         self.last = np.full(len(starts), self.final, np.int64)
         self.first[row[~is_free]] = step[:-1][~is_free]
         self.last[row[is_free]] = step[:-1][is_free]
-        self.free_row: npt.NDArray[np.int64] = row[is_free]
-        self.free_step: npt.NDArray[np.int64] = step[:-1][is_free]
+        self.free_row: I64 = row[is_free]
+        self.free_step: I64 = step[:-1][is_free]
 
 
-def _moves(row: npt.NDArray[np.int64], is_free: npt.NDArray[np.bool_], before: int) -> npt.NDArray[np.int64]:
+def _moves(row: I64, is_free: Mask, before: int) -> I64:
     """1 for each free of something that has anything above it. The first ``before`` rows are live at the start."""
     moves = np.zeros(len(row), np.int64)
     # a heap with the youngest at the front; freed allocations are removed when they get there

@@ -23,8 +23,8 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I32, I64, U8, U32
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import NATIVE, RECORDED, Frames
 from memlens.model.timeline import NEVER
@@ -54,7 +54,7 @@ _NO_OPERATOR = -1
 FORWARD_STACK, BACKWARD_STACK = 1, 2
 
 
-def operators_of(frames: Frames) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+def operators_of(frames: Frames) -> tuple[U8, I32]:
     """Return the role of each stack (forward operator, backward node, or 0 for neither) and its operator."""
     functions = [frame.function if frame.kind == NATIVE else "" for frame in frames.frames]
     nodes = [match[1].lower() if (match := _NODE.match(function)) else "" for function in functions]
@@ -102,7 +102,7 @@ def _base(operator: str, nodes: Iterable[str]) -> str:
     return ""
 
 
-def _outermost(frames: Frames, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def _outermost(frames: Frames, numbers: I32) -> I32:
     """Return the number of the outermost numbered frame of each stack, -1 for none."""
     outermost = np.full(len(frames.starts) - 1, _NO_OPERATOR, np.int32)
     here = np.flatnonzero(numbers[frames.sequence] >= 0)
@@ -112,11 +112,11 @@ def _outermost(frames: Frames, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np
 
 
 def infer_forward(
-    stacks: npt.NDArray[np.uint32],
-    roles: npt.NDArray[np.uint8],
-    operators: npt.NDArray[np.int32],
-    labels: npt.NDArray[np.uint32],
-) -> npt.NDArray[np.uint32]:
+    stacks: U32,
+    roles: U8,
+    operators: I32,
+    labels: U32,
+) -> U32:
     """Return the frame of the inferred forward line of each allocation, NEVER for none.
 
     ``stacks`` are those of a device's allocations in the order of the trace, ``labels`` the frame that each stack is
@@ -137,11 +137,11 @@ def infer_forward(
 
 
 def _pair(
-    forward: npt.NDArray[np.int32],
-    lines: npt.NDArray[np.uint32],
-    backward: npt.NDArray[np.int32],
-    rows: npt.NDArray[np.int64],
-    inferred: npt.NDArray[np.uint32],
+    forward: I32,
+    lines: U32,
+    backward: I32,
+    rows: I64,
+    inferred: U32,
 ) -> None:
     """Pair the operators of one pass, and write the lines of the unambiguous ones into ``inferred``."""
     kept = np.isin(forward, backward)
@@ -184,12 +184,12 @@ def _pair(
     inferred[target[sure]] = lines[place[sure]]
 
 
-def _runs(operators: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _runs(operators: I32) -> I64:
     """Return where each run of one operator starts."""
     return np.flatnonzero(np.append(True, operators[1:] != operators[:-1]))
 
 
-def _ranked(operators: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _ranked(operators: I32) -> I64:
     """Combine each operator with the number of equal ones before it."""
     order = np.argsort(operators, kind="stable")
     starts = _runs(operators[order])

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32, U64
 from memlens.model.frames import (
     FORWARD,
     FX,
@@ -85,9 +85,9 @@ def traceback_frames(text: str) -> list[SourceFrame]:
 def frames_of(
     rows: Column,
     texts: Texts,
-    starts: npt.NDArray[np.uint64],
-    sequence: npt.NDArray[np.uint32],
-    modules: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]],
+    starts: U64,
+    sequence: U32,
+    modules: tuple[U64, U32],
 ) -> Frames:
     """Convert the scanner's frame rows and stacks to the model's.
 
@@ -114,9 +114,7 @@ def frames_of(
     return _with_traces(found, traces) if traces else found
 
 
-def _named_modules(
-    rows: Column, texts: Texts, modules: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
-) -> dict[int, tuple[str, ...]]:
+def _named_modules(rows: Column, texts: Texts, modules: tuple[U64, U32]) -> dict[int, tuple[str, ...]]:
     """The modules of frames according to their FX node's ``nn_module_stack``, outermost first, by frame."""
     starts, ids = modules
     names: dict[int, tuple[str, ...]] = {}

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from memlens.model.inferred import U32, Inference, Module
+from memlens.arrays import U32
+from memlens.model.inferred import Inference, Module
 from memlens.model.timeline import NEVER, DeviceTimeline, Timeline
 from memlens.packs.pytorch.categories import callers_of, has_early, infer_categories
 from memlens.packs.pytorch.forward import infer_forward, operators_of

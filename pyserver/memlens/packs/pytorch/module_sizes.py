@@ -22,19 +22,18 @@ it is inferred.
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I32, I64, U8, U32, Mask
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.timeline import NEVER, NO_CATEGORY, DeviceTimeline, stacks_of_frees
 from memlens.packs.pytorch.categories import EITHER, GRADIENT, MOST_COPIES, PARAMETER, STATE, Callers
 from memlens.packs.pytorch.forward import infer_forward
 
-U32 = npt.NDArray[np.uint32]
-
 
 def infer_modules(
     device: DeviceTimeline,
     callers: Callers,
-    roles: npt.NDArray[np.uint8],
-    operators: npt.NDArray[np.int32],
+    roles: U8,
+    operators: I32,
     stack_modules: U32,
 ) -> U32:
     """Return the number of the inferred module of each allocation, 0 for none.
@@ -74,9 +73,7 @@ def infer_modules(
     return inferred
 
 
-def _follow_copies(
-    rows: npt.NDArray[np.void], late: npt.NDArray[np.int64], accumulating: npt.NDArray[np.bool_], modules: U32
-) -> None:
+def _follow_copies(rows: npt.NDArray[np.void], late: I64, accumulating: Mask, modules: U32) -> None:
     """Give copies by ``AccumulateGrad`` the module of their source: the last block of that size before them."""
     # allocations are in the order of the trace; a stable sort keeps it within a size
     order = late[np.argsort(rows["size"][late], kind="stable")]
@@ -91,9 +88,7 @@ def _follow_copies(
     modules[copy[taken]] = modules[source[taken]]
 
 
-def _gradients(
-    device: DeviceTimeline, early: npt.NDArray[np.bool_], callers: Callers
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _gradients(device: DeviceTimeline, early: Mask, callers: Callers) -> tuple[Mask, Mask]:
     """Return masks of the gradients live at the beginning of the first step, or at the end; and of the later ones."""
     rows, events = device.allocations, device.events
     by_step = ~early & callers.stepping[rows["stack"]]
@@ -105,9 +100,9 @@ def _gradients(
     return live, ~early & made & lasting & (rows["start"] > begins)
 
 
-def _explained(held: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _explained(held: I64, gradients: I64) -> Mask:
     """Return whether the blocks of each size, by category, match as many parameters as there are gradients."""
-    fits: npt.NDArray[np.bool_] = held.sum(1) == held[:, [GRADIENT, STATE, PARAMETER, EITHER]].sum(1)
+    fits: Mask = held.sum(1) == held[:, [GRADIENT, STATE, PARAMETER, EITHER]].sum(1)
     for category, most in ((GRADIENT, 1), (PARAMETER, 1), (STATE, MOST_COPIES - 1), (EITHER, MOST_COPIES)):
         fits &= (held[:, category] % gradients == 0) & (held[:, category] <= most * gradients)
     return fits

@@ -21,8 +21,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import FX, Frames
 from memlens.model.inferred import Module, module_path
@@ -40,10 +40,10 @@ _COMMON = {"linear": "Linear", "container": "Sequential", "flatten": "Flatten", 
 
 def modules_of(
     frames: Frames,
-    parents: npt.NDArray[np.uint32],
-    node_frames: npt.NDArray[np.uint32],
-    nodes: npt.NDArray[np.uint32],
-) -> tuple[npt.NDArray[np.uint32], list[Module]]:
+    parents: U32,
+    node_frames: U32,
+    nodes: U32,
+) -> tuple[U32, list[Module]]:
     """Return the number of the innermost module of each stack, and the modules by number.
 
     ``parents`` and ``node_frames`` are the prefix tree of the stacks, ``nodes`` the node of each stack. A module that
@@ -126,7 +126,7 @@ class _Found:
         return found
 
 
-def first_of_paths(modules: Sequence[Module]) -> npt.NDArray[np.uint32]:
+def first_of_paths(modules: Sequence[Module]) -> U32:
     """Of each module the number of the first with its path, which is the same one."""
     first: dict[str, int] = {}
     numbers = [first.setdefault(module.path, number) for number, module in enumerate(modules)]
@@ -142,7 +142,7 @@ def _constructors(frames: Frames) -> dict[str, list[int]]:
     return {file: sorted(lines) for file, lines in found.items()}
 
 
-def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
+def _roles(frames: Frames) -> tuple[U8, list[str]]:
     """Return the role of each frame, see ``kernel.module_calls``, and its module's name."""
     roles = np.zeros(len(frames.frames), np.uint8)
     profiled = [match[1] if (match := _PROFILED.match(frame.function)) else "" for frame in frames.frames]

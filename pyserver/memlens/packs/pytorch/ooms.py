@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U8, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as flags
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
@@ -243,7 +244,7 @@ class _Case:
         rest = large & (self.free["size"] <= SMALL_BYTES) & (owners["active"] > 0)
         self.free_why[rest & (self.free_why == _USABLE)] = _REST
 
-    def _why(self) -> npt.NDArray[np.uint8]:
+    def _why(self) -> U8:
         """For each segment whether it may serve the request, and if not, why."""
         segments = self.state.segments
         why = np.full(len(segments), _USABLE, np.uint8)
@@ -257,7 +258,7 @@ class _Case:
         why[segments["stream"] != self.stream] = _STREAM
         return why
 
-    def _private(self) -> npt.NDArray[np.bool_]:
+    def _private(self) -> Mask:
         """Mask of the segments that belong to a private pool."""
         shared = [0] + [row for row, pool in enumerate(self.snapshot.manifest.pools) if tuple(pool) == (0, 0)]
         return ~np.isin(self.state.segments["pool"], shared)
@@ -309,7 +310,7 @@ class _Case:
             first = int(segment["first_block"])
             own = blocks[first : first + int(segment["blocks"])]
             held, holes = own[own["state"] != INACTIVE], own[own["state"] == INACTIVE]
-            listed: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+            listed: U32 = np.empty(0, np.uint32)
             if place < MOST_SEGMENTS:
                 listed = held["row"][np.argsort(-held["size"], kind="stable")[:MOST_BLOCKS]]
             found.append(
@@ -329,9 +330,9 @@ class _Case:
             )
         return found
 
-    def _labels(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    def _labels(self, rows: U32) -> U32:
         """The frame that represents each allocation."""
-        labels: npt.NDArray[np.uint32] = self.snapshot.stacks.label[self.device.stack[rows]]
+        labels: U32 = self.snapshot.stacks.label[self.device.stack[rows]]
         early = (self.device.flags[rows] & BEFORE_FLAG) != 0
         return np.where(early & (labels == NEVER), _EARLY, labels)
 
@@ -436,9 +437,7 @@ class _Case:
         )
 
 
-def _grouped(
-    labels: npt.NDArray[np.uint32], weights: npt.NDArray[np.int64]
-) -> tuple[list[int], list[npt.NDArray[np.intp]]]:
+def _grouped(labels: U32, weights: I64) -> tuple[list[int], list[npt.NDArray[np.intp]]]:
     """The distinct labels with the most weight, and the rows of each."""
     distinct, group = np.unique(labels, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)

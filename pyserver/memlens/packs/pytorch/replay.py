@@ -7,9 +7,9 @@ reproduces the trace (:meth:`Trace.calibrate`).
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
+from memlens.arrays import I32, I64, U8, U32, U64, Mask
 from memlens.kernels.trace.timeline import BEFORE_TRACE
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.packs.pytorch.kernels.replay import Replay
@@ -33,12 +33,6 @@ from memlens.views.trace.allocator.segments import (
     span_of_allocations,
 )
 from memlens.views.trace.what_if import Calibration, Failure
-
-U8 = npt.NDArray[np.uint8]
-I32 = npt.NDArray[np.int32]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 ALLOC, FREE_REQUESTED, FREE_COMPLETED, OOM = (
     ACTIONS.index(name) for name in ("alloc", "free_requested", "free_completed", "oom")
@@ -253,7 +247,7 @@ class Trace:
         requests: _Requests,
         settings: Settings,
         sizes: I64,
-        left_out: npt.NDArray[np.bool_],
+        left_out: Mask,
     ) -> bool:
         """Reserve what was there before the first event: as it was, or anew for settings that place it elsewhere."""
         before = requests.before
@@ -286,7 +280,7 @@ class Trace:
             and self._differs(self._settings(settings))
         )
 
-    def _retries(self, limit_bytes: int) -> npt.NDArray[np.bool_]:
+    def _retries(self, limit_bytes: int) -> Mask:
         """The events by which segments were returned because a request got no memory at first.
 
         The program itself returns others (``empty_cache``). A retry is followed by a request for more than there was.

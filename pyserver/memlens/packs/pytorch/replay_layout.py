@@ -5,16 +5,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I32, I64, U8, U32, U64, Mask
 from memlens.kernels.trace import allocator
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER
 from memlens.views.trace.allocator.blocks import SMALL_MOST_BYTES
-
-U8 = npt.NDArray[np.uint8]
-I32 = npt.NDArray[np.int32]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 _RANGE_BYTES = 1 << 41
 """More than any device has: expandable segments are taken to reserve as much of the address space."""
@@ -119,9 +114,7 @@ def _gaps(starts: U64, stops: U64, addresses: U64, ends: U64, of: I64) -> tuple[
     return begin[some], (until - begin)[some], segment[some].astype(np.int64)
 
 
-def _unmapped(
-    starts: U64, stops: U64, arena: I32, expandable: npt.NDArray[np.bool_]
-) -> tuple[U64, U64, I32, U64]:
+def _unmapped(starts: U64, stops: U64, arena: I32, expandable: Mask) -> tuple[U64, U64, I32, U64]:
     """Addresses of expandable segments without memory, and where these segments begin.
 
     The file doesn't say how long the segments are: mapped parts of one arena with no other memory between them are

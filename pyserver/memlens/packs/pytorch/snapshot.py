@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32, Mask
 from memlens.background import Background
 from memlens.formats import several
 from memlens.formats.containers import Source, plain_source
@@ -312,7 +312,7 @@ class _Tables:
             return {}
         return self.scanner.settings(row)
 
-    def _traces(self) -> list[npt.NDArray[np.uint32]]:
+    def _traces(self) -> list[U32]:
         """The event rows of each device."""
         row = self._list("device_traces")
         if row is None:
@@ -324,13 +324,13 @@ class _Tables:
         if len(set(lists)) > _MOST_LISTS:
             raise _too_many_devices(len(lists))
         # a list's rows can be taken only once, and two devices may share a list
-        taken: dict[int, npt.NDArray[np.uint32]] = {}
+        taken: dict[int, U32] = {}
         for trace in lists:
             if trace not in taken:
                 taken[trace] = self._taken(trace, "device_traces", "events")
         return [taken[trace] for trace in lists]
 
-    def _host_trace(self) -> npt.NDArray[np.uint32]:
+    def _host_trace(self) -> U32:
         """The event rows of pinned host memory: a list of events, or a list for each of the process's allocators."""
         row = self._list("host_traces")
         if row is None:
@@ -343,11 +343,11 @@ class _Tables:
             [np.empty(0, np.uint32), *(self._taken(trace, "host_traces", "events") for trace in traces)]
         )
 
-    def _rows(self, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
+    def _rows(self, key: str, table: "kernel.RowTable") -> U32:
         row = self._list(key)
         return np.empty(0, np.uint32) if row is None else self._taken(row, key, table)
 
-    def _taken(self, row: int, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
+    def _taken(self, row: int, key: str, table: "kernel.RowTable") -> U32:
         """A list's rows of a table; none if it contains anything else."""
         rows = self.scanner.rows(row, table)
         if rows is None:
@@ -435,14 +435,14 @@ class _Tables:
             warnings, frees_repeat, tables, self._strings(tables, devices),
         )  # fmt: skip
 
-    def _reserved(self, segments: npt.NDArray[np.uint32]) -> int | None:
+    def _reserved(self, segments: U32) -> int | None:
         """The sum of a device's segments; None if the file doesn't say."""
         if self.profiled and not len(segments):
             return None
         totals = self.segments["total"][segments]
         return None if bool((totals < 0).any()) else int(totals.sum())
 
-    def _trace_of(self, device: int) -> npt.NDArray[np.uint32]:
+    def _trace_of(self, device: int) -> U32:
         if device == HOST_DEVICE:
             return self.host_trace
         return self.traces[device] if device < len(self.traces) else np.empty(0, np.uint32)
@@ -478,7 +478,7 @@ class _Tables:
         )
         return frames_of(rows, _Texts(self.scanner), starts, sequence, modules)
 
-    def _action_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
+    def _action_numbers(self) -> tuple[U8, list[str]]:
         """The model's numbers for the scanner's actions; the file's own actions follow the known ones."""
         names = list(ACTIONS)
         numbers = np.zeros(256, np.uint8)
@@ -492,7 +492,7 @@ class _Tables:
             numbers[row] = names.index(known)
         return numbers, names
 
-    def _category_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
+    def _category_numbers(self) -> tuple[U8, list[str]]:
         names: list[str] = []
         numbers = np.full(256, NO_CATEGORY, np.uint8)
         for row, category in enumerate(self.categories[1:], 1):
@@ -503,9 +503,7 @@ class _Tables:
             numbers[row] = names.index(known)
         return numbers, names
 
-    def _events(
-        self, rows: npt.NDArray[np.uint32], actions: npt.NDArray[np.uint8], categories: npt.NDArray[np.uint8]
-    ) -> Events:
+    def _events(self, rows: U32, actions: U8, categories: U8) -> Events:
         count = len(rows)
         if count and int(rows[-1]) - int(rows[0]) == count - 1 and bool(np.all(rows[1:] > rows[:-1])):
             table = self.events[int(rows[0]) : int(rows[0]) + count]
@@ -519,7 +517,7 @@ class _Tables:
             table["pool"], _replaced(table["category"], categories), times if count and bool(times.any()) else None,
         )  # fmt: skip
 
-    def _live_blocks(self, segments: npt.NDArray[np.uint32]) -> Blocks:
+    def _live_blocks(self, segments: U32) -> Blocks:
         """The active blocks of some segments."""
         rows, owners = [], []
         for segment in segments.tolist():
@@ -538,7 +536,7 @@ class _Tables:
             self.segments["stream"][owner[keep]], pending[keep].astype(np.uint8),
         )  # fmt: skip
 
-    def _overlaps(self, device: int, segments: npt.NDArray[np.uint32]) -> list[FileWarning]:
+    def _overlaps(self, device: int, segments: U32) -> list[FileWarning]:
         """Warnings about memory that several segments or blocks of a device claim."""
         rows = [
             self.block_rows[int(self.block_starts[segment]) : int(self.block_starts[segment + 1])]
@@ -552,7 +550,7 @@ class _Tables:
             device, mine["address"], mine["total"], blocks["address"], blocks["size"], self.segments[owner]
         )
 
-    def _says(self, ids: Column, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    def _says(self, ids: Column, names: tuple[str, ...]) -> Mask:
         """Mask of the ids in a column whose strings are among ``names``."""
         found = np.zeros(len(ids), bool)
         for string in _distinct(ids):
@@ -560,7 +558,7 @@ class _Tables:
                 found |= ids == string
         return found
 
-    def _notes(self, rows: npt.NDArray[np.uint32]) -> Column:
+    def _notes(self, rows: U32) -> Column:
         """The rare facts of one device's events, in their order."""
         extras = self.extras
         if not len(rows) or not len(extras):
@@ -670,12 +668,12 @@ class _Tables:
         return {row: self.scanner.string_at(row) for row in _distinct(np.concatenate(ids))}
 
 
-def _replaced(column: Column, numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _replaced(column: Column, numbers: U8) -> U8:
     """Map each byte of a column by the 256 ``numbers``; NumPy would first convert the column to 64-bit indices."""
     return np.frombuffer(column.tobytes().translate(numbers.tobytes()), np.uint8)
 
 
-def _overlap(traces: list[npt.NDArray[np.uint32]]) -> bool:
+def _overlap(traces: list[U32]) -> bool:
     """Whether the row ranges of traces overlap, so that two of them may share an event."""
     ranges = sorted((int(rows.min()), int(rows.max())) for rows in traces if len(rows))
     return any(last >= first for (_, last), (first, _) in itertools.pairwise(ranges))

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
@@ -83,11 +83,11 @@ class _Entry(Struct):
 class _Lives(Struct):
     """The contents of ``allocations.json``, an item per allocation in its order."""
 
-    size: npt.NDArray[np.int64]
-    first_step: npt.NDArray[np.int64]
-    last_step: npt.NDArray[np.int64]
-    before: npt.NDArray[np.bool_]
-    at_end: npt.NDArray[np.bool_]
+    size: I64
+    first_step: I64
+    last_step: I64
+    before: Mask
+    at_end: Mask
     by_memlens: bool
     end_unknown: bool
 
@@ -126,11 +126,11 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
 class _Batch(NamedTuple):
     """Some of the allocations of ``allocations.json`` as columns, in the file's order."""
 
-    size: npt.NDArray[np.int64]
-    steps: npt.NDArray[np.int64]
+    size: I64
+    steps: I64
     """The first and the last step of each."""
-    before: npt.NDArray[np.bool_]
-    at_end: npt.NDArray[np.bool_]
+    before: Mask
+    at_end: Mask
     by_memlens: bool
 
 
@@ -232,7 +232,7 @@ def _ends(steps: msgspec.Raw) -> tuple[int, int]:
     return first, last
 
 
-def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32], list[FileWarning]]:
+def _stacks(path: Path, lives: _Lives) -> tuple[Frames, U32, list[FileWarning]]:
     """Return the stacks of ``elements.db``, the stack of each allocation, and what couldn't be read of them."""
     known: dict[str, int] = {"": 0}
     cut: set[int] = set()
@@ -319,7 +319,7 @@ def _frame(text: str) -> SourceFrame:
     return source_frame(match["file"], int(match["line"]), match["function"])
 
 
-def _device(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> DeviceTimeline:
+def _device(lives: _Lives, stacks: U32) -> DeviceTimeline:
     """Return a device 0 whose events are the allocations and frees in the order of their steps."""
     begun, freed = np.flatnonzero(~lives.before), np.flatnonzero(~lives.at_end)
     owner = np.concatenate((begun, freed))
@@ -363,7 +363,7 @@ def _allocation_dtype() -> np.dtype[np.void]:
     )  # fmt: skip
 
 
-def _warnings(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[FileWarning]:
+def _warnings(lives: _Lives, stacks: U32) -> list[FileWarning]:
     warnings = [
         FileWarning(
             "snapviewer",

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32, U64
 from memlens.model.info import FileWarning, device_phrase
 from memlens.model.timeline import Blocks, Column
 from memlens.packs.pytorch.kernels import torch_pickle as kernel
@@ -111,9 +111,7 @@ def odd_top_level(odd: OddCounts, field: str) -> None:
     odd[_TOP_LEVEL, field] = 1
 
 
-def usable_events(
-    events: Column, rows: npt.NDArray[np.uint32], actions: Sequence[str], blocks: Blocks, odd: OddCounts
-) -> npt.NDArray[np.uint32]:
+def usable_events(events: Column, rows: U32, actions: Sequence[str], blocks: Blocks, odd: OddCounts) -> U32:
     """The usable rows of a device's trace, in order; missing sizes that other records have are written to ``events``.
 
     ``actions`` are the scanner's, ``blocks`` the device's live ones. Invalid values are counted in ``odd``.
@@ -148,7 +146,7 @@ def usable_events(
     return rows[~np.isin(rows, unusable)]
 
 
-def _sizes_of_lives(events: Column, rows: npt.NDArray[np.uint32], blocks: Blocks) -> None:
+def _sizes_of_lives(events: Column, rows: U32, blocks: Blocks) -> None:
     """Set missing sizes of events from other events of the same allocation, or from its block at the end."""
     memory = rows[(events["action"][rows] < _NEED_MEMORY) & (events["addr"][rows] != kernel.UNKNOWN_ADDRESS)]
     if not len(memory):
@@ -175,11 +173,11 @@ def _sizes_of_lives(events: Column, rows: npt.NDArray[np.uint32], blocks: Blocks
 def complete_segments(
     segments: Column,
     blocks: Column,
-    shown: npt.NDArray[np.uint32],
-    starts: npt.NDArray[np.uint64],
-    block_rows: npt.NDArray[np.uint32],
+    shown: U32,
+    starts: U64,
+    block_rows: U32,
     odd: OddCounts,
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+) -> tuple[U32, U64, U32]:
     """Set missing addresses and sizes of segments and blocks from each other, since blocks tile their segment.
 
     ``shown`` are rows of segments; the blocks of segment ``s`` are ``block_rows[starts[s]:starts[s + 1]]``. Returns the
@@ -219,7 +217,7 @@ def complete_segments(
     return known, before[starts.astype(np.int64)], block_rows[usable]
 
 
-def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None:
+def _tile(segment: Column, blocks: Column, mine: U32) -> None:
     """Compute missing addresses and sizes of one segment and its blocks."""
     sizes = [None if size < 0 else size for size in blocks["size"][mine].tolist()]
     has_address, addresses = blocks["has_address"][mine].tolist(), blocks["address"][mine].tolist()

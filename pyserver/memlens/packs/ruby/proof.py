@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64
 from memlens.errors import MemlensError
 from memlens.proof.items import Item, Keeps, Reason, is_long, number_of
 from memlens.proof.stream import Stream
@@ -52,7 +51,7 @@ class DumpReader:
         """Names of classes, methods, files and encodings."""
         return (each for each in self._items() if each.kind == "name")
 
-    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+    def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Texts, numbers and keys that the format doesn't have."""
         for each in self._items():
             if each.kind == "number" and numbers is not None and float(each.value) not in numbers:

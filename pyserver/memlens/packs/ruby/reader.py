@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32, Mask
 from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
@@ -68,8 +69,6 @@ _BETWEEN = re.compile(r"[\s,\[\]]*")
 _MOST_FIRST_BYTES = 1 << 16
 _MOST_REWRITTEN_BYTES = 1 << 30
 """Dumps that a tool has rewritten with line breaks are decoded in memory."""
-
-U32 = npt.NDArray[np.uint32]
 
 
 def sniff(head: bytes) -> bool:
@@ -247,18 +246,18 @@ class _Types:
         """The class object of each type."""
         return (self._keys >> np.uint64(32)).astype(np.uint32)
 
-    def _is(self, *names: str) -> npt.NDArray[np.bool_]:
+    def _is(self, *names: str) -> Mask:
         chosen = np.array([name in names for name in self._internal])
-        found: npt.NDArray[np.bool_] = chosen[self._columns["type"]]
+        found: Mask = chosen[self._columns["type"]]
         return found
 
-    def _is_named(self, classes: Column, name: str) -> npt.NDArray[np.bool_]:
+    def _is_named(self, classes: Column, name: str) -> Mask:
         """Which of some classes have a name."""
         own, of_object = np.unique(classes, return_inverse=True)
         named = [
             each != NONE and self._texts[int(self._columns["name"][each])] == name for each in own.tolist()
         ]
-        found: npt.NDArray[np.bool_] = np.array(named)[of_object]
+        found: Mask = np.array(named)[of_object]
         return found
 
     def _plain_class(self) -> Column:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Removed, mark_graph, removed_by
@@ -50,9 +51,6 @@ _MOST_SCOPE_NUMBERS = 1 << 26
 
 Rows = dict[str, npt.NDArray[Any]]
 """Columns by the names of fields."""
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 def sniff(head: bytes) -> bool:
@@ -422,7 +420,7 @@ class _File:
         """The scopes of variables; and whether the file has any that are damaged or in another layout."""
         if not self._has(SCOPES):
             return None, False
-        meta, tables = self._meta, list[dict[str, npt.NDArray[np.int64]]]()
+        meta, tables = self._meta, list[dict[str, I64]]()
         of_sections = (meta.scope_fields, meta.scope_context_var_fields, meta.scope_use_fields)
         for section, fields in zip(OF_SCOPES, of_sections, strict=True):
             numbers = self._signed(section)
@@ -433,7 +431,7 @@ class _File:
         scopes = scopes_of(of_scopes, of_variables, of_uses, len(meta.node_fields), objects, texts)
         return scopes, scopes is None
 
-    def _signed(self, section: str) -> npt.NDArray[np.int64] | None:
+    def _signed(self, section: str) -> I64 | None:
         """Numbers that may be negative; None where there is something else."""
         start, end = self._sections.spans.get(section, (0, 0))
         is_array = self._data[start : start + 1] in (b"[", b"")

@@ -12,6 +12,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32, Mask
 from memlens.model.graph import ENTRY
 from memlens.packs.v8.snapshot import Snapshot
 
@@ -70,7 +71,6 @@ _IDENTIFIER = re.compile(
 _MOST_OF_A_CLASS, _LEAST_OBJECTS = 256, 3
 
 Rows = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 
 def mark_keys(snapshot: Snapshot, *, is_redacted: bool) -> None:
@@ -143,7 +143,7 @@ class _Judgement:
         found[[number for number, word in known.items() if word.startswith(_REMOVED)]] = True
         return self._rows[found[self._names]]
 
-    def _texts(self, *numbers: npt.NDArray[np.uint32]) -> Mask:
+    def _texts(self, *numbers: U32) -> Mask:
         """A mask of some texts."""
         found = np.zeros(self._of_texts, np.bool_)
         for each in numbers:
@@ -206,7 +206,7 @@ class _Judgement:
         pairs = (owners << 32 | target[of])[self._is_function[owners] != 0]
         return np.isin(target[rows] << 32 | self._owners(rows), pairs)
 
-    def _are_accessors(self, rows: Rows, names: npt.NDArray[np.uint32], words: dict[int, str]) -> Mask:
+    def _are_accessors(self, rows: Rows, names: U32, words: dict[int, str]) -> Mask:
         """Properties of globalThis that are functions which are called for them, or pairs of these."""
         called = np.zeros(self._of_texts, np.bool_)
         called[[number for number, word in words.items() if word.startswith(_CALLED)]] = True

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U8, U32, U64
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.interned import Interned
 from memlens.formats.warnings import counted_warnings
@@ -38,8 +39,6 @@ from memlens.units import format_bytes, shortened
 
 KIND = "v8"
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
 
 _ATTACHED, _DETACHED = 1, 2
 """``detachedness`` of nodes of the DOM, by whether they are in a document (``v8-profiler.h``, ``Detachedness``)."""
@@ -418,7 +417,7 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
     return np.concatenate(rows), kinds
 
 
-def _equal_ids(ids: npt.NDArray[np.uint64]) -> int:
+def _equal_ids(ids: U64) -> int:
     """The number of objects with the id of another, which V8 gives once."""
     sorted_ids = np.sort(ids)
     return int(np.count_nonzero(sorted_ids[1:] == sorted_ids[:-1]))

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.formats.redaction.own_names import OwnNames
 from memlens.model.libraries import library_of
 from memlens.packs.v8.kernels import places as kernel
@@ -54,7 +55,6 @@ def _of_the_language() -> frozenset[str]:
 
 
 Rows = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 
 def own_names(snapshot: Snapshot) -> OwnNames:
@@ -141,12 +141,12 @@ class _Theirs:
         internal = self._references.kind[edges] == self._snapshot.edge_type("internal")
         return internal & (self._snapshot.texts.mask(*texts)[self._names_of(edges)] != 0)
 
-    def _names_of(self, edges: Rows) -> npt.NDArray[np.int64]:
+    def _names_of(self, edges: Rows) -> I64:
         """The texts that name some references; of an index nothing."""
         numbers = self._edge_names[edges]
         return np.where(numbers < len(self._snapshot.texts), numbers, 0)
 
-    def _constants(self, closures: Rows) -> Iterable[npt.NDArray[np.uint32]]:
+    def _constants(self, closures: Rows) -> Iterable[U32]:
         """Names of functions within functions, and the strings that their code has."""
         snapshot, names = self._snapshot, self._objects.name
         edges, _ = self._edges_of(closures)
@@ -173,7 +173,7 @@ class _Theirs:
             if not len(at):
                 break
 
-    def _variables(self, theirs: Rows, own: Rows) -> Iterable[npt.NDArray[np.int64]]:
+    def _variables(self, theirs: Rows, own: Rows) -> Iterable[I64]:
         """Variables of the scopes that only libraries' functions are in."""
         scopes = []
         for closures in (theirs, own):
@@ -182,7 +182,7 @@ class _Theirs:
         edges, _ = self._edges_of(np.setdiff1d(scopes[0], scopes[1]).astype(np.intp))
         yield self._names_of(edges[self._references.kind[edges] == self._snapshot.edge_type("context")])
 
-    def _properties(self, is_theirs: Mask) -> list[npt.NDArray[np.int64]]:
+    def _properties(self, is_theirs: Mask) -> list[I64]:
         """Properties of functions and of their prototypes, but for those that are functions of the program."""
         references, snapshot = self._references, self._snapshot
         rows = np.flatnonzero(references.kind == snapshot.edge_type("property"))
@@ -195,7 +195,7 @@ class _Theirs:
         chosen = is_owner[owners] & is_function[targets] & is_theirs[targets]
         return [names[chosen]]
 
-    def _engines(self) -> Iterable[npt.NDArray[np.int64]]:
+    def _engines(self) -> Iterable[I64]:
         """What the engine calls its own parts, and what leads to these."""
         snapshot, references = self._snapshot, self._references
         yield self._objects.name[snapshot.is_of_type(*_ENGINES_TYPES) != 0].astype(np.int64)

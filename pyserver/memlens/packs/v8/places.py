@@ -7,6 +7,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.stacks import Numbers
 from memlens.model.distinct import first_equal
@@ -25,9 +26,6 @@ from memlens.packs.v8.kernels import places as kernel
 from memlens.packs.v8.source_maps import SourceMap, SourceMaps
 from memlens.texts import phrase
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[Any]
 
 _ROOT = "(root)"

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64, I64
 from memlens.packs.v8.proof_keys import IDENTIFIER, Properties
 from memlens.proof import json_stream
 from memlens.proof.items import Item, Keeps, Reason, is_long
@@ -96,8 +96,8 @@ class V8Reader:
     def __init__(self, path: Path, keeps: Keeps) -> None:
         self._path, self._keeps = path, keeps
         self._uses = np.zeros(0, np.uint16)
-        self._edge_counts: list[npt.NDArray[np.int64]] = []
-        self._counted: npt.NDArray[np.int64] | None = None
+        self._edge_counts: list[I64] = []
+        self._counted: I64 | None = None
         self._ends = np.zeros(0, np.int64)
         self._done = 0
         self._strings_at = 0
@@ -150,7 +150,7 @@ class V8Reader:
             else:
                 yield from self._named(text, uses, number)
 
-    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+    def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Strings that objects have as their content, indexes beyond a count, and what the format doesn't have."""
         yield from self._surplus
         for each in self._indexes:
@@ -263,7 +263,7 @@ class V8Reader:
                     if isinstance(each, str) and each not in words and not _REMOVED.fullmatch(each):
                         self._surplus.append(Item("text", "word of the meta", each, at))
 
-    def _use(self, strings: npt.NDArray[np.int64], bit: int) -> None:
+    def _use(self, strings: I64, bit: int) -> None:
         if not len(strings):
             return
         most = int(strings.max()) + 1
@@ -273,7 +273,7 @@ class V8Reader:
             )
         self._uses[strings[strings >= 0]] |= np.uint16(bit)
 
-    def _take_rows(self, section: str, fields: list[str], rows: npt.NDArray[np.int64], at: int) -> None:
+    def _take_rows(self, section: str, fields: list[str], rows: I64, at: int) -> None:
         column = {name: rows[:, place] for place, name in enumerate(fields)}
         if section == "nodes":
             self._edge_counts.append(column.get("edge_count", np.zeros(len(rows), np.int64)).copy())
@@ -295,7 +295,7 @@ class V8Reader:
                     Item("unknown", f"field {name} of {section}", found[:4096].tobytes(), at)
                 )
 
-    def _take_edges(self, column: dict[str, npt.NDArray[np.int64]], at: int) -> None:
+    def _take_edges(self, column: dict[str, I64], at: int) -> None:
         kinds = column["type"]
         owners = self._owners_of(len(kinds))
         counts = self._counted[owners] if self._counted is not None and len(owners) else np.zeros(0, np.int64)
@@ -312,7 +312,7 @@ class V8Reader:
                 reason = _OF_EDGES.get(name)
                 self._use(column["name_or_index"][chosen], _bit(reason) if reason else _CONTENT)
 
-    def _take_nodes(self, name: str, strings: npt.NDArray[np.int64]) -> None:
+    def _take_nodes(self, name: str, strings: I64) -> None:
         if name == "object":
             self._use(strings, _CLASS)
         elif name in _NUMBERS:
@@ -324,7 +324,7 @@ class V8Reader:
         else:
             self._use(strings, _CONTENT)
 
-    def _owners_of(self, rows: int) -> npt.NDArray[np.int64]:
+    def _owners_of(self, rows: int) -> I64:
         """The object that each of the next references is of."""
         if self._counted is None:
             self._counted = np.concatenate([np.zeros(0, np.int64), *self._edge_counts])

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
+
+from memlens.arrays import I64, U8, U32, Mask
 
 IDENTIFIER = re.compile(
     r"<symbol.*|(?:(?:get|set) |#)?(?:[^\W\d]|\$)(?:\w|\$)*(?:(?<=\$).)?|(?:get |set |#)?", re.DOTALL
@@ -33,9 +34,6 @@ _GLOBALS = ("Window / ", "Window (", "Window [", "global / ", "global (", "Objec
 _PLAIN, _CONSTRUCTOR, _PART, _IS_POOL, _ENGINE, _NEVER, _ACCESSOR, _GLOBAL = 1, 2, 4, 8, 16, 32, 64, 128
 _MOST, _LEAST = 256, 3
 
-Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
 
 class Properties:
     """Takes the rows of objects, then those of references."""
@@ -43,18 +41,18 @@ class Properties:
     def __init__(self, node_types: list[str], edge_types: list[str]) -> None:
         self._type = {name: number for number, name in enumerate(node_types)}
         self._edge = {name: number for number, name in enumerate(edge_types)}
-        self._types: list[npt.NDArray[np.uint8]] = []
-        self._names: list[npt.NDArray[np.uint32]] = []
-        self._columns: tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]] | None = None
-        self._rows: list[npt.NDArray[np.uint32]] = []
-        self._constants: list[npt.NDArray[np.uint32]] = []
+        self._types: list[U8] = []
+        self._names: list[U32] = []
+        self._columns: tuple[U8, U32] | None = None
+        self._rows: list[U32] = []
+        self._constants: list[U32] = []
 
-    def take_nodes(self, types: Numbers, names: Numbers) -> None:
+    def take_nodes(self, types: I64, names: I64) -> None:
         """Note the types and names of the next objects."""
         self._types.append(types.astype(np.uint8))
         self._names.append(names.astype(np.uint32))
 
-    def take_edges(self, kinds: Numbers, names: Numbers, targets: Numbers, owners: Numbers) -> None:
+    def take_edges(self, kinds: I64, names: I64, targets: I64, owners: I64) -> None:
         """Note properties, and strings of code, of the next references."""
         types, named = self._objects()
         kept = targets < len(types)
@@ -65,7 +63,7 @@ class Properties:
         of_code &= types[targets] == self._type.get("string", 256)
         self._constants.append(np.stack([named[owners[of_code]], named[targets[of_code]]]))
 
-    def _objects(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
+    def _objects(self) -> tuple[U8, U32]:
         if self._columns is None:
             self._columns = (np.concatenate(self._types), np.concatenate(self._names))
         return self._columns
@@ -109,9 +107,7 @@ class Properties:
         return found
 
 
-def _common(
-    owners: npt.NDArray[np.uint32], classes: npt.NDArray[np.uint32], names: npt.NDArray[np.uint32]
-) -> Numbers:
+def _common(owners: U32, classes: U32, names: U32) -> I64:
     """Names of properties that code has, by the objects of each class."""
     _, first, sizes = np.unique(owners, return_index=True, return_counts=True)
     pairs, counts = np.unique(classes.astype(np.int64) << 32 | names, return_counts=True)

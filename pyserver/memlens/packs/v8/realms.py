@@ -7,8 +7,8 @@ page; source: ``HeapSnapshot.ts`` of ChromeDevTools/devtools-frontend, version 1
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.kernels.graph.owners import named_targets, spread_owners
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
@@ -21,8 +21,6 @@ from memlens.views.graph.fields import MOST_NAME
 from memlens.views.graph.kinds import kinds_where
 from memlens.views.graph.stopped import finished
 from memlens.views.graph.types import instances_of
-
-U32 = npt.NDArray[np.uint32]
 
 _DETACHED = "Detached "
 """What the name of a realm begins with whose page is gone."""

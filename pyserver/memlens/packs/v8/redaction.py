@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, Wanted, mark_of
@@ -242,8 +242,8 @@ class _Survey:
     def _rows(
         self,
         section: str,
-        kinds: npt.NDArray[np.uint8],
-        counts: npt.NDArray[np.uint32] | None = None,
+        kinds: U8,
+        counts: U32 | None = None,
         nodes: v8_rows.Rows | None = None,
     ) -> v8_rows.Rows:
         fields, known = self._fields(section), _ROLES[section]
@@ -271,7 +271,7 @@ class _Survey:
         status = run_through(scanner, self._source, self._report, self._spans[section][0])
         check(status, scanner.error_offset, self._source.data)
 
-    def _kinds_of_nodes(self) -> npt.NDArray[np.uint8]:
+    def _kinds_of_nodes(self) -> U8:
         name, value = v8_rows.NAMES, v8_rows.IS_VALUE
         kinds = dict.fromkeys(_NAMED, name)
         kinds |= dict.fromkeys(("closure", "code"), name | v8_rows.DECLARES)
@@ -284,13 +284,13 @@ class _Survey:
         kinds |= dict.fromkeys(_NUMBERS, name if self._wanted.removed == CONTENTS else value)
         return np.array([kinds.get(each, value) for each in self._meta.node_types[0]][:256], np.uint8)
 
-    def _owners(self) -> npt.NDArray[np.uint8]:
+    def _owners(self) -> U8:
         """What objects of each type are to the judgement of properties' names."""
         judged, code, text = v8_rows.JUDGED, v8_rows.CODE, v8_rows.TEXT
         owners = {"object": judged, "closure": judged | v8_rows.FUNCTION, "code": code, "string": text}
         return np.array([owners.get(each, 0) for each in self._meta.node_types[0]][:256], np.uint8)
 
-    def _kinds_of_edges(self) -> npt.NDArray[np.uint8]:
+    def _kinds_of_edges(self) -> U8:
         kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)
         # constants are objects: the bit says of an edge that it is a property
         kinds[_PROPERTY] = v8_rows.IS_ODDBALL
@@ -299,7 +299,7 @@ class _Survey:
         )
 
 
-def _numbers(uses: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+def _numbers(uses: U8) -> U32:
     """The number of each text for objects that have it as their content: one after all others, if it is a name, too."""
     numbers = np.arange(len(uses), dtype=np.uint32)
     value, name, fixed = v8_redaction.VALUE, v8_redaction.NAME, v8_redaction.FIXED

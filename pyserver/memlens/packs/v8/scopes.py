@@ -13,17 +13,14 @@ takes them for, which knows of closures alone.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U64, Mask
 from memlens.kernels.graph.owners import named_targets
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
 from memlens.packs.v8.places import Declared
 from memlens.packs.v8.snapshot import Scopes, Snapshot
-
-Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _CONTEXT, _SCOPE_INFO = b"system / Context", b"system / ScopeInfo"
 _SHARED = b"system / SharedFunctionInfo"
@@ -43,17 +40,17 @@ _MOST_STEPS = 1 << 27
 class Unread(NamedTuple):
     """Variables that nothing can read, by the objects that have them; names are texts."""
 
-    object: Numbers
-    name: Numbers
-    scope: Numbers
+    object: I64
+    name: I64
+    scope: I64
     """A number of the scope."""
     declared: Declared
 
 
 def scopes_of(
-    scopes: dict[str, Numbers],
-    variables: dict[str, Numbers],
-    uses: dict[str, Numbers],
+    scopes: dict[str, I64],
+    variables: dict[str, I64],
+    uses: dict[str, I64],
     node_fields: int,
     objects: int,
     texts: int,
@@ -86,11 +83,11 @@ def scopes_of(
     return found if fits else None
 
 
-def _are_within(numbers: Numbers, least: int, below: int) -> bool:
+def _are_within(numbers: I64, least: int, below: int) -> bool:
     return not numbers.size or (int(numbers.min()) >= least and int(numbers.max()) < below)
 
 
-def _are_counts(numbers: Numbers, total: int) -> bool:
+def _are_counts(numbers: I64, total: int) -> bool:
     return _are_within(numbers, 0, total + 1) and float(numbers.sum(dtype=np.float64)) == total
 
 
@@ -130,20 +127,20 @@ class _Tree:
         self.used = self.begin[declaring[known]] + scopes.used_slot[known]
         """The variable of each use."""
 
-    def numbers(self, script: Numbers, scope: Numbers) -> Numbers:
+    def numbers(self, script: I64, scope: I64) -> I64:
         """The scopes by their scripts and ids; -1 where there is none."""
         keys = _keys(script, scope)
         # of several with one id the last counts
         places = np.maximum(np.searchsorted(self._keys, keys, "right") - 1, 0)
-        found: Numbers = np.where(self._keys[places] == keys, self._order[places], -1)
+        found: I64 = np.where(self._keys[places] == keys, self._order[places], -1)
         return found
 
 
-def _keys(script: Numbers, scope: Numbers) -> npt.NDArray[np.uint64]:
+def _keys(script: I64, scope: I64) -> U64:
     return script.astype(np.uint64) << np.uint64(32) | (scope - _NO_SCOPE).astype(np.uint64)
 
 
-def _parents(depth: Numbers) -> Numbers:
+def _parents(depth: I64) -> I64:
     """The item before each whose depth is one less, which is the nearest such one; -1 for those of depth 0."""
     found = np.full(len(depth), -1, np.int64)
     order = np.argsort(depth, kind="stable")
@@ -172,7 +169,7 @@ class _Contexts:
         self.previous = self.numbers(heap.targets(self.object, "previous"))
         """The context around each; -1 if that is none."""
 
-    def numbers(self, objects: Numbers) -> Numbers:
+    def numbers(self, objects: I64) -> I64:
         """The contexts that some objects are; -1 for others and for NONE."""
         return self._number[np.minimum(objects, len(self._number) - 1)]
 
@@ -180,9 +177,9 @@ class _Contexts:
 class _Running(NamedTuple):
     """What can run: a scope whose code that is, and the context that it has."""
 
-    scope: Numbers
-    context: Numbers
-    closure: Numbers
+    scope: I64
+    context: I64
+    closure: I64
     """NONE for what isn't one."""
 
 
@@ -218,8 +215,8 @@ def _running(heap: "_Heap", tree: _Tree, contexts: _Contexts) -> _Running:
 class _Chains(NamedTuple):
     """Which scopes' code can run with which contexts in its chain; sorted, each once."""
 
-    scope: Numbers
-    context: Numbers
+    scope: I64
+    context: I64
 
 
 def _chains(runs: _Running, contexts: _Contexts) -> _Chains | None:
@@ -242,8 +239,8 @@ def _chains(runs: _Running, contexts: _Contexts) -> _Chains | None:
 class _Fields(NamedTuple):
     """The variables that contexts have, and that are known."""
 
-    context: Numbers
-    variable: Numbers
+    context: I64
+    variable: I64
 
 
 def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
@@ -301,7 +298,7 @@ def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) ->
     return read
 
 
-def _declared(heap: "_Heap", tree: _Tree, runs: _Running, contexts: _Contexts, of: Numbers) -> Declared:
+def _declared(heap: "_Heap", tree: _Tree, runs: _Running, contexts: _Contexts, of: I64) -> Declared:
     """The functions that declare the variables of some contexts: the nearest around the scope of each, or it itself."""
     scopes, functions = tree.scopes, heap.functions(distinct(tree.scopes.script))
     # by their scopes: all functions that scripts list, and all that there are closures of
@@ -331,9 +328,9 @@ def _declared(heap: "_Heap", tree: _Tree, runs: _Running, contexts: _Contexts, o
 class _Functions(NamedTuple):
     """Functions of scripts, of which there may be no closure."""
 
-    script: Numbers
-    scope: Numbers
-    shared: Numbers
+    script: I64
+    scope: I64
+    shared: I64
     """What V8 knows of the function, for all its closures."""
 
 
@@ -350,19 +347,19 @@ class _Heap:
         self._internal = np.zeros(256, np.uint8)
         self._internal[: len(snapshot.edge_types)] = [name == "internal" for name in snapshot.edge_types]
 
-    def of_type(self, name: str) -> Numbers:
+    def of_type(self, name: str) -> I64:
         """The objects of a type of the file."""
         return np.flatnonzero(self._snapshot.is_of_type(name))
 
-    def called(self, name: bytes, type_name: str) -> Numbers:
+    def called(self, name: bytes, type_name: str) -> I64:
         """The objects of a type whose names begin with one."""
         found = self.of_type(type_name)
         own = self._snapshot.objects.name[found]
         names = [number for number in distinct(own).tolist() if self._texts.bytes_of(number).startswith(name)]
-        called: Numbers = found[np.isin(own, names)]
+        called: I64 = found[np.isin(own, names)]
         return called
 
-    def targets(self, objects: Numbers, name: str) -> Numbers:
+    def targets(self, objects: I64, name: str) -> I64:
         """What each of some objects refers to by an internal reference of a name."""
         stored, found = self._snapshot.references, np.full(len(objects), NONE, np.uint32)
         wanted = self._snapshot.text_number(name)
@@ -373,7 +370,7 @@ class _Heap:
             )  # fmt: skip
         return found.astype(np.int64)
 
-    def numbers(self, objects: Numbers, name: str) -> Numbers:
+    def numbers(self, objects: I64, name: str) -> I64:
         """The whole number that each refers to by a name; _NO_SCOPE where there is none."""
         texts = self.targets(self.targets(objects, name), "value")
         known = texts != NONE
@@ -384,13 +381,13 @@ class _Heap:
         found[known] = values[np.searchsorted(chosen, names)]
         return found
 
-    def is_named(self, objects: Numbers, name: str) -> Mask:
+    def is_named(self, objects: I64, name: str) -> Mask:
         """Which of some objects have a name."""
         found: Mask = objects != NONE
         found[found] = self._texts.mask(name)[self._snapshot.objects.name[objects[found]]]
         return found
 
-    def names_of_functions(self, shared: Numbers) -> list[str]:
+    def names_of_functions(self, shared: I64) -> list[str]:
         """What functions are called; empty for those that aren't, and for NONE."""
         names = self._snapshot.objects.name[np.where(shared == NONE, 0, shared)]
         found = [self._texts.bytes_of(number) for number in names.tolist()]
@@ -399,7 +396,7 @@ class _Heap:
             for text, is_known in zip(found, (shared != NONE).tolist(), strict=True)
         ]
 
-    def suspended(self) -> Numbers:
+    def suspended(self) -> I64:
         """Generators and asynchronous functions that have begun."""
         stored, wanted = self._snapshot.references, self._snapshot.text_number("parameters_and_registers")
         if wanted == NONE:
@@ -407,27 +404,27 @@ class _Heap:
         rows = np.flatnonzero((stored.name == wanted) & (stored.kind == self._snapshot.edge_type("internal")))
         return np.searchsorted(stored.start, rows.astype(np.uint64), "right") - 1
 
-    def on_stack(self) -> Numbers:
+    def on_stack(self) -> I64:
         """What the stack refers to."""
         stored, groups = self._snapshot.references, self.called(_STACK, "synthetic")
         begin, end = (stored.start[groups + after].astype(np.int64) for after in (0, 1))
         return stored.target[spans(begin, end - begin)].astype(np.int64)
 
-    def functions(self, scripts: Numbers) -> _Functions:
+    def functions(self, scripts: I64) -> _Functions:
         """The functions that some scripts list."""
         script, listed = self._listed(scripts)
         is_shared = np.isin(listed, self.called(_SHARED, "code"))
         script, listed = script[is_shared], listed[is_shared]
         return _Functions(script, self.numbers(listed, "scope_id"), listed)
 
-    def _listed(self, scripts: Numbers) -> tuple[Numbers, Numbers]:
+    def _listed(self, scripts: I64) -> tuple[I64, I64]:
         """What scripts list, each with its script."""
         stored, lists = self._snapshot.references, self.targets(scripts, "infos")
         scripts, lists = scripts[lists != NONE], lists[lists != NONE]
         begin, end = (stored.start[lists + after].astype(np.int64) for after in (0, 1))
         return np.repeat(scripts, end - begin), stored.target[spans(begin, end - begin)].astype(np.int64)
 
-    def scripts_of_scope_infos(self, scripts: Numbers, wanted: Numbers) -> Numbers:
+    def scripts_of_scope_infos(self, scripts: I64, wanted: I64) -> I64:
         """The script of each of some ScopeInfos, of those ``scripts``.
 
         A script lists its functions, each of which has a ScopeInfo, or if it isn't compiled that of the scope around
@@ -467,10 +464,10 @@ class _Heap:
             if not len(unknown):
                 break
             at[unknown] = np.minimum(outer[at[unknown]], self.objects)
-        of_wanted: Numbers = found[at]
+        of_wanted: I64 = found[at]
         return of_wanted
 
-    def places(self, scripts: Numbers, positions: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    def places(self, scripts: I64, positions: I64) -> tuple[I64, I64, I64]:
         """The names of scripts as texts, and the lines and columns of positions in them, both from 1.
 
         Lines are 0 where a script's source isn't in the file as far as that.

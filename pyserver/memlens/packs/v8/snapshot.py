@@ -6,32 +6,30 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U8
 from memlens.model.graph import NONE, Objects, References
 from memlens.model.texts import Texts
 from memlens.packs.v8.places import Functions, TraceRows
-
-U8 = npt.NDArray[np.uint8]
-Numbers = npt.NDArray[np.int64]
 
 
 class Scopes(NamedTuple):
     """Rows of the three sections; those of ``names`` and ``uses`` belong to the scopes in their order."""
 
-    script: Numbers
+    script: I64
     """Objects."""
-    id: Numbers
+    id: I64
     """Unique in a script."""
-    depth: Numbers
+    depth: I64
     """0 for the outermost scope of a script; the others follow the scope they are in."""
-    variables: Numbers
+    variables: I64
     """How many of ``names`` are of each scope."""
-    uses: Numbers
+    uses: I64
     """How many of the uses are."""
-    names: Numbers
+    names: I64
     """The variables, numbers of texts."""
-    used_scope: Numbers
+    used_scope: I64
     """The scope that declares a variable which is read."""
-    used_slot: Numbers
+    used_slot: I64
     """Which of that scope's variables."""
 
 

@@ -18,9 +18,9 @@ from urllib.parse import unquote, urljoin
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta, Struct
 
+from memlens.arrays import U32
 from memlens.local_paths import below, file_below, is_local
 from memlens.model.served import served
 from memlens.packs.v8.kernels.source_map import segments
@@ -78,7 +78,7 @@ class _File(Struct):
 class SourceMap:
     """One script's map."""
 
-    def __init__(self, sources: list[str], rows: npt.NDArray[np.uint32]) -> None:
+    def __init__(self, sources: list[str], rows: U32) -> None:
         order = np.lexsort((rows[:, 1], rows[:, 0]))
         self._rows = rows[order]
         self._keys = self._rows[:, 0].astype(np.uint64) << np.uint64(32) | self._rows[:, 1]
@@ -191,7 +191,7 @@ def _parsed(data: bytes, script: str) -> SourceMap | None:
     return SourceMap(sources, np.concatenate(known))
 
 
-def _table(part: _Section, sources: list[str], script: str) -> npt.NDArray[np.uint32] | None:
+def _table(part: _Section, sources: list[str], script: str) -> U32 | None:
     """The rows of a section, whose sources are added to ``sources``; None if its mappings are wrong."""
     found, first = part.map, len(sources)
     root = found.source_root or ""

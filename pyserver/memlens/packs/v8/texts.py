@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.formats.interned import Interned
 from memlens.model.info import FileWarning
 from memlens.model.texts import Texts
@@ -25,8 +25,8 @@ file. Strings that grow at their beginning would otherwise have a text of 1,024 
 class JoinedTexts(NamedTuple):
     """The texts of objects: their numbers, 0 for one that isn't known, and those that are new."""
 
-    objects: npt.NDArray[np.uint32]
-    numbers: npt.NDArray[np.uint32]
+    objects: U32
+    numbers: U32
     texts: Texts
     left_out: int
     """How many have no text because all would be too large."""

@@ -1,5 +1,6 @@
 """The requests of the stacked picture: each calls one function of ``memlens.views``."""
 
+from memlens.arrays import Mask
 from memlens.server.protocol.memory_map import AllocatorStateParams
 from memlens.server.protocol.timeline import (
     HitParams,
@@ -28,14 +29,14 @@ from memlens.views.answers import (
 )
 from memlens.views.lines import totals as lines
 from memlens.views.selection import sets
-from memlens.views.selection.columns import Lit, device_of, of_stacks
+from memlens.views.selection.columns import device_of, of_stacks
 from memlens.views.tables import groups
 from memlens.views.trace.details import details
 from memlens.views.trace.picture import hit, live, locate, overview, viewport
 from memlens.views.trace.picture.boxes import Box
 
 
-def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit | None:
+def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Mask | None:
     """What is highlighted in a picture; None for nothing."""
     device = device_of(snapshot, p.device, p.filter)
     if p.lit is not None:

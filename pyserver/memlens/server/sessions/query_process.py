@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.child import IngestError, command, explain, oom_kills
 from memlens.server.sessions.children import Work, kill, running, start, tail
 from memlens.store.manifest import ArchiveError, ContradictionError, InconsistentError
@@ -95,7 +95,7 @@ class QueryProcess:
             self._kept = (query, offset + len(answer.rows), sort)
         return answer
 
-    async def objects(self, parts: tuple[Part, ...], query: str) -> npt.NDArray[np.bool_]:
+    async def objects(self, parts: tuple[Part, ...], query: str) -> Mask:
         """As :meth:`SqlSession.objects`."""
         self._kept = None
         found = await self._ask(AskObjects(parts, query), Objects)

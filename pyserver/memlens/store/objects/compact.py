@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32, U64
 from memlens.kernels.graph.compact import CompactTree
 from memlens.store.objects.room import Room, let_go
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 Rows = npt.NDArray[Any]
 
 COLUMNS = {

@@ -5,16 +5,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import ObjectColumns
-
-U32 = npt.NDArray[np.uint32]
-
 
 _FEW = 10_000
 
 
-def first_at_least(column: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def first_at_least(column: npt.NDArray[Any], values: npt.NDArray[Any]) -> I64:
     """For each value the index of the first item of an ascending column that is at least the value.
 
     NumPy's search copies the whole column of a table, which takes longer than searching for a few values.

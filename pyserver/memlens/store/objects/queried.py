@@ -5,13 +5,11 @@ again when it is.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, Mask
 from memlens.errors import MemlensError
 from memlens.result_cache import ResultCache
 from memlens.texts import phrase
-
-Mask = npt.NDArray[np.bool_]
 
 MOST_QUERIES = 16
 """A filter has fewer."""
@@ -25,7 +23,7 @@ class QueriedObjects:
 
     def find(self, query: str) -> Mask | None:
         """Which objects a query chose, one item per object; None if that isn't known."""
-        found: tuple[int, npt.NDArray[np.uint8]] | None = self._kept.find(query)
+        found: tuple[int, U8] | None = self._kept.find(query)
         if found is None:
             return None
         count, packed = found

@@ -1,15 +1,11 @@
 """The retained sizes of groups of objects, from a dominator tree."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32, U64
 from memlens.kernels.graph import tree
 from memlens.kernels.tree import calltree
 from memlens.store.manifest import InconsistentError
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 _NO_CHILD = np.empty(0, np.uint32)
 

@@ -8,17 +8,16 @@ lower number (:class:`memlens.store.objects.columns.CompactColumns`). So walks t
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns
 
-Numbers = npt.NDArray[np.int64]
 
-
-def dominators_of(objects: ObjectColumns, numbers: npt.NDArray[np.integer]) -> Numbers:
+def dominators_of(objects: ObjectColumns, numbers: npt.NDArray[np.integer]) -> I64:
     """The immediate dominator of each of some objects; NONE where no object is. Raises :class:`InconsistentError`."""
-    found: Numbers = objects.dominator[numbers].astype(np.int64)
+    found: I64 = objects.dominator[numbers].astype(np.int64)
     known = found != NONE
     node = objects.items(ObjectColumns.group, numbers[known])
     if bool((objects.items(ObjectColumns.group, found[known]) >= node).any()):
@@ -31,13 +30,13 @@ def dominator_of(objects: ObjectColumns, number: int) -> int:
     return int(dominators_of(objects, np.array([number], np.int64))[0])
 
 
-def dominated_by(objects: ObjectColumns, numbers: npt.NDArray[np.integer]) -> Numbers:
+def dominated_by(objects: ObjectColumns, numbers: npt.NDArray[np.integer]) -> I64:
     """What some objects immediately dominate, one after the other. Raises :class:`InconsistentError`."""
     begins = objects.dominated_start[numbers].astype(np.int64)
     counts = objects.dominated_start[numbers.astype(np.int64) + 1].astype(np.int64) - begins
     if int(counts.sum()) > len(objects.dominated):
         raise InconsistentError("Column object_dominated has objects more than once")
-    found: Numbers = objects.dominated[spans(begins, counts)].astype(np.int64)
+    found: I64 = objects.dominated[spans(begins, counts)].astype(np.int64)
     if bool((objects.dominator[found] != np.repeat(numbers, counts)).any()):
         raise InconsistentError("Column object_dominated has objects that others dominate")
     return found

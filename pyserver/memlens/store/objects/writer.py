@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U8, U32, U64
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import reach, referrers, tree
 from memlens.kernels.tree import calltree
@@ -42,10 +43,6 @@ from memlens.store.samples.writer import write_samples
 from memlens.store.stacks.strings import StringWriter
 from memlens.texts import phrase
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[Any]
 
 _ALLOCATED = (

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
 from memlens.model.charging import charged, passed_over, ranks
@@ -23,9 +23,6 @@ from memlens.store.stacks.frames import write_frames
 from memlens.store.stacks.lines import LineColumns, lines_of_frames
 from memlens.store.stacks.strings import StringWriter
 from memlens.store.stacks.tree import Stacks, Tree
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 
 def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Report) -> None:
@@ -107,7 +104,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[FileWarn
     )  # fmt: skip
 
 
-def _whose(profile: Profile, tree: StackTree, nodes: U32, stacks: U32) -> npt.NDArray[np.bool_]:
+def _whose(profile: Profile, tree: StackTree, nodes: U32, stacks: U32) -> Mask:
     """Give frames of libraries that were compiled from their sources that kind; return which others are doubtful."""
     frames = profile.frames
     values = np.abs(profile.values[profile.default_value].astype(np.float64))

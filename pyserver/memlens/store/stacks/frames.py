@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U8, U32, Mask
 from memlens.model.distinct import distinct, first_equal
 from memlens.model.frames import Frames
 from memlens.model.texts import Texts
 from memlens.store.columns import Array, Columns, Count, Source, Stored
 from memlens.store.files.column_files import ColumnFiles
 from memlens.store.stacks.strings import Strings, StringWriter
-
-Mask = npt.NDArray[np.bool_]
 
 FrameRow = tuple[str, int, str, int]
 """File, line, function, kind."""
@@ -95,7 +94,7 @@ class FrameColumns(Columns):
         rows = self.each(numbers[firsts])
         return ((file, function, kind) for file, _, function, kind in rows), places
 
-    def alike(self, *, by_line: bool) -> npt.NDArray[np.uint32]:
+    def alike(self, *, by_line: bool) -> U32:
         """For each frame the first with the same file and function (and line) that is known in the same way."""
         columns = (self.file, self.function, self.source)
         return first_equal(np.stack((*columns, self.line) if by_line else columns, axis=1))
@@ -115,7 +114,7 @@ class _Lists:
         return self._columns[file]
 
 
-def listed(rows: Iterable[FrameRow], sources: npt.NDArray[np.uint8] | None = None) -> FrameColumns:
+def listed(rows: Iterable[FrameRow], sources: U8 | None = None) -> FrameColumns:
     """Frames that are in no archive; ``sources`` are as in the columns, all RECORDED by default."""
     known = list(rows)
     numbers: dict[str, int] = {"": 0}

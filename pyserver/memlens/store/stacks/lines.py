@@ -1,13 +1,11 @@
 """The source lines of an archive; what each allocated, itself or in calls, is in columns of its model."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.frames import Frames
 from memlens.model.timeline import NEVER
 from memlens.store.columns import Columns, Stored
-
-U32 = npt.NDArray[np.uint32]
 
 
 class LineColumns(Columns):

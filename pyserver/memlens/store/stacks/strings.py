@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32, Mask
 from memlens.model.texts import Texts
 from memlens.store.columns import Columns, Stored
 from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import InconsistentError
 
-U32 = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[np.integer]
 
 _MOST_BYTES_OF_A_CHARACTER = 4
@@ -61,7 +61,7 @@ class Strings(Columns):
         known = self.some(numbers)
         return [known[number] for number in numbers.tolist()]
 
-    def where(self, numbers: Numbers, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
+    def where(self, numbers: Numbers, test: Callable[[str], bool]) -> Mask:
         """Mask of the numbers whose strings pass a test; each distinct string is tested once."""
         count = len(self.end)
         if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
@@ -74,7 +74,7 @@ class Strings(Columns):
         passed[distinct] = [
             test(str(utf8[start:end], "utf-8", "replace")) for _, start, end in self._places(distinct)
         ]
-        found: npt.NDArray[np.bool_] = passed[numbers]
+        found: Mask = passed[numbers]
         return found
 
     def find(self, numbers: Numbers, text: str) -> int:

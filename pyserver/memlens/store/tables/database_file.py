@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U8
 from memlens.kernels.base import sqlite_trees as kernel
 from memlens.kernels.base.sqlite_trees import PAGE_BYTES, Texts
 from memlens.store.manifest import InconsistentError
 
-Column = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8] | None, Texts | None] | None
+Column = tuple[I64, U8 | None, Texts | None] | None
 """Numbers, a mask of those that are NULL, and the texts that they stand for; None is NULL in every row."""
 
 _PAGE_COUNT_AT = 28

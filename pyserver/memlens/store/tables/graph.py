@@ -7,6 +7,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32, U64, Mask
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.graph.shortest import sum_below
 from memlens.model.frames import INFERRED
@@ -103,7 +104,7 @@ def packages_and_modules(snapshot: Snapshot) -> tuple[list[str | None], list[str
     return packages, [text or None for text in fitting_rows(snapshot, types.module)]
 
 
-def _retained_counts(snapshot: Snapshot) -> npt.NDArray[np.uint64]:
+def _retained_counts(snapshot: Snapshot) -> U64:
     """How many objects each dominates, itself included."""
     objects = snapshot.objects
     # what dominates an object is in a node of the compact tree above its own, and that has a lower number
@@ -174,7 +175,7 @@ def fill_objects(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     )
 
 
-def _dominator_rows(order: npt.NDArray[np.uint32], above: Column) -> Iterator[Rows]:
+def _dominator_rows(order: U32, above: Column) -> Iterator[Rows]:
     for part in batches(len(order)):
         rows = order[part]
         columns = {"dominator": number_column(above[rows], above[rows] < 0), "rowid": number_column(rows)}
@@ -273,7 +274,7 @@ def fill_references(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     filler.fill("refs_by_target", index_rows(sorted_rows(order, stored.target), {"target": stored.target}))
 
 
-def _reference_rows(snapshot: Snapshot, sources: npt.NDArray[np.uint32]) -> Iterator[Rows]:
+def _reference_rows(snapshot: Snapshot, sources: U32) -> Iterator[Rows]:
     stored, names = snapshot.references, _Names(snapshot)
     own = snapshot.graph_names.reference_kinds
     kinds, strengths = Texts([kind.name for kind in own]), Texts([kind.strength for kind in own])
@@ -303,7 +304,7 @@ def _reference_names(names: _Names, name: Column, naming: Column) -> TreeColumn:
     return places.astype(np.int64), None, Texts(texts)
 
 
-def _keys(names: _Names, name: Column, is_entry: npt.NDArray[np.bool_]) -> TreeColumn:
+def _keys(names: _Names, name: Column, is_entry: Mask) -> TreeColumn:
     """The texts of entries' keys; NULL for other references."""
     keys = np.where(is_entry, name, 0)
     distinct, places = np.unique(keys, return_inverse=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32, Mask
 from memlens.kernels.base import sqlite_trees
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.trace import timeline as kernel
@@ -226,9 +226,9 @@ def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
         snapshot.forget(info.device)
 
 
-def _live_at_peak(device: Device, part: slice) -> npt.NDArray[np.bool_]:
+def _live_at_peak(device: Device, part: slice) -> Mask:
     moment = device.info.peak_moment
-    found: npt.NDArray[np.bool_] = (device.start[part] <= moment) & (device.end[part] > moment)
+    found: Mask = (device.start[part] <= moment) & (device.end[part] > moment)
     return found
 
 
@@ -284,7 +284,7 @@ def _joined(columns: list[Column]) -> Column:
     return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
-def sorted_rows(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[np.uint32]:
+def sorted_rows(rows: U32, *columns: Column) -> U32:
     """The rows sorted by the last of some columns, then by the one before it, and so on."""
     spare = np.empty_like(rows)
     for column in columns:
@@ -294,7 +294,7 @@ def sorted_rows(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[n
     return rows
 
 
-def index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> Iterator[Rows]:
+def index_rows(order: U32, columns: dict[str, Column]) -> Iterator[Rows]:
     """The rows of an index over some columns, in its order."""
     for part in batches(len(order)):
         rows = order[part]
@@ -320,7 +320,7 @@ def _modules(device: Device, part: slice, names: Texts) -> TreeColumn:
     return _named(names, np.where(numbers < 0, kernel.NEVER, numbers), optional=True)
 
 
-def number_column(values: Column, missing: npt.NDArray[np.bool_] | None = None) -> TreeColumn:
+def number_column(values: Column, missing: Mask | None = None) -> TreeColumn:
     """Numbers as a column, NULL where they are ``missing``."""
     return np.ascontiguousarray(values, np.int64), None if missing is None else missing.view(np.uint8), None
 

@@ -7,6 +7,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, Mask
 from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
@@ -183,7 +184,7 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
     insert(database, "blocks", rows)
 
 
-def _segments_of(segments: Column, blocks: Column) -> npt.NDArray[np.int64]:
+def _segments_of(segments: Column, blocks: Column) -> I64:
     """The segment of each block; -1 if it isn't known.
 
     Segments are in the order of the file, and so are their blocks, which tile them. If sizes don't add up, the address
@@ -195,16 +196,14 @@ def _segments_of(segments: Column, blocks: Column) -> npt.NDArray[np.int64]:
     tiled = np.searchsorted(np.cumsum(segments["total"]), before, "right").clip(0, len(segments) - 1)
     order = np.argsort(segments["address"], kind="stable")
     by_address = order[(np.searchsorted(segments["address"][order], blocks["address"], "right") - 1).clip(0)]
-    found: npt.NDArray[np.int64] = np.where(_holds(segments[tiled], blocks), tiled, by_address).astype(
-        np.int64
-    )
+    found: I64 = np.where(_holds(segments[tiled], blocks), tiled, by_address).astype(np.int64)
     found[~_holds(segments[found], blocks)] = -1
     return found
 
 
-def _holds(segments: Column, blocks: Column) -> npt.NDArray[np.bool_]:
+def _holds(segments: Column, blocks: Column) -> Mask:
     """The offset of a block in the segment of the same row."""
-    inside: npt.NDArray[np.bool_]
+    inside: Mask
     inside = (blocks["address"] >= segments["address"]) & (
         blocks["address"] - segments["address"] < segments["total"].astype(np.uint64)
     )
@@ -258,7 +257,7 @@ def _named(names: npt.NDArray[np.object_], numbers: Column) -> list[Any]:
     return named
 
 
-def _unless(missing: npt.NDArray[np.bool_], values: Column) -> list[Any]:
+def _unless(missing: Mask, values: Column) -> list[Any]:
     """The values as a list, with None for missing ones."""
     if not missing.any():
         return list(values.tolist())

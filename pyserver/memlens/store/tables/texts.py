@@ -4,14 +4,12 @@ A file has a text once, and any number of its rows refer to it: a million events
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64
 from memlens.model.expansion import fitting
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Column, Snapshot
 from memlens.units import shortened
-
-I64 = npt.NDArray[np.int64]
 
 _LEAST_BYTES = 1 << 23
 _FACTOR = 4

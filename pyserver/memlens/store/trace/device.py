@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.info import DeviceInfo
 from memlens.model.timeline import NOTE_DTYPE
 from memlens.store.columns import Array, Columns, Count, Source, Stored, StoredIfAny, StoredTable
@@ -88,7 +89,7 @@ class Device(Columns):
         self.info = info
         self.first_allocation = first_allocation
         self._whole: Device | None = None
-        self.rows: npt.NDArray[np.uint32] | None = None
+        self.rows: U32 | None = None
         """The rows of the whole device that this narrowed one has, ascending; None if it has all."""
 
     @property
@@ -96,7 +97,7 @@ class Device(Columns):
         """The device with all of its allocations. Columns of events refer to its rows."""
         return self if self._whole is None else self._whole
 
-    def allocations(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    def allocations(self, rows: npt.NDArray[Any]) -> U32:
         """The numbers in the snapshot of some rows' allocations."""
         own = rows if self.rows is None else self.rows[rows]
         return own.astype(np.uint32) + np.uint32(self.first_allocation)
@@ -111,7 +112,7 @@ class Device(Columns):
         place = int(np.searchsorted(self.rows, np.uint32(row)))
         return place if place < len(self.rows) and int(self.rows[place]) == row else None
 
-    def narrowed(self, rows: npt.NDArray[np.uint32]) -> "Device":
+    def narrowed(self, rows: U32) -> "Device":
         """The device with only some of its rows, ascending. Its columns are copies, about 12 bytes an event."""
         narrow = copy.copy(self)
         narrow._whole = self.whole

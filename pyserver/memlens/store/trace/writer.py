@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.background import Background
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.charging import passed_over, ranks
@@ -30,7 +30,7 @@ from memlens.store.trace.columns import FX_NODE_DTYPE, ModuleColumns, TraceColum
 from memlens.store.trace.device import Device, scope_of, with_live
 from memlens.store.trace.peaks import end_columns, live_columns
 
-Renumbering = Callable[[Column], npt.NDArray[np.uint32]]
+Renumbering = Callable[[Column], U32]
 """Converts the reader's numbers of strings to the archive's."""
 
 
@@ -110,12 +110,12 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
 class _Called(NamedTuple):
     """The stacks as a prefix tree, and the modules in it."""
 
-    parents: npt.NDArray[np.uint32]
-    frames: npt.NDArray[np.uint32]
+    parents: U32
+    frames: U32
     """The frame of each node."""
-    nodes: npt.NDArray[np.uint32]
+    nodes: U32
     """The node of each stack."""
-    modules: npt.NDArray[np.uint32]
+    modules: U32
     """The module of each stack, a number of ``named``."""
     named: list[Module]
 
@@ -163,7 +163,7 @@ def _write_allocations(columns: ColumnFiles, device: DeviceTimeline) -> None:
     columns.write(Device, {"end": end, **end_columns(end)}, scope)
 
 
-def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
+def _labels(frames: Frames) -> U32:
     """The frame to show first of each stack."""
     labels = np.empty(len(frames.starts) - 1, np.uint32)
     passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "timeline")
@@ -216,7 +216,7 @@ def _write_modules(columns: ColumnFiles, modules: Sequence[Module], strings: Str
     )
 
 
-def _write_lines(columns: ColumnFiles, frames: Frames, totals: npt.NDArray[np.int64]) -> None:
+def _write_lines(columns: ColumnFiles, frames: Frames, totals: I64) -> None:
     """Write the sums of lines that have allocated; native frames have no line that Memlens can show."""
     first_frames, lines = lines_of_frames(frames)
     inclusive = np.zeros((len(first_frames), 6), np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import F64
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
 from memlens.model.info import AxisRange
@@ -96,11 +97,11 @@ class AxisMap:
         self.first = np.asarray(first, np.float64)
         self.second = np.asarray(second, np.float64)
 
-    def to_second(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def to_second(self, x: F64) -> F64:
         """Map positions of the first run to the second."""
         return _through(self.first, self.second, x)
 
-    def to_first(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def to_first(self, x: F64) -> F64:
         """Map positions of the second run to the first."""
         return _through(self.second, self.first, x)
 
@@ -166,7 +167,7 @@ def heights(
     snapshot: Snapshot,
     number: int,
     axis: Axis,
-    edges: npt.NDArray[np.float64],
+    edges: F64,
     filter_text: str = "",
 ) -> tuple[str, str, str]:
     """The maximum and minimum of what was live, and the last moment, between ``edges`` of the device's axis, packed."""
@@ -188,7 +189,7 @@ def joined(first: Side, second: Side, places: AxisMap) -> AxisRange:
     return AxisRange(min(first.extent.x0, x0), max(first.extent.x1, x1))
 
 
-def moments_at(snapshot: Snapshot, number: int, axis: Axis, x: npt.NDArray[np.float64]) -> list[int]:
+def moments_at(snapshot: Snapshot, number: int, axis: Axis, x: F64) -> list[int]:
     """The moments at positions of a device's axis; beyond its ends the first or last moment."""
     device = device_of(snapshot, number)
     if axis == "event" or device.time is None:
@@ -209,7 +210,7 @@ def live_at(snapshot: Snapshot, number: int, moments: list[int], filter_text: st
     return found
 
 
-def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]) -> npt.NDArray[np.float64]:
+def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]) -> F64:
     """The starts of moments on a device's axis."""
     device = device_of(snapshot, number)
     return np.array(
@@ -227,9 +228,7 @@ def _same_names(names: list[Text], theirs: dict[str, int]) -> list[tuple[int, in
     return pairs
 
 
-def _through(
-    source: npt.NDArray[np.float64], target: npt.NDArray[np.float64], x: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _through(source: F64, target: F64, x: F64) -> F64:
     inside = np.interp(x, source, target)
     left = np.minimum(x - source[0], 0.0)
     right = np.maximum(x - source[-1], 0.0)

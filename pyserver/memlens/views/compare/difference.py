@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 from msgspec import structs
 
+from memlens.arrays import I64, U32
 from memlens.model.frames import SOURCE_NAMES
 from memlens.model.timeline import NEVER
 from memlens.store.stacks.frames import listed
@@ -25,7 +26,7 @@ from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side
 from memlens.views.flame import calltree
-from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions, Merged
+from memlens.views.flame.calltree import CallTree, FlameOptions, Merged
 from memlens.views.naming.frame_names import FrameNames
 from memlens.views.naming.places import NO_STACK_ROW
 from memlens.views.selection.stacks import AMOUNT, TwoSides, ValuedStacks

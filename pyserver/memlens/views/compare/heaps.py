@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.info import SnapshotInfo
 from memlens.model.timeline import NEVER
@@ -34,7 +34,6 @@ from memlens.views.graph.types import group_roots, instances_of
 from memlens.views.naming.stable_names import common_names
 
 HeapMatch = Literal["id", "type"]
-Mask = npt.NDArray[np.bool_]
 ComparedOrder = Literal["retained", "shallow", "count", "new", "gone", "name", "native_retained"]
 
 _Figures = tuple[int, int, int, int]

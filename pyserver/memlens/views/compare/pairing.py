@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.store.stacks.frames import FrameRow
 
 How = Literal["same", "moved", "renamed", "only_before", "only_after"]
@@ -94,8 +94,8 @@ class Grouping:
     """The pairs of one kind, and for each frame of both sides the number of its pair."""
 
     pairs: list[Pair]
-    before: npt.NDArray[np.uint32]
-    after: npt.NDArray[np.uint32]
+    before: U32
+    after: U32
 
 
 class Pairing:
@@ -316,7 +316,7 @@ def _assign(
             yield left, right
 
 
-def best_assignment(weights: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+def best_assignment(weights: I64) -> list[tuple[int, int]]:
     """Assign rows to columns, one to one, as many as possible, with the highest sum of weights.
 
     The Kuhn-Munkres method with potentials, O(rows² · columns).

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace.timeline import mark_below
 from memlens.kernels.tree import calltree
@@ -26,9 +27,6 @@ from memlens.views.compare.pairing import Grouping, How, Pair, Pairing, Place
 from memlens.views.compare.sides import Side
 from memlens.views.selection.columns import check_page, frame
 from memlens.views.selection.stacks import AMOUNT, COUNT
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 CompareBy = Literal["line", "function", "file", "stack"]
 Measure = Literal["own", "inclusive"]
@@ -200,7 +198,7 @@ class Comparison:
             of_row |= below[stacks.nodes] != 0
         return stacks.archived(of_row)
 
-    def _sums(self, rows: npt.NDArray[np.bool_]) -> ComparedSums:
+    def _sums(self, rows: Mask) -> ComparedSums:
         (before_bytes, before_count), (after_bytes, after_count) = (
             each.own[:, rows].sum(axis=1).tolist() for each in self._figures
         )
@@ -351,13 +349,13 @@ def _of_stacks(side: Side, own_row: U32, rows: int) -> _Figures:
     )
 
 
-def _there(figures: I64) -> npt.NDArray[np.bool_]:
+def _there(figures: I64) -> Mask:
     """Mask of the rows that have anything, including negative values and bytes without counts."""
-    found: npt.NDArray[np.bool_] = (figures != 0).any(axis=0)
+    found: Mask = (figures != 0).any(axis=0)
     return found
 
 
-def _mask(rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.bool_]:
+def _mask(rows: npt.NDArray[np.intp], count: int) -> Mask:
     mask = np.zeros(count, np.bool_)
     mask[rows] = True
     return mask

@@ -7,8 +7,8 @@ and no snapshot.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32, Mask
 from memlens.model.attribution import Attribution
 from memlens.model.info import SnapshotInfo
 from memlens.model.timeline import NEVER
@@ -18,8 +18,6 @@ from memlens.views.naming.places import charged_places, native_places, places_of
 from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import OneSide, ValuedStacks
-
-U32 = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,11 +31,11 @@ class Side:
 
     stacks: ValuedStacks[OneSide]
     places: list[FrameRow]
-    native: npt.NDArray[np.bool_]
+    native: Mask
     frames: int
-    sources: npt.NDArray[np.uint8]
+    sources: U8
     charged: U32
-    inferred: npt.NDArray[np.bool_]
+    inferred: Mask
     info: SnapshotInfo
 
 

@@ -4,10 +4,9 @@ From the line the stacks are followed outwards, each to its next line of the sam
 more than four fifths of what the line has. Where one caller after another has everything, the line is the answer.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.model.attribution import Attribution
 from memlens.model.charging import NAMELESS, passed_over, ranks
@@ -26,6 +25,9 @@ from memlens.views.selection.stacks import AMOUNT
 from memlens.views.selection.terms import MOST_CHARACTERS
 from memlens.views.selection.walking import among, line_keys, up
 
+if TYPE_CHECKING:
+    from memlens.arrays import I64
+
 WRAPPER_SHARE = 0.8
 """What has more of everything, or of what a line has, doesn't divide it."""
 _KNOWN_SHARE = 0.8
@@ -33,8 +35,6 @@ _KNOWN_SHARE = 0.8
 _MOST_LEVELS = 50
 _LEAST_SHARE = 0.03
 """Callers with less are counted."""
-
-I64 = npt.NDArray[np.int64]
 
 
 class Caller(NamedTuple):

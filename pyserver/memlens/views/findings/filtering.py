@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.findings import table
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
-from memlens.views.graph.filters import Mask
 from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
 

@@ -5,9 +5,9 @@ from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.frames import RECORDED
 from memlens.store.snapshot import Snapshot
@@ -20,7 +20,6 @@ from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT, COUNT
 from memlens.views.selection.texts import Pattern
 
-Mask = npt.NDArray[np.bool_]
 CallsOf = Literal["callers", "callees"]
 MOST_LEVELS = 8
 _MOST_NAMED = 12

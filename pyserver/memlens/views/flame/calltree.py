@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U8, U32
 from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as kernel
 from memlens.kernels.tree.flame import Layout
@@ -35,10 +36,6 @@ from memlens.views.selection.stacks import (
     ValuedStacks,
     sides_of,
 )
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 Direction = Literal["top_down", "bottom_up"]
 Order = Literal["value", "time"]

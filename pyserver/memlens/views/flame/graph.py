@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, structs
 
+from memlens.arrays import U8
 from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as calltree_kernel
 from memlens.kernels.tree import flame as kernel
@@ -199,7 +200,7 @@ def _laid(
     first_depth: int,
     rows: int,
     width_px: int,
-    held: npt.NDArray[np.uint8] | None,
+    held: U8 | None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], float, float, bool]:
     """Boxes, their sides, the part that is shown, and whether more boxes had to be merged than requested.
 

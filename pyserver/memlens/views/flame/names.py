@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from memlens.arrays import U8, U32
 from memlens.model.attribution import Attribution
 from memlens.views.naming.frame_names import FlameName, Place
 
@@ -17,10 +15,10 @@ class Names(Protocol):
     def count(self) -> int:
         """How many numbers there are."""
 
-    def kinds(self) -> npt.NDArray[np.uint8]:
+    def kinds(self) -> U8:
         """Each name's kind: 0 user, 1 library, 2 native, 3 none."""
 
-    def package_numbers(self) -> npt.NDArray[np.uint32]:
+    def package_numbers(self) -> U32:
         """Each name's package, as a number that determines its colour; 65,535 for none."""
 
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
@@ -29,8 +27,8 @@ class Names(Protocol):
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
         """The source position of each name; None for names without one."""
 
-    def matching(self, text: str) -> npt.NDArray[np.uint8]:
+    def matching(self, text: str) -> U8:
         """1 for the names that contain a text, ignoring case."""
 
-    def ranks(self, attribution: Attribution, /) -> npt.NDArray[np.uint8]:
+    def ranks(self, attribution: Attribution, /) -> U8:
         """The rank by which names are charged with stacks that contain them, the lowest first."""

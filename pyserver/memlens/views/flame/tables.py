@@ -6,12 +6,13 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
+from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.attribution import Attribution
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions
+from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import FlameValue, shown_frames, tree_of
 from memlens.views.naming.frame_names import FlameName, Place
 from memlens.views.selection.columns import check_page

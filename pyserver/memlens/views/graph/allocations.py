@@ -1,8 +1,8 @@
 """The stacks that allocated the objects of a heap dump which a filter leaves, as samples of a profile."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
 from memlens.store.snapshot import Snapshot
@@ -37,7 +37,7 @@ def narrowed(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
     return SampleColumns(chosen, counts, counts != 0)
 
 
-def samples_that_fit(snapshot: Snapshot, text: str) -> npt.NDArray[np.bool_]:
+def samples_that_fit(snapshot: Snapshot, text: str) -> Mask:
     """The samples that a filter leaves; whole ones. Raises :class:`BadRequestError` for terms about objects."""
     terms = checked_terms(snapshot, text)
     for term in terms:
@@ -49,7 +49,7 @@ def samples_that_fit(snapshot: Snapshot, text: str) -> npt.NDArray[np.bool_]:
     return _of_stacks(snapshot, terms)
 
 
-def _of_stacks(snapshot: Snapshot, terms: list[Term]) -> npt.NDArray[np.bool_]:
+def _of_stacks(snapshot: Snapshot, terms: list[Term]) -> Mask:
     fits = np.ones(len(snapshot.samples.stack), np.bool_)
     for term in terms:
         found = allocating(snapshot, term)[snapshot.samples.stack]
@@ -57,7 +57,7 @@ def _of_stacks(snapshot: Snapshot, terms: list[Term]) -> npt.NDArray[np.bool_]:
     return fits
 
 
-def _sums(snapshot: Snapshot, text: str) -> npt.NDArray[np.int64]:
+def _sums(snapshot: Snapshot, text: str) -> I64:
     """Bytes and objects of each sample, ``int64[2, samples]``."""
     chosen, objects, of_samples = filters.chosen(snapshot, text), snapshot.objects, snapshot.samples.stack
     if chosen is None or objects.stack is None:

@@ -9,9 +9,9 @@ that have such objects, and those above them.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U8, U32
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
@@ -78,11 +78,11 @@ class TypeNames:
         """The number of the name of the node that unreachable objects are below."""
         return self.count - 1
 
-    def kinds(self) -> npt.NDArray[np.uint8]:
+    def kinds(self) -> U8:
         """The platform's types are libraries'."""
         return np.append(np.where(self._packages.is_platform, _LIBRARY, _USER), _NEITHER).astype(np.uint8)
 
-    def package_numbers(self) -> npt.NDArray[np.uint32]:
+    def package_numbers(self) -> U32:
         """Types without a package have a colour each."""
         own = self._packages.of_type
         numbers = np.where(own == 0, len(self._packages.names) + np.arange(len(own)), own)
@@ -108,13 +108,13 @@ class TypeNames:
         known = {number: (file, line, "") for number, (file, line) in places.items() if line is not None}
         return [known.get(number) for number in numbers]
 
-    def matching(self, text: str) -> npt.NDArray[np.uint8]:
+    def matching(self, text: str) -> U8:
         """The types whose names fit."""
         pattern = Pattern(text)
         names = (*type_names(self._snapshot), UNREACHABLE.text)
         return np.array([pattern.matches(name) for name in names], np.uint8)
 
-    def ranks(self, _attribution: Attribution) -> npt.NDArray[np.uint8]:
+    def ranks(self, _attribution: Attribution) -> U8:
         """All alike: nothing is charged to another object than itself."""
         return np.zeros(self.count, np.uint8)
 
@@ -150,11 +150,11 @@ class GroupNames:
         """The number of the name of the node that unreachable objects are below."""
         return self.count - 1
 
-    def kinds(self) -> npt.NDArray[np.uint8]:
+    def kinds(self) -> U8:
         """Those of which the program's types have less than half of the bytes are libraries'."""
         return np.append(np.where(self._own, _USER, _LIBRARY), _NEITHER).astype(np.uint8)
 
-    def package_numbers(self) -> npt.NDArray[np.uint32]:
+    def package_numbers(self) -> U32:
         """Each is one."""
         numbers = np.minimum(np.arange(self.count - 1), _NO_PACKAGE - 1)
         return np.append(numbers, _NO_PACKAGE).astype(np.uint32)
@@ -167,12 +167,12 @@ class GroupNames:
         """None for each."""
         return [None] * len(numbers)
 
-    def matching(self, text: str) -> npt.NDArray[np.uint8]:
+    def matching(self, text: str) -> U8:
         """Those whose names fit."""
         pattern = Pattern(text)
         return np.array([pattern.matches(name.text) for name in self._names], np.uint8)
 
-    def ranks(self, _attribution: Attribution) -> npt.NDArray[np.uint8]:
+    def ranks(self, _attribution: Attribution) -> U8:
         """All alike: nothing is charged to another object than itself."""
         return np.zeros(self.count, np.uint8)
 
@@ -222,9 +222,7 @@ class DrawnTree(CallTree):
         return Search(held, nodes, np.array([matched, int(fitting.sum())], np.int64))
 
 
-def fitting_by_group(
-    snapshot: Snapshot, filter_text: str, tree: HeapTree = "dominators"
-) -> npt.NDArray[np.int64]:
+def fitting_by_group(snapshot: Snapshot, filter_text: str, tree: HeapTree = "dominators") -> I64:
     """How many objects of each node of a tree's base fit a filter. Raises :class:`BadRequestError`."""
     by_type = base_tree(snapshot, tree)
     groups = len(by_type.key)

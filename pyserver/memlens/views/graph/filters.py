@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.packs.api import Part
@@ -29,7 +30,7 @@ from memlens.views.graph.term_masks import of_each
 from memlens.views.graph.types import instances_of
 from memlens.views.selection.filters import stacks_where
 from memlens.views.selection.language import EXCLUDES, Entry
-from memlens.views.selection.terms import Mask, Term, terms_of
+from memlens.views.selection.terms import Term, terms_of
 
 _FEW = 16
 """Instances of types are looked up one type after another where they are a smaller part of all objects than that."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, assert_never, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.errors import BadRequestError
 from memlens.model.graph import OWN_NODE
 from memlens.model.timeline import NEVER
@@ -42,9 +42,6 @@ UNREACHABLE = phrase("(unreachable)")
 """The name of the node that unreachable objects are below."""
 ROOTS = phrase("(roots)")
 _NO_PACKAGE, _NO_MODULE = phrase("(no package)"), phrase("(no module)")
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 
 class Form(NamedTuple):
@@ -76,7 +73,7 @@ class GroupedTree(NamedTuple):
     last: U32
     group: U32
     node_of: U32 | None
-    outermost: npt.NDArray[np.bool_] | None
+    outermost: Mask | None
 
     def name(self, node: int) -> Text:
         """What a node is called."""
@@ -115,14 +112,12 @@ def located(snapshot: Snapshot, group: int) -> tuple[Form, int]:
     raise BadRequestError(phrase("The heap dump has no group {group}", group=str(group)))
 
 
-def is_in(snapshot: Snapshot, group: int, numbers: Numbers | None = None) -> npt.NDArray[np.bool_]:
+def is_in(snapshot: Snapshot, group: int, numbers: Numbers | None = None) -> Mask:
     """Which of some objects, or of all, are in a group. Raises :class:`BadRequestError`."""
     form, node = located(snapshot, group)
     tree = grouped_tree(snapshot, form)
     of_type = tree.group if numbers is None else tree.group[numbers]
-    found: npt.NDArray[np.bool_] = (
-        of_type == node if tree.node_of is None else (tree.node_of == node)[of_type]
-    )
+    found: Mask = of_type == node if tree.node_of is None else (tree.node_of == node)[of_type]
     return found
 
 
@@ -246,7 +241,7 @@ def _regrouped(snapshot: Snapshot, form: Form) -> GroupedTree:
     )  # fmt: skip
 
 
-def _topmost(parent: U32, key: U32) -> npt.NDArray[np.int64]:
+def _topmost(parent: U32, key: U32) -> I64:
     """For each node the one furthest above it to which only nodes of its key lead; nothing belongs to node 0."""
     top = np.arange(len(parent))
     above = parent[1:].astype(np.int64)

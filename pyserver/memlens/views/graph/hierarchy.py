@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
 from memlens.packs import registry
@@ -18,8 +18,6 @@ from memlens.views.selection.expressions import Expression
 from memlens.views.selection.texts import Pattern, either_fits
 
 _MOST_SHOWN = 100
-
-Mask = npt.NDArray[np.bool_]
 
 
 class ClassRow(Struct, frozen=True):

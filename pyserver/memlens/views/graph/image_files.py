@@ -4,9 +4,8 @@ import struct
 import zlib
 
 import numpy as np
-import numpy.typing as npt
 
-U8 = npt.NDArray[np.uint8]
+from memlens.arrays import U8
 
 PIXEL_BYTES = {"rgb_565": 2, "alpha": 1, "gray": 1, "bgr": 3}
 """Those of the other layouts are 4."""

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.model.distinct import first_equal
 from memlens.model.graph import NONE, PIXEL_LAYOUTS
 from memlens.store.objects.places import first_at_least
@@ -16,8 +17,6 @@ from memlens.views.graph.rows import Numbers, ObjectRow, object_rows
 _NAMES = {"rgba_premultiplied": "ARGB_8888", "rgba": "ARGB_8888", "rgb_565": "RGB_565", "alpha": "ALPHA_8"}
 _MOST_EQUAL = 50
 _ENCODED = PIXEL_LAYOUTS.index("encoded")
-
-I64 = npt.NDArray[np.int64]
 
 
 class ImageRow(Struct, frozen=True):
@@ -45,7 +44,7 @@ class Images(NamedTuple):
     """
 
     rows: npt.NDArray[Any]
-    alike: npt.NDArray[np.uint32]
+    alike: U32
     heap: I64
     native: I64
 
@@ -99,9 +98,7 @@ def _images(snapshot: Snapshot) -> Images:
     return Images(rows, first_equal(_keys(snapshot, rows, elements, has_pixels)), heap, native)
 
 
-def _keys(
-    snapshot: Snapshot, rows: npt.NDArray[Any], elements: I64, has_pixels: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.uint64]:
+def _keys(snapshot: Snapshot, rows: npt.NDArray[Any], elements: I64, has_pixels: Mask) -> U64:
     """A row for each image, which those have in common whose pixels are the same."""
     arrays = snapshot.objects.arrays
     at = np.minimum(np.searchsorted(arrays["object"], elements), max(len(arrays) - 1, 0))

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, Mask
 from memlens.kernels.graph.filtering import names_used
 from memlens.model.graph import ENTRY, ReferenceKind, Strength
 from memlens.packs import registry
@@ -24,7 +24,7 @@ def string_types(snapshot: Snapshot) -> frozenset[str]:
     return _STRINGS | registry.objects_of(snapshot.info.kind).strings
 
 
-def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> npt.NDArray[np.bool_]:
+def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> Mask:
     """An item for each number of a byte: whether references of that kind pass a test."""
     found = np.zeros(256, np.bool_)
     for number, kind in enumerate(snapshot.graph_names.reference_kinds):
@@ -43,28 +43,26 @@ def internal_name(name: str) -> str:
     return f"{name} (internal)" if name else name
 
 
-def engine_s_own(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def engine_s_own(snapshot: Snapshot) -> Mask:
     """Whether references of each kind are the engine's own, as those to hidden classes, named ``map``."""
     return kinds_where(snapshot, lambda kind: kind.name == "internal")
 
 
-def names_of_both(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def names_of_both(snapshot: Snapshot) -> Mask:
     """An item for each string: whether the engine's own references have that name and others as well."""
 
-    def make() -> npt.NDArray[np.bool_]:
+    def make() -> Mask:
         stored, own = snapshot.references, engine_s_own(snapshot)
         flags = own.astype(np.uint8) * _OWN + (named_by_text(snapshot) & ~own).astype(np.uint8) * _OTHER
 
-        def used(first: int, last: int) -> npt.NDArray[np.uint8]:
+        def used(first: int, last: int) -> U8:
             found = np.zeros(len(snapshot.strings.end), np.uint8)
             names_used(stored.unchecked(ReferenceColumns.name), stored.kind, flags, first, last, found)
             return found
 
         parts = in_halves(len(stored.kind), used) if own.any() else []
-        both: npt.NDArray[np.uint8] = np.bitwise_or.reduce(
-            [np.zeros(len(snapshot.strings.end), np.uint8), *parts]
-        )
-        found: npt.NDArray[np.bool_] = both == _OWN | _OTHER
+        both: U8 = np.bitwise_or.reduce([np.zeros(len(snapshot.strings.end), np.uint8), *parts])
+        found: Mask = both == _OWN | _OTHER
         return found
 
     return snapshot.keep("names of both", make)
@@ -75,11 +73,11 @@ def has_strength(snapshot: Snapshot, strength: Strength) -> bool:
     return any(kind.strength == strength for kind in snapshot.graph_names.reference_kinds)
 
 
-def named_by_text(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def named_by_text(snapshot: Snapshot) -> Mask:
     """Whether references of each kind have texts as names."""
     return kinds_where(snapshot, lambda kind: kind.naming == "text")
 
 
-def named_by_code(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def named_by_code(snapshot: Snapshot) -> Mask:
     """Whether references of each kind have texts as names that aren't what keys contain."""
     return kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.name != ENTRY)

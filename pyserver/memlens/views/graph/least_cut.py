@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import Mask
 from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.distinct import distinct
 from memlens.model.graph import ENTRY, RETAINING, Strength
@@ -108,10 +108,10 @@ def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
     return LeastCutAnswer(len(numbers), shown, len(rows), references, *amounts(snapshot, freed))
 
 
-def _is_of_the_runtime(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
+def _is_of_the_runtime(snapshot: Snapshot, numbers: Numbers) -> Mask:
     """Which objects only group roots, or hold everything that is global."""
     kinds = snapshot.objects.type[numbers]
-    found: npt.NDArray[np.bool_] = group_roots(snapshot, snapshot.types.kind)[kinds]
+    found: Mask = group_roots(snapshot, snapshot.types.kind)[kinds]
     names, scopes = type_names(snapshot), registry.objects_of(snapshot.info.kind).global_scopes
     return found | np.array([names[kind].startswith(scopes) for kind in kinds.tolist()], np.bool_)
 

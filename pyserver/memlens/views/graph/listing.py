@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U8, Mask
 from memlens.kernels.graph import tree as kernel
 from memlens.kernels.graph.largest import largest, largest_marked
 from memlens.store.objects.retained import below_own_group, retained_by_object_group, retained_of_topmost
@@ -33,7 +33,6 @@ ObjectOrder = Literal["retained", "shallow", "distance", "object", "native", "na
 HeapOrder = Literal["retained", "shallow", "count", "name", "native", "native_retained"]
 GroupedBy = Literal["package", "kind"]
 GroupedByAny = Literal["type", "package", "kind"]
-Mask = npt.NDArray[np.bool_]
 
 _FIRST = 1_000
 """Rows that are found without sorting a list of more than :data:`_MOST_SORTED`, which takes ten times as long."""
@@ -349,12 +348,10 @@ def _summed(
     return np.stack((counts, summed[:groups], topmost))
 
 
-def _below_own_group(
-    snapshot: Snapshot, by: GroupedByAny, group_of: Numbers, groups: int
-) -> npt.NDArray[np.uint8]:
+def _below_own_group(snapshot: Snapshot, by: GroupedByAny, group_of: Numbers, groups: int) -> U8:
     """Which nodes of the compact tree stand below one of their own group; the same whatever is asked about."""
 
-    def make() -> npt.NDArray[np.uint8]:
+    def make() -> U8:
         compact = snapshot.compact
         of_nodes = _groups_of_nodes(snapshot, group_of, groups)
         return below_own_group(compact.first, compact.last, of_nodes, groups)

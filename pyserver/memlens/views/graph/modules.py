@@ -1,8 +1,8 @@
 """``module:`` and ``heap:`` in filters: where types were loaded from, and where objects are."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.distinct import distinct
 from memlens.packs import registry
@@ -11,8 +11,6 @@ from memlens.texts import phrase
 from memlens.views.graph.rows import plain_type_names
 from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern, pattern_of
-
-Mask = npt.NDArray[np.bool_]
 
 NO_MODULE, BOOT = "none", "boot"
 """Types of no module, and of them those that the runtime's own loader has, which has no name."""

@@ -3,16 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I16, I64
 from memlens.errors import BadRequestError
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph import filters
-
-I64 = npt.NDArray[np.int64]
 
 _MOST_BINS = 240
 _STEPS_US = tuple(unit * 10**power for power in range(5, 13) for unit in (1, 2, 5))
@@ -42,7 +40,7 @@ class MomentsAnswer(Struct, frozen=True):
 class _Bins(NamedTuple):
     width_us: int
     bins: int
-    of_object: npt.NDArray[np.int16]
+    of_object: I16
     """The bin of each object, -1 for one from before."""
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U64
 from memlens.model.timeline import NEVER
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
@@ -28,10 +29,10 @@ def native_bytes(snapshot: Snapshot, chosen: Numbers) -> tuple[Numbers, Numbers]
     return own, retained
 
 
-def own_native(snapshot: Snapshot) -> npt.NDArray[np.uint64]:
+def own_native(snapshot: Snapshot) -> U64:
     """What each object owns, for kernels that add it up; empty where the dump doesn't know of any."""
 
-    def make() -> npt.NDArray[np.uint64]:
+    def make() -> U64:
         if not has_native(snapshot):
             return np.empty(0, np.uint64)
         # what is 0 takes no memory until it is written to

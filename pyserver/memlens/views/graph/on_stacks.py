@@ -1,15 +1,13 @@
 """``thread:`` and ``function:`` in the filter over a heap dump: what threads hold, by their names and functions."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.graph import NONE
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.thread_table import table
 from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
-
-Mask = npt.NDArray[np.bool_]
 
 
 def threads_named(snapshot: Snapshot, term: Term) -> Mask:

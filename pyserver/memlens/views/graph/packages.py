@@ -1,7 +1,8 @@
 """The package, namespace or module that a type belongs to, and what a type is called without it."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from memlens.model import frames as names_of_frames
 from memlens.model.frames import USER
@@ -11,6 +12,9 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import type_names
+
+if TYPE_CHECKING:
+    from memlens.arrays import U32, Mask
 
 
 def short_name(name: str, kind: str) -> str:
@@ -41,7 +45,7 @@ class Packages:
         kind = graph_of(snapshot.info).kind
         names = type_names(snapshot)
         numbers: dict[str, int] = {NO_PACKAGE: 0}
-        self.of_type: npt.NDArray[np.uint32] = np.array(
+        self.of_type: U32 = np.array(
             [numbers.setdefault(package_of(name, kind), len(numbers)) for name in names], np.uint32
         )
         of_frames = frames_of_types(snapshot)
@@ -50,7 +54,7 @@ class Packages:
         self.names: list[str] = list(numbers)
         self.short = [short_name(name, kind) for name in names]
         kinds = snapshot.graph_names.type_kinds
-        self.is_platform: npt.NDArray[np.bool_] = np.array(
+        self.is_platform: Mask = np.array(
             [
                 is_platform(name, self.names[package], kind, kinds[number])
                 for name, package, number in zip(

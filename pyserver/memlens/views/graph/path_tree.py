@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.graph.steps import one_up
 from memlens.model.graph import ENTRY, Strength
@@ -35,15 +35,15 @@ ANY_INDEX, NO_NAME, INTERNAL = -1, -2, 1 << 32
 class MergedPaths:
     """A tree, a row a node; node 0 is above all roots."""
 
-    parent: npt.NDArray[np.int64]
-    label: npt.NDArray[np.int64]
-    type: npt.NDArray[np.int64]
-    objects: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    bytes: npt.NDArray[np.int64]
-    targets: npt.NDArray[np.int64]
+    parent: I64
+    label: I64
+    type: I64
+    objects: I64
+    ends: I64
+    bytes: I64
+    targets: I64
     """The distinct objects that paths lead through there."""
-    example: npt.NDArray[np.int64]
+    example: I64
     left_out: int
     unreachable: int
     only_without: int
@@ -59,9 +59,9 @@ class MergedPaths:
 class _Step:
     """What paths lead through after so many references: distinct objects, the node of each, and what is before it."""
 
-    node: npt.NDArray[np.uint32]
-    item: npt.NDArray[np.uint32]
-    above: npt.NDArray[np.uint32]
+    node: U32
+    item: U32
+    above: U32
 
 
 def merged_tree(
@@ -132,7 +132,7 @@ def _largest(snapshot: Snapshot, numbers: Numbers) -> Numbers:
     return found
 
 
-def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_]:
+def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> Mask:
     """Which of some objects no other one of them dominates."""
     dominator = snapshot.objects.dominator
     within = np.zeros(len(dominator) + 1, bool)

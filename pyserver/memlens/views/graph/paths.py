@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U8, U32
 from memlens.kernels.graph.paths import PathSearch, WaySearch
 from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
@@ -147,7 +147,7 @@ def paths(
     )  # fmt: skip
 
 
-def _says_again(snapshot: Snapshot, path: npt.NDArray[np.uint32], begins: npt.NDArray[np.uint8]) -> bool:
+def _says_again(snapshot: Snapshot, path: U32, begins: U8) -> bool:
     """Whether a path comes from the graph's own root through another: that one begins a path that says as much."""
     return int(path[0]) == snapshot.graph_names.root and bool(begins[path[1:]].any())
 
@@ -155,10 +155,10 @@ def _says_again(snapshot: Snapshot, path: npt.NDArray[np.uint32], begins: npt.ND
 def _shortest(
     snapshot: Snapshot,
     number: int,
-    follows: npt.NDArray[np.uint8],
-    distance: npt.NDArray[np.uint32],
-    dominator: npt.NDArray[np.uint32] | None = None,
-) -> list[npt.NDArray[np.uint32]]:
+    follows: U8,
+    distance: U32,
+    dominator: U32 | None = None,
+) -> list[U32]:
     """The shortest path to an object, found along the distances however much there is besides; none if none is."""
     if int(distance[number]) == NEVER:
         return []
@@ -179,14 +179,14 @@ class _Ways:
     nearest dominator may, and so on.
     """
 
-    def __init__(self, snapshot: Snapshot, number: int, follows: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, snapshot: Snapshot, number: int, follows: U8) -> None:
         self._snapshot, self._follows = snapshot, follows
         self._number = number
         self._ways: list[list[int]] = []
         self._left = _AT_FIRST
         """Parts that may still be looked through."""
 
-    def found(self, most: int) -> list[npt.NDArray[np.uint32]]:
+    def found(self, most: int) -> list[U32]:
         """As many as that at most. Raises :class:`CancelledError` when the snapshot's work is stopped."""
         objects = self._snapshot.objects
         if int(objects.distance[self._number]) > _MOST_STEPS:
@@ -241,9 +241,7 @@ class _Ways:
         return shared | {number for number in passed if groups[int(objects.type[number])]}
 
 
-def _path(
-    snapshot: Snapshot, items: npt.NDArray[np.uint32], follows: npt.NDArray[np.uint8], left: Without | None
-) -> Path:
+def _path(snapshot: Snapshot, items: U32, follows: U8, left: Without | None) -> Path:
     length, half = len(items) - 1, _MOST_STEPS // 2
     shown = np.arange(length)
     if length > _MOST_STEPS:

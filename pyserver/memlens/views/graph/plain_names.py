@@ -6,16 +6,14 @@ Whoever may not see contents has filters in which the latter match nothing, and 
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.rows import type_names
 from memlens.views.selection.terms import Term
-
-Mask = npt.NDArray[np.bool_]
 
 WITHOUT_CONTENTS = "/* without contents */ "
 """The beginning of a query for whoever may not see contents."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I32, U8, U32, Mask
 from memlens.kernels.graph.nearer import shorten
 from memlens.kernels.graph.reach import distances
 from memlens.model.graph import RETAINING, Strength
@@ -18,10 +19,10 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
 
 
-def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> npt.NDArray[np.uint8]:
+def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> U8:
     """An item for each number of a byte: 1 for strong references that retain, and for those of some strengths."""
 
-    def make() -> npt.NDArray[np.uint8]:
+    def make() -> U8:
         follows = kinds_where(
             snapshot, lambda kind: kind.retains if kind.strength == "strong" else kind.strength in through
         )
@@ -30,15 +31,15 @@ def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> n
     return snapshot.keep(("followed references", tuple(sorted(through))), make)
 
 
-def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
+def entries(snapshot: Snapshot) -> U32:
     """The objects at which reachability begins."""
     return snapshot.keep("graph entries", lambda: np.flatnonzero(is_entry(snapshot)).astype(np.uint32))
 
 
-def kinds_of_roots(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+def kinds_of_roots(snapshot: Snapshot) -> tuple[U32, I32]:
     """The objects that root entries are about and reachability begins at, ascending, and the kind of each."""
 
-    def make() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+    def make() -> tuple[U32, I32]:
         rows = snapshot.objects.roots
         rows = rows[is_entry(snapshot)[rows["object"]] != 0]
         # of several entries for an object the first one counts
@@ -48,7 +49,7 @@ def kinds_of_roots(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], npt.NDAr
     return snapshot.keep("kinds of roots", make)
 
 
-def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> I32:
     """The kind of the root that each of some objects is; -1 for what no root entry is about."""
     roots, kinds = kinds_of_roots(snapshot)
     if not len(roots):
@@ -57,7 +58,7 @@ def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> npt
     return np.where(roots[at] == objects, kinds[at], np.int32(-1))
 
 
-def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
+def holders(snapshot: Snapshot) -> U32:
     """The objects that hold all others: the graph's own root where it has one, else the entries.
 
     Below a root of the graph's own there are objects which the file calls roots by references that don't retain: some
@@ -67,7 +68,7 @@ def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     return entries(snapshot) if root is None else np.array([root], np.uint32)
 
 
-def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
+def held_distances(snapshot: Snapshot) -> U32:
     """The least number of references that retain from what holds all others to each object; NEVER for what it doesn't.
 
     Where the graph has no root of its own these are the distances that are stored.
@@ -80,15 +81,15 @@ def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     ).column
 
 
-def softly_reachable(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def softly_reachable(snapshot: Snapshot) -> Mask:
     """A mask of the softly reachable objects, one item per object."""
     strongly = distances_through(snapshot, ())
-    found: npt.NDArray[np.bool_] = (snapshot.objects.distance != NEVER) & (strongly == NEVER)
+    found: Mask = (snapshot.objects.distance != NEVER) & (strongly == NEVER)
     return found
 
 
 class _Distances(NamedTuple):
-    column: npt.NDArray[np.uint32]
+    column: U32
 
 
 def _held_distances(snapshot: Snapshot) -> _Distances:
@@ -116,10 +117,10 @@ HELD_DISTANCES = Artefact("held-distances.bin", version=1, make=_write, by_kinds
 """Written of large dumps with a root of their own, in which a walk through all references takes long."""
 
 
-def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
+def is_entry(snapshot: Snapshot) -> U8:
     """One item per object: 1 for those at which reachability begins."""
 
-    def make() -> npt.NDArray[np.uint8]:
+    def make() -> U8:
         rows, names = snapshot.objects.roots, snapshot.graph_names
         is_held = np.zeros(len(names.root_kinds), np.bool_)
         is_held[names.held_kinds] = True
@@ -133,13 +134,13 @@ def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
     return snapshot.keep("graph entry of object", make)
 
 
-def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> npt.NDArray[np.uint32]:
+def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:
     """The least number of references from a root to each object by strong ones and those of some strengths."""
     follows, retaining, stored = followed(snapshot, through), followed(snapshot), snapshot.references
     if bool((follows == retaining).all()):
         return snapshot.objects.distance
 
-    def make() -> npt.NDArray[np.uint32]:
+    def make() -> U32:
         more, fewer = follows & ~retaining, retaining & ~follows
         if fewer.any():
             distance = np.empty(len(snapshot.objects.type), np.uint32)

@@ -8,12 +8,11 @@ as unreachable objects keep nothing alive.
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns
 from memlens.store.snapshot import Snapshot
-
-U32 = npt.NDArray[np.uint32]
 
 
 class Reached:
@@ -52,9 +51,9 @@ class Reached:
             raise InconsistentError("An object's number is out of range")
         return found
 
-    def dominators(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    def dominators(self, numbers: npt.NDArray[np.integer]) -> I64:
         """The same for some objects, one after the other."""
-        found: npt.NDArray[np.int64] = self._stored[numbers].astype(np.int64)
+        found: I64 = self._stored[numbers].astype(np.int64)
         at = np.searchsorted(self.moved, numbers)
         within = at < len(self.moved)
         moved = np.zeros(len(found), np.bool_)
@@ -64,9 +63,9 @@ class Reached:
             raise InconsistentError("An object's number is out of range")
         return found
 
-    def retained_by_each(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
+    def retained_by_each(self, numbers: npt.NDArray[np.integer]) -> U64:
         """Bytes of all that each of some objects dominates."""
-        found: npt.NDArray[np.uint64] = self._objects.retained[numbers].astype(np.uint64)
+        found: U64 = self._objects.retained[numbers].astype(np.uint64)
         rows = self._rows
         at = np.searchsorted(rows["object"], numbers)
         within = at < len(rows)

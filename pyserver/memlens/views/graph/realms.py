@@ -6,9 +6,9 @@ Which objects are realms, and what belongs to them, is known by the pack of the 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.graph.owners import SEVERAL
 from memlens.model.distinct import counted
@@ -22,12 +22,8 @@ from memlens.views.graph.rows import id_text
 from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
 
-U32 = npt.NDArray[np.uint32]
-
 SHARED, OF_NONE = "shared", "none"
 """Values of ``realm:`` in filters for what belongs to several realms, and to none."""
-
-Mask = npt.NDArray[np.bool_]
 
 
 class RealmRow(Struct, frozen=True):
@@ -119,7 +115,7 @@ def _owners(snapshot: Snapshot) -> Owners:
     return Owners(found, known.owners(snapshot, found))
 
 
-def _groups(found: Owners) -> npt.NDArray[np.int64]:
+def _groups(found: Owners) -> I64:
     """One item per object: its realm, one more than the last for several, and one more for none."""
     groups = found.owner.astype(np.int64)
     groups[found.owner == SEVERAL] = len(found.realms)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.distinct import distinct
 from memlens.model.spans import spans
 from memlens.store.snapshot import Snapshot
@@ -64,7 +64,7 @@ def referring_to_types(snapshot: Snapshot, kinds: Sequence[int]) -> Iterator[Ref
     yield from groups
 
 
-def _is_place(snapshot: Snapshot, names: Numbers) -> npt.NDArray[np.bool_]:
+def _is_place(snapshot: Snapshot, names: Numbers) -> Mask:
     """Which names are only numbers, as those of the slots of tables are."""
     different = distinct(names)
     found = np.zeros(len(different), np.bool_)
@@ -72,7 +72,7 @@ def _is_place(snapshot: Snapshot, names: Numbers) -> npt.NDArray[np.bool_]:
         if not place % _OBJECTS_AT_ONCE:
             _check(snapshot)
         found[place] = name >= 0 and snapshot.strings.head(name, _LONGEST_PLACE).isdecimal()
-    is_place: npt.NDArray[np.bool_] = found[np.searchsorted(different, names)]
+    is_place: Mask = found[np.searchsorted(different, names)]
     return is_place
 
 

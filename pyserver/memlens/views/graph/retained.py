@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U8, Mask
 from memlens.kernels.graph.freed import Retained
 from memlens.kernels.graph.reach import reached_from
 from memlens.kernels.tree.calltree import sum_up
@@ -101,7 +101,7 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     return RetainedAnswer(walk.chosen, objects, total, native_or_none(snapshot, outside))
 
 
-def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
+def retained_set(snapshot: Snapshot, numbers: Numbers) -> Mask:
     """Which objects nothing would hold without some, these included; one item per object. As :func:`retained_by`."""
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     walk = _walked(snapshot, numbers, found.view(np.uint8))
@@ -110,7 +110,7 @@ def retained_set(snapshot: Snapshot, numbers: Numbers) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _walked(snapshot: Snapshot, numbers: Numbers, state: npt.NDArray[np.uint8]) -> Retained:
+def _walked(snapshot: Snapshot, numbers: Numbers, state: U8) -> Retained:
     for number in (numbers.min(), numbers.max()) if len(numbers) else ():
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects

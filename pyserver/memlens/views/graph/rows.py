@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
@@ -23,7 +22,6 @@ from memlens.views.graph.native import has_native, native_bytes
 from memlens.views.graph.places import Definition, places_of
 from memlens.views.graph.unread import are_unread
 
-U32 = npt.NDArray[np.uint32]
 Numbers = fields.Numbers
 MOST_NAME = fields.MOST_NAME
 

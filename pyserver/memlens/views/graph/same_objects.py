@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.store.files.cache import Cache
@@ -20,8 +20,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.selection.terms import Term
-
-Mask = npt.NDArray[np.bool_]
 
 SAME_SHARE = 0.9
 """Two dumps are of one process if this share of the objects with equal ids, if any, have equal types."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32, U64
 from memlens.kernels.graph import tree
 from memlens.kernels.graph.shortest import first_found, sum_below
 from memlens.model.timeline import NEVER
@@ -31,8 +31,6 @@ KEPT_FROM = 200_000
 
 logger = logging.getLogger(__name__)
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 _KEY = "shortest paths"
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U64, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.graph import filtering as kernel
 from memlens.model.timeline import NEVER
@@ -25,7 +25,7 @@ from memlens.views.graph.rows import Numbers, plain_type_names, type_names
 from memlens.views.graph.thread_table import table
 from memlens.views.selection.expressions import Expression
 from memlens.views.selection.hints import of_names
-from memlens.views.selection.terms import Mask, Term, bytes_of, compared, number_of, numbered
+from memlens.views.selection.terms import Term, bytes_of, compared, number_of, numbered
 from memlens.views.selection.texts import Pattern, either_fits, fitting, pattern_of
 
 _MOST_SECONDS = 1e9
@@ -110,7 +110,7 @@ def native_retained(snapshot: Snapshot, term: Term) -> Mask:
     return _sized(native_columns(snapshot)[1], term)
 
 
-def _sized(sizes: npt.NDArray[np.uint64], term: Term) -> Mask:
+def _sized(sizes: U64, term: Term) -> Mask:
     return compared(sizes.view(np.int64), term, sizes_in(term))
 
 
@@ -359,7 +359,7 @@ def threads_there(snapshot: Snapshot, term: Term) -> Text | None:
     return of_names(term, snapshot.strings.texts(table(snapshot).name))
 
 
-def largest(sizes: npt.NDArray[np.uint64]) -> Text:
+def largest(sizes: U64) -> Text:
     """The largest of some sizes."""
     return phrase("Sizes go up to {most}.", most=format_bytes(int(sizes.max())))
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U64
 from memlens.kernels.graph import together as kernel
 from memlens.model.distinct import counted, distinct
 from memlens.model.graph import NONE
@@ -19,8 +19,6 @@ from memlens.views.graph.thread_table import table
 
 _MOST_LEVELS = 32
 """Dominators above an object among which others of a set are looked for."""
-
-U64 = npt.NDArray[np.uint64]
 
 
 def retained_together(snapshot: Snapshot, numbers: Numbers) -> int:

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from msgspec import Struct
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.distinct import distinct
 from memlens.model.frames import USER
@@ -22,7 +23,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.answers import Frame
 from memlens.views.graph import filters
-from memlens.views.graph.on_stacks import Mask, frames_named, threads_named
+from memlens.views.graph.on_stacks import frames_named, threads_named
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.thread_sizes import freed_by_thread, retained_together

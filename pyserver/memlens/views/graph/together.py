@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32, U64
 from memlens.kernels.graph.together import MOST_GROUPS, retained_together
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, write_columns
@@ -15,9 +15,6 @@ from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.retained import RetainedAnswer, retained_by
 from memlens.views.graph.stopped import stopped
 from memlens.views.graph.types import figures_of, instances_of
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 WORKED_OUT_FROM = 1_000_000
 """Objects of a dump; of a smaller one the walk takes less than a tenth of a second."""

@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.graph import OWN_NODE
@@ -21,7 +21,6 @@ from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type
 TypeOrder = Literal["retained", "shallow", "count", "type", "native", "native_retained"]
 InstanceOrder = Literal["retained", "shallow", "object"]
 
-Mask = npt.NDArray[np.bool_]
 
 NATIVE_FIGURES = ("native", "native_retained")
 """Figures that only dumps have that know of memory outside of the heap."""

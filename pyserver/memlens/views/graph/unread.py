@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, Mask
 from memlens.model.distinct import distinct
 from memlens.model.spans import spans
 from memlens.packs import registry
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.kinds import kinds_where
-
-I64 = npt.NDArray[np.int64]
 
 
 class Unread(NamedTuple):
@@ -31,9 +30,9 @@ def unread(snapshot: Snapshot) -> Unread:
     return snapshot.keep("unread variables", lambda: _unread(snapshot))
 
 
-def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> Mask:
     """Which of some references by number are such variables."""
-    found: npt.NDArray[np.bool_] = np.isin(references, unread(snapshot).reference)
+    found: Mask = np.isin(references, unread(snapshot).reference)
     return found
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U8, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.graph.freed import Holding
 from memlens.kernels.graph.left_out import LeftOut
@@ -29,8 +29,6 @@ from memlens.views.graph.rows import (
 )
 from memlens.views.graph.stopped import finished
 from memlens.views.graph.types import instances_of
-
-U32 = npt.NDArray[np.uint32]
 
 
 class OneObject(Struct, frozen=True, tag_field="is", tag="object"):
@@ -111,7 +109,7 @@ class Without:
         finished(held.move_away(dropped, snapshot.work))
         return distance
 
-    def are_out(self, sources: Numbers, rows: Numbers) -> npt.NDArray[np.bool_]:
+    def are_out(self, sources: Numbers, rows: Numbers) -> Mask:
         """Which of some references by number, each of one of ``sources``, are left out."""
         out = np.empty(len(rows), np.uint8)
         self.left_out.are_out(sources.astype(np.uint32), rows.astype(np.uint64), out)
@@ -138,7 +136,7 @@ def left_out_of(snapshot: Snapshot) -> LeftOut:
     )
 
 
-def holding(snapshot: Snapshot, left_out: LeftOut, follows: npt.NDArray[np.uint8], distance: U32) -> Holding:
+def holding(snapshot: Snapshot, left_out: LeftOut, follows: U8, distance: U32) -> Holding:
     """A heap dump's columns, for what would be freed; see :class:`Holding`."""
     stored, column = snapshot.references, ReferenceColumns
     return Holding(
@@ -180,7 +178,7 @@ def parsed(snapshot: Snapshot, text: str) -> LeavesOut:
     )
 
 
-def _entries_left(snapshot: Snapshot, left: Without) -> npt.NDArray[np.uint8]:
+def _entries_left(snapshot: Snapshot, left: Without) -> U8:
     """One item per object: 1 for those at which reachability still begins.
 
     Below a graph's own root they are what groups of roots refer to, which are objects themselves.
@@ -244,9 +242,7 @@ def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> Non
         )
 
 
-def _leave_out(
-    snapshot: Snapshot, left_out: LeftOut, name: str, kinds: npt.NDArray[np.bool_], instances: U32 | None
-) -> int:
+def _leave_out(snapshot: Snapshot, left_out: LeftOut, name: str, kinds: Mask, instances: U32 | None) -> int:
     """Leave out the references of a name and of some kinds, of some objects or of all; how many there are."""
     stored, strings, by_kind = snapshot.references, snapshot.strings, kinds.view(np.uint8)
     wanted = (

@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.attribution import Attribution, FrameKind
@@ -16,8 +16,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
 from memlens.views.lines.places import PlaceKind, places_of
 from memlens.views.naming.attribution import by_charged_frame
-
-I64 = npt.NDArray[np.int64]
 
 ChargedTo = Literal[
     "user", "library", "native", "no_line", "no_stack", "before_recording", "no_function", "no_file"

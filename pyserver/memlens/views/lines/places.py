@@ -3,12 +3,10 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
-
-U32 = npt.NDArray[np.uint32]
 
 PlaceKind = Literal["line", "function", "file"]
 

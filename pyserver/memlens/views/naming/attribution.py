@@ -1,8 +1,8 @@
 """The frame that each stack is charged to, and sums by charged line; see :mod:`memlens.model.attribution`."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
@@ -10,9 +10,6 @@ from memlens.store.charged import charged_by_rule
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 CHARGED_AS: dict[str, Attribution] = {"by": "mine", "innermost": "any"}
 """The fields of a filter's terms that find what is charged to a place."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U8, U32
 from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, is_remark, package_of
@@ -73,10 +73,10 @@ class FrameNames:
     def __init__(
         self,
         frames: FrameColumns,
-        merged: Mapping[Merge, npt.NDArray[np.uint32]] | None = None,
+        merged: Mapping[Merge, U32] | None = None,
         *,
         model: Model = "profile",
-        packages: tuple[npt.NDArray[np.uint32], list[str]] | None = None,
+        packages: tuple[U32, list[str]] | None = None,
     ) -> None:
         """``merged`` has the frame that names each frame, if that isn't derived from texts and sources.
 
@@ -100,7 +100,7 @@ class FrameNames:
         self.package_kind[self.package] = self.kind
         self.count = self.frames + len(self.packages) + len(SPECIAL_NAMES)
         self._others = np.arange(self.frames, self.count, dtype=np.uint32)
-        self._merged: dict[Merge, npt.NDArray[np.uint32]] = {}
+        self._merged: dict[Merge, U32] = {}
         for merge, numbers in (merged or {}).items():
             if len(numbers) != self.frames or (self.frames and int(numbers.max()) >= self.frames):
                 raise ValueError("frames are named by unknown ones")
@@ -110,7 +110,7 @@ class FrameNames:
         self.merge: Merge = "line"
         self._known: dict[Merge, dict[int, FlameName]] = {merge: {} for merge in get_args(Merge)}
         """The texts of names that were used, because the next picture has most of them again."""
-        self._passed: npt.NDArray[np.uint8] | None = None
+        self._passed: U8 | None = None
         specials = len(SPECIAL_NAMES)
         self._kinds = np.concatenate((self.kind, np.full(specials, _NO_KIND, np.uint8), self.package_kind))
         numbers = np.arange(len(self.packages), dtype=np.uint32)
@@ -121,7 +121,7 @@ class FrameNames:
         """The name of :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
         return self.frames + which
 
-    def merged(self, merge: Merge) -> npt.NDArray[np.uint32]:
+    def merged(self, merge: Merge) -> U32:
         """The name of each number: frames of one function (and line), known in the same way, share one."""
         numbers = self._merged.get(merge)
         if numbers is None:
@@ -129,11 +129,11 @@ class FrameNames:
             numbers = self._merged[merge] = np.concatenate((alike, self._others))
         return numbers
 
-    def of_function(self) -> npt.NDArray[np.uint32]:
+    def of_function(self) -> U32:
         """The first frame of each frame's function."""
         return self.merged("function")[: self.frames]
 
-    def collapsed(self, names: npt.NDArray[np.uint32], packages: Iterable[str]) -> npt.NDArray[np.uint32]:
+    def collapsed(self, names: U32, packages: Iterable[str]) -> U32:
         """``names`` with the packages' names for the frames of some packages; remarks of readers are unchanged."""
         wanted = set(packages)
         libraries = ALL_LIBRARIES in wanted
@@ -157,11 +157,11 @@ class FrameNames:
         """The names of packages."""
         return slice(self.frames + len(SPECIAL_NAMES), self.count)
 
-    def kinds(self) -> npt.NDArray[np.uint8]:
+    def kinds(self) -> U8:
         """Each name's kind: 0 user, 1 library, 2 native, 3 none."""
         return self._kinds
 
-    def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
+    def ranks(self, attribution: Attribution) -> U8:
         """The rank by which names are charged with stacks that contain them; see :mod:`memlens.model.attribution`."""
         if self._passed is None:
             distinct, places = self._frames.distinct()
@@ -169,7 +169,7 @@ class FrameNames:
             self._passed = np.concatenate((passed, np.zeros(self.count - self.frames, np.uint8)))
         return ranks(self.kinds(), self._passed, attribution, self.model)
 
-    def package_numbers(self) -> npt.NDArray[np.uint32]:
+    def package_numbers(self) -> U32:
         """Each name's package, as a number below 65,536 that determines its colour; the last one is for no package."""
         return self._package_numbers
 
@@ -212,7 +212,7 @@ class FrameNames:
     def _rows(self, numbers: Sequence[int]) -> dict[int, FrameRow]:
         return self._frames.rows(number for number in numbers if number < self.frames)
 
-    def matching(self, text: str) -> npt.NDArray[np.uint8]:
+    def matching(self, text: str) -> U8:
         """1 for the names that contain a text, ignoring case, in their function, file, line or package."""
         if not self._searched:
             self._searched += [f"{row[2]}\n{row[0]}:{row[1]}".casefold() for row in self._frames.each()]
@@ -225,7 +225,7 @@ class FrameNames:
         return result
 
 
-def _packages(frames: FrameColumns) -> tuple[npt.NDArray[np.uint32], list[str]]:
+def _packages(frames: FrameColumns) -> tuple[U32, list[str]]:
     """The package of each frame, as a number, and the names of the packages."""
     numbers: dict[str, int] = {NATIVE_CODE: 0}
     distinct, places = frames.distinct()

@@ -1,8 +1,8 @@
 """The line that represents an allocation, and how it is known."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U8, U32
 from memlens.kernels.trace.timeline import NEVER
 from memlens.model.attribution import Attribution
 from memlens.model.frames import INFERRED, RECORDED
@@ -12,8 +12,8 @@ from memlens.views.naming.attribution import charged_frames
 
 
 def labels_of(
-    snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32], attribution: Attribution = "mine"
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+    snapshot: Snapshot, device: Device, rows: U32, attribution: Attribution = "mine"
+) -> tuple[U32, U8]:
     """The frame that represents each of some allocations, and how it is known, as indices of ``SOURCE_NAMES``.
 
     It is the innermost frame of the user in the allocation's stack (with the frames that ``forward_frames`` and FX

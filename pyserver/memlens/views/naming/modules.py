@@ -3,8 +3,8 @@
 import re
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -25,10 +25,10 @@ def class_of_module(path: str) -> str:
     return name if _CLASS.fullmatch(name) else ""
 
 
-def merged(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
+def merged(snapshot: Snapshot) -> tuple[U32, list[str]]:
     """The number among all paths of each module, and these paths. Number 0 is "in no module", with an empty path."""
 
-    def merge() -> tuple[npt.NDArray[np.uint32], list[str]]:
+    def merge() -> tuple[U32, list[str]]:
         first: dict[str, int] = {"": 0}
         numbers = [first.setdefault(path, len(first)) for _, _, path in snapshot.modules()]
         return np.array(numbers or [0], np.uint32), list(first)
@@ -36,7 +36,7 @@ def merged(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
     return snapshot.keep("merged modules", merge)
 
 
-def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
+def modules_of_stacks(snapshot: Snapshot) -> tuple[U32, list[str]]:
     """For each stack the number of its innermost module, NEVER for none; and the modules' paths.
 
     A path is ``GPT / forward (model.py:17) / nn.Linear``, the outermost module first.
@@ -48,14 +48,12 @@ def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[
     return numbers, names[1:]
 
 
-def inferred_modules(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32] | None:
+def inferred_modules(snapshot: Snapshot, device: Device) -> U32 | None:
     """The number of each allocation's inferred module, as in :func:`merged`; None where nothing was inferred at all."""
     return None if device.inferred_module is None else merged(snapshot)[0][device.inferred_module]
 
 
-def with_inferred(
-    snapshot: Snapshot, device: Device, numbers: npt.NDArray[np.uint32], count: int
-) -> npt.NDArray[np.uint32]:
+def with_inferred(snapshot: Snapshot, device: Device, numbers: U32, count: int) -> U32:
     """The module numbers of a device's allocations; inferred ones follow the ``count`` recorded modules."""
     inferred = inferred_modules(snapshot, device)
     if inferred is None:

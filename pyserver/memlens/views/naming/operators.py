@@ -1,8 +1,8 @@
 """The operator of each stack."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.kernels.tree import grouping as kernel
 from memlens.model.frames import NATIVE
 from memlens.model.timeline import NEVER
@@ -10,7 +10,7 @@ from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 
 
-def operators_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
+def operators_of_stacks(snapshot: Snapshot) -> tuple[U32, list[str]]:
     """For each stack the number of the operator that its frames name, NEVER for none; and the operators' names.
 
     The rule is that of :func:`memlens.views.selection.columns.operator_of_stack`, for all stacks at once: the outermost

@@ -7,8 +7,8 @@ the operators of stacks that have only C++.
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32, Mask
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
@@ -18,8 +18,6 @@ from memlens.store.stacks.frames import FrameRow
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.naming.operators import operators_of_stacks
-
-U32 = npt.NDArray[np.uint32]
 
 NO_STACK_ROW: FrameRow = ("", 0, "", NATIVE)
 BEFORE_RECORDING: FrameRow = ("", 0, SPECIAL_NAMES[BEFORE_TRACE].text, NATIVE)
@@ -40,10 +38,10 @@ def places_of(snapshot: Snapshot) -> list[FrameRow]:
     return snapshot.keep("places", make)
 
 
-def native_places(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def native_places(snapshot: Snapshot) -> Mask:
     """Mask of the places that are native code, or for stacks without Python frames."""
 
-    def make() -> npt.NDArray[np.bool_]:
+    def make() -> Mask:
         frames = snapshot.frames.kind == NATIVE
         return np.concatenate((frames, np.ones(len(places_of(snapshot)) - len(frames), bool)))
 

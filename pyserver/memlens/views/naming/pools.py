@@ -1,8 +1,8 @@
 """The allocator's memory pool of an allocation."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U16, U32, U64
 from memlens.model.timeline import ACTIONS, NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -21,7 +21,7 @@ def pool_name(snapshot: Snapshot, pool: int) -> str:
     return "default" if (first, second) == (0, 0) else f"{first}.{second}"
 
 
-def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
+def pools_of(snapshot: Snapshot, device: Device) -> U16:
     """Each allocation's pool, as an index of the manifest's ``pools``, 0 if the file doesn't record it.
 
     Events of newer recorders name it. Otherwise the final segments do, for allocations that are in one of them and not
@@ -50,7 +50,7 @@ def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
     return pools
 
 
-def _made_at(device: Device, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+def _made_at(device: Device, addresses: U64) -> U32:
     """The moment at which the last segment at each of some sorted addresses was made; 0 before the trace."""
     since = np.zeros(len(addresses), np.uint32)
     events = np.flatnonzero(device.event_action == _SEGMENT_ALLOC)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import F64, I64
 from memlens.errors import BadRequestError
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
@@ -87,7 +88,7 @@ def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     return ProfileTimesAnswer(_packed(edges), _packed(peaks), peak, int(peaks[peak]), series)
 
 
-def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def per_second(edges: I64, counts: I64) -> F64:
     """The rate per second of what happened in the bin that ends at each edge (in microseconds).
 
     Bins of length 0 count for the next bin that has a length; if none follows, for the one before.

@@ -1,8 +1,8 @@
 """Stacks whose memory may be pools of Python's allocator, which say little about the line that they are charged to."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.items import items_of, stack_tree
@@ -10,16 +10,16 @@ from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
 
 
-def pool_stacks(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def pool_stacks(snapshot: Snapshot) -> Mask:
     """Mask of the stacks that a reader marked as possible pools, by their innermost frame."""
     return snapshot.keep("stacks of pools", lambda: _pool_stacks(snapshot))
 
 
-def _pool_stacks(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def _pool_stacks(snapshot: Snapshot) -> Mask:
     frames, tree = snapshot.frames, stack_tree(snapshot)
     marks = (frames.file == 0) & (frames.kind == NATIVE) & frames.in_function(POSSIBLE_ARENA.function.__eq__)
     # the root, the node of an empty stack, has no frame
-    found: npt.NDArray[np.bool_] = np.isin(tree.frames[tree.ends], np.flatnonzero(marks)) & (tree.ends > 0)
+    found: Mask = np.isin(tree.frames[tree.ends], np.flatnonzero(marks)) & (tree.ends > 0)
     return found
 
 

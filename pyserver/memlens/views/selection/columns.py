@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import F64, I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges, stacked
 from memlens.kernels.trace import timeline as kernel
@@ -23,8 +24,6 @@ from memlens.views.selection.filters import narrowed
 
 NEVER = kernel.NEVER
 
-Lit = npt.NDArray[np.bool_]
-"""By row of a device: flags of what is highlighted."""
 
 _FAR = 2.0**62
 """Later than every moment and time, but small enough for 64 bits."""
@@ -84,9 +83,7 @@ def axis_range(device: Device, axis: Axis) -> AxisRange:
     return device.info.time_axis
 
 
-def moments_between(
-    device: Device, axis: Axis, edges: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def moments_between(device: Device, axis: Axis, edges: F64) -> tuple[I64, I64]:
     """The first and the last moment that falls into each of the columns between ``edges``.
 
     A moment lasts from its event to the next, so a column without events has the current moment. Events at an edge
@@ -138,18 +135,18 @@ def check_moment(device: Device, moment: int) -> int:
     return moment
 
 
-def live_rows(device: Device, moment: int) -> npt.NDArray[np.uint32]:
+def live_rows(device: Device, moment: int) -> U32:
     """The rows of the allocations live at a moment, oldest first."""
     # in the column's type, because NumPy would convert the whole column otherwise
     stop = int(np.searchsorted(device.start, np.uint32(moment), "right"))
     return np.asarray(stacked.live_at(device.end, device.end_64, device.end_4096, stop, moment))
 
 
-def of_stacks(snapshot: Snapshot, device: Device, stacks: list[int]) -> Lit:
+def of_stacks(snapshot: Snapshot, device: Device, stacks: list[int]) -> Mask:
     """Mask of the rows of a device whose stack is one of some stacks; unknown numbers are ignored."""
     wanted = np.zeros(len(snapshot.stacks.node), bool)
     wanted[[stack for stack in stacks if stack < len(wanted)]] = True
-    found: Lit = wanted[device.stack]
+    found: Mask = wanted[device.stack]
     return found
 
 
@@ -158,7 +155,7 @@ def frame(row: FrameRow, source: int = RECORDED) -> Frame:
     return Frame(row[0], row[1], row[2], KIND_NAMES[row[3]], SOURCE_NAMES[source])
 
 
-def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) -> list[AllocationSummary]:
+def summaries(snapshot: Snapshot, device: Device, rows: U32) -> list[AllocationSummary]:
     """Some allocations of a device, with everything that is known about them."""
     stacks = device.stack[rows].tolist()
     frames, known = labels_of(snapshot, device, rows)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.info import Model
 from memlens.store.models import timeline_of
@@ -20,7 +21,7 @@ from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.selection import hints, masks
 from memlens.views.selection.language import EXCLUDES, Entry
 from memlens.views.selection.machinery import machinery_stacks
-from memlens.views.selection.terms import Mask, Term, amount_of, number_of, numbered, written_terms
+from memlens.views.selection.terms import Term, amount_of, number_of, numbered, written_terms
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,14 +1,12 @@
 """The line that freed an allocation: the one that the stack of its free is charged to."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.model.timeline import NEVER
 from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
-
-U32 = npt.NDArray[np.uint32]
 
 
 def stacks_that_freed(snapshot: Snapshot, device: Device) -> U32:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -74,7 +74,7 @@ def _functions(snapshot: Snapshot) -> Iterable[str]:
     return snapshot.strings.texts(_distinct(snapshot.frames.function))
 
 
-def _distinct(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def _distinct(numbers: U32) -> U32:
     return np.unique(numbers)[:_MOST_NAMES]
 
 
@@ -98,7 +98,7 @@ def _of_lines(snapshot: Snapshot, term: Term) -> Text | None:
     return phrase("The nearest lines of {file} in stacks are {lines}.", file=plain_name(file), lines=lines)
 
 
-def of_sizes(sizes: npt.NDArray[np.int64]) -> Text | None:
+def of_sizes(sizes: I64) -> Text | None:
     """Between which sizes a size would match."""
     if not len(sizes):
         return None

@@ -5,6 +5,7 @@ from typing import assert_never
 
 import numpy as np
 
+from memlens.arrays import I64, U32
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
@@ -24,8 +25,6 @@ from memlens.views.selection.sets import AllocationSet, rows_of
 from memlens.views.selection.stacks import (
     AMOUNT,
     COUNT,
-    I64,
-    U32,
     OneSide,
     PrefixTree,
     TwoSides,

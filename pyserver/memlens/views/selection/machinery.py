@@ -3,14 +3,12 @@
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.texts import Pattern
 from memlens.views.selection.through import stacks_through
-
-Mask = npt.NDArray[np.bool_]
 
 
 def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:

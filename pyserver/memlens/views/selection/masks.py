@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import INFERRED, NATIVE
@@ -22,7 +22,7 @@ from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.frees import lines_that_freed
 from memlens.views.selection.machinery import machinery_stacks
-from memlens.views.selection.terms import Mask, Term, amount_of, compared, number_of, numbered
+from memlens.views.selection.terms import Term, amount_of, compared, number_of, numbered
 from memlens.views.selection.texts import Pattern
 from memlens.views.selection.through import stacks_through
 
@@ -101,7 +101,7 @@ def freed_by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return found
 
 
-def _at(frames: Mask, labels: npt.NDArray[np.uint32]) -> Mask:
+def _at(frames: Mask, labels: U32) -> Mask:
     """Mask of the labels that are among some frames; NEVER is not."""
     found: Mask = np.append(frames, False)[np.minimum(labels, len(frames))]
     return found
@@ -231,7 +231,7 @@ def words(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return mask | address(snapshot, device, Term("address", ":", addresses)) if addresses else mask
 
 
-def _numbers(term: Term) -> npt.NDArray[np.uint32]:
+def _numbers(term: Term) -> U32:
     numbers = [number_of(value, str(term)) for value in term.values]
     return np.asarray([number for number in numbers if 0 <= number < 2**32], np.uint32)
 
@@ -266,7 +266,7 @@ def machinery(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return found[device.stack]
 
 
-def sizes_where(sizes: npt.NDArray[np.int64], term: Term) -> Mask:
+def sizes_where(sizes: I64, term: Term) -> Mask:
     """Mask of the sizes that match a term about sizes."""
     return compared(sizes, term, [amount_of("size", value, str(term))[0] for value in term.values])
 

@@ -6,8 +6,8 @@ The allocations of a heap dump are samples, too, and have the filter of its obje
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32, Mask
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo
 from memlens.packs.api import Part
@@ -16,7 +16,7 @@ from memlens.texts import phrase
 from memlens.views.selection import filters
 from memlens.views.selection.profile_sets import SampleColumns, columns_of
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.selection.terms import Mask, Term
+from memlens.views.selection.terms import Term
 
 _OF_OBJECTS: Part[Callable[[Snapshot, str], Mask]] = Part("memlens.views.graph.allocations:samples_that_fit")
 _NARROWED: Part[Callable[[Snapshot, AllocationSet], SampleColumns]] = Part(
@@ -47,7 +47,7 @@ def matching(snapshot: Snapshot, text: str) -> Mask:
     return mask
 
 
-def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) -> Mask:
+def _of_samples(snapshot: Snapshot, term: Term, stacks: U32) -> Mask:
     row = filters.TERMS[term.field]
     if row.samples is not None:
         return row.samples(snapshot, term)

@@ -3,8 +3,8 @@
 from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import first_rows, sum_changes
 from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, SnapshotInfo, TimelineInfo, ValueMeaning
@@ -16,11 +16,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import in_a_row, phrase
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import OneSide, ValueName
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-
 
 At = Literal["peak", "end", "all"]
 
@@ -134,7 +129,7 @@ class SampleColumns(NamedTuple):
 
     amounts: I64
     counts: I64
-    present: npt.NDArray[np.bool_]
+    present: Mask
 
 
 def columns_of(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:

@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U32
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import MomentAnswer
@@ -37,7 +37,7 @@ class AllocationSet(Struct, frozen=True):
     value: int | None = None
 
 
-def rows_of(snapshot: Snapshot, of: AllocationSet) -> tuple[Device, npt.NDArray[np.uint32]]:
+def rows_of(snapshot: Snapshot, of: AllocationSet) -> tuple[Device, U32]:
     """The set's device (narrowed by its filter) and the set's rows there, oldest first.
 
     Raises :class:`BadRequestError` for a device or a moment that the snapshot doesn't have.

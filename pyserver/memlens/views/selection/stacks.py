@@ -11,12 +11,10 @@ from typing import Generic, NamedTuple, TypeVar, assert_never
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree import grouping as kernel
 from memlens.model.timeline import NEVER
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 AMOUNT, COUNT = 0, 1
 """The rows of a side's values that every set has: an amount, mostly in bytes, and a number of allocations."""
@@ -146,13 +144,13 @@ class ValuedStacks(Generic[M_co]):
         """The keys that order items by time."""
         return self.first() if callable(self.first) else self.first
 
-    def archived(self, items: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> list[int]:
+    def archived(self, items: npt.NDArray[np.intp] | Mask) -> list[int]:
         """The distinct numbers in the view's own archive of the stacks of some items."""
         numbers = np.unique(self.tree.archived[self.stacks[items]])
         found: list[int] = numbers[numbers != NEVER].tolist()
         return found
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> "ValuedStacks[M_co]":
+    def where(self, mask: Mask) -> "ValuedStacks[M_co]":
         """Some of the items."""
         if mask.all():
             return self
@@ -169,7 +167,7 @@ class ValuedStacks(Generic[M_co]):
 
     def present(self) -> "ValuedStacks[M_co]":
         """The items that have any value."""
-        mask: npt.NDArray[np.bool_] = (self.values != 0).any(axis=0)
+        mask: Mask = (self.values != 0).any(axis=0)
         return self.where(mask)
 
     def summed(self, sizes: I64 | None = None) -> "ValuedStacks[M_co]":

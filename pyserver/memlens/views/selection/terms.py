@@ -4,12 +4,10 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64, I64, Mask
 from memlens.errors import BadRequestError
 from memlens.texts import phrase
-
-Mask = npt.NDArray[np.bool_]
 
 MOST_CHARACTERS = 4096
 
@@ -198,9 +196,7 @@ def bytes_of(value: str, written: str) -> float:
     return amount_of("size", value, written)[0]
 
 
-def compared(
-    column: npt.NDArray[np.float64] | npt.NDArray[np.int64], term: Term, amounts: list[float]
-) -> Mask:
+def compared(column: F64 | I64, term: Term, amounts: list[float]) -> Mask:
     """Mask of the items of a column that compare with some amounts as a term requires."""
     match term.comparison:
         case "<":

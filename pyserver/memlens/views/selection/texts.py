@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.errors import CancelledError
 from memlens.kernels.base import texts as kernel
 from memlens.kernels.base.work import Work
@@ -13,8 +13,6 @@ from memlens.store.stacks.strings import Strings
 from memlens.texts import phrase
 from memlens.views.selection import expressions
 from memlens.views.selection.expressions import Expression
-
-Mask = npt.NDArray[np.bool_]
 
 _HAS_PART, _NOT_ASCII = 1, 2
 _AT_ONCE = 1 << 12

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.store.snapshot import Snapshot
-from memlens.views.selection.stacks import U32, PrefixTree
-
-I64 = npt.NDArray[np.int64]
+from memlens.views.selection.stacks import PrefixTree
 
 MOST_DEPTH = 5_000
 
@@ -20,11 +19,11 @@ def line_keys(snapshot: Snapshot) -> I64:
     return np.where((frames.file != 0) & (frames.line > 0), lines, -2 - frames.function.astype(np.int64))
 
 
-Fits = Callable[[U32, npt.NDArray[np.intp]], npt.NDArray[np.bool_]]
+Fits = Callable[[U32, npt.NDArray[np.intp]], Mask]
 """Which nodes fit, each reached from the stack of a row."""
 
 
-def among(allowed: npt.NDArray[np.bool_]) -> Fits:
+def among(allowed: Mask) -> Fits:
     """Nodes of a mask."""
     return lambda nodes, _: allowed[nodes]
 

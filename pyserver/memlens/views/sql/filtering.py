@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.interrupting import ended_by_signals
-from memlens.store.objects.queried import Mask, UnaskedError
+from memlens.store.objects.queried import UnaskedError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.selection.terms import Term

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, get_args
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
@@ -408,7 +408,7 @@ def _holder(snapshot: Snapshot, of: Any = None, *patterns: Any) -> int | None:
     if of is None:
         return None
 
-    def fitting_types() -> npt.NDArray[np.bool_]:
+    def fitting_types() -> Mask:
         known = [pattern_of(each) for each in patterns if isinstance(each, str)]
         return np.array(
             [any(p.matches(name) for p in known) for name in plain_type_names(snapshot)], np.bool_

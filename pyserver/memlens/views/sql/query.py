@@ -22,8 +22,8 @@ from typing import Any
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.errors import MemlensError
 from memlens.kernels.base.work import Work
 from memlens.store.manifest import ArchiveError, InconsistentError
@@ -53,8 +53,6 @@ from memlens.views.sql.heap import HEAP_FUNCTIONS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 from memlens.views.sql.object_sets import ObjectSets
 from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, SqlError, SqlSort, page
-
-Mask = npt.NDArray[np.bool_]
 
 _STEPS_BETWEEN_CHECKS = 5_000
 _ROWS_AT_ONCE = 4_096

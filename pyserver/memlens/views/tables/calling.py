@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from memlens.arrays import U32
 from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over
 from memlens.model.frames import NATIVE, RECORDED, USER
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.attribution import charged_frames
-from memlens.views.selection.stacks import U32, PrefixTree
+from memlens.views.selection.stacks import PrefixTree
 from memlens.views.selection.walking import line_keys, up
 
 

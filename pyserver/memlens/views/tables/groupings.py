@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import U32, U64, Mask
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, NATIVE, lacks_its_line, package_of
@@ -65,7 +66,6 @@ _ITEMS: dict[Model, Text] = {
     "graph": phrase("The objects of a heap dump"),
 }
 
-U32 = npt.NDArray[np.uint32]
 
 ONLY_NATIVE = phrase("only C++ frames")
 LINE_UNKNOWN = phrase("line unknown")
@@ -104,7 +104,7 @@ class Grouping(Struct, frozen=True):
     groups: int
     name: NameOf
     of_inferred: U32 | None = None
-    inferred: npt.NDArray[np.bool_] | None = None
+    inferred: Mask | None = None
 
 
 def goes_by_stack(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> bool:
@@ -266,11 +266,11 @@ def _enclosing(
     return found
 
 
-def _packed(frames: FrameColumns, key: Key) -> npt.NDArray[np.uint64]:
+def _packed(frames: FrameColumns, key: Key) -> U64:
     """Combine one or two columns of 32 bits into one."""
     packed = np.zeros(len(frames), np.uint64)
     for name in key:
-        column: npt.NDArray[np.uint64] = getattr(frames, name).astype(np.uint64)
+        column: U64 = getattr(frames, name).astype(np.uint64)
         packed = packed << np.uint64(32) | column
     return packed
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
 from memlens.kernels.tree.grouping import group_sums
@@ -41,9 +42,6 @@ from memlens.views.tables.groupings import (
     inferred_part,
     listed,
 )
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 MOST_LEVELS = 6
 
@@ -201,11 +199,11 @@ def _figures(
             assert_never(snapshot.info)
 
 
-def _has_unknown_sizes(snapshot: Snapshot, of: AllocationSet) -> npt.NDArray[np.bool_]:
+def _has_unknown_sizes(snapshot: Snapshot, of: AllocationSet) -> Mask:
     """Which stacks have blocks of unknown size: their largest known block needn't be their largest."""
     number = snapshot.profile.default_value if of.value is None else of.value
 
-    def make() -> npt.NDArray[np.bool_]:
+    def make() -> Mask:
         samples, found = snapshot.samples, np.zeros(len(pool_stacks(snapshot)), np.bool_)
         found[samples.stack[(samples.size == 0) & (samples.value[number] != 0)]] = True
         return found
@@ -281,7 +279,7 @@ def members(
     return MembersAnswer(int(device.size[rows].sum()), len(rows), offset, summaries(snapshot, device, page))
 
 
-def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[np.bool_]:
+def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> Mask:
     """Flags of the rows of ``device``, narrowed or not, that are in a branch. Raises :class:`BadRequestError`."""
     own, rows = device_of(snapshot, branch.of.device, branch.of.filter), _rows(snapshot, branch)
     lit = np.zeros(device.whole.info.allocations, bool)
@@ -329,23 +327,23 @@ def natural(*texts: str) -> list[tuple[str, int]]:
     return parts
 
 
-def _life(device: Device, rows: U32) -> npt.NDArray[np.int64]:
+def _life(device: Device, rows: U32) -> I64:
     """How long each was held, as far as the file says, in microseconds, or in events if there are no times."""
     start = device.start[rows].astype(np.int64)
     end = np.where(device.end[rows] == NEVER, device.info.events, device.end[rows]).astype(np.int64)
     if device.time is None:
         return end - start
-    life: npt.NDArray[np.int64] = device.time[np.maximum(end, 1) - 1] - device.time[np.maximum(start, 1) - 1]
+    life: I64 = device.time[np.maximum(end, 1) - 1] - device.time[np.maximum(start, 1) - 1]
     return life
 
 
-def _backwards(column: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+def _backwards(column: I64 | U64) -> I64:
     """Keys that sort numbers of any type in the opposite order."""
     _, ranks = np.unique(column, return_inverse=True)
     return -ranks.astype(np.int64)
 
 
-_ORDERS: dict[str, Callable[[Device, U32], npt.NDArray[np.int64] | npt.NDArray[np.uint64]]] = {
+_ORDERS: dict[str, Callable[[Device, U32], I64 | U64]] = {
     "size": lambda device, rows: device.size[rows],
     # rows are in the order of their starts
     "start": lambda _device, rows: rows.astype(np.int64),

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
 from memlens.kernels.tree.lines import LineFolder
@@ -35,9 +36,6 @@ from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.sets import moment as moment_of
 from memlens.views.selection.stacks import AMOUNT, OneSide, ValuedStacks
 from memlens.views.tables.groupings import GroupKind, GroupName, NameOf, check_kind, grouping
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 _PEAK, _END, _TOTAL, _COUNT, _MOMENT = range(5)
 """The figures of a trace; the last only if a moment is asked for."""
@@ -352,9 +350,7 @@ def _no_place(kind: ChargedTo, by: GroupKind) -> ChargedTo:
     return "no_function" if by == "function" else "no_file" if by == "file" else kind
 
 
-def _ranked(
-    snapshot: Snapshot, sums: _Sums, first: I64, second: I64, present: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.intp]:
+def _ranked(snapshot: Snapshot, sums: _Sums, first: I64, second: I64, present: Mask) -> npt.NDArray[np.intp]:
     """The groups with the most first; among equal ones user code is first, then libraries."""
     kinds = np.zeros(len(first), np.uint8) if sums.frames is None else snapshot.frames.kind[sums.frames]
     order = np.lexsort((-sums.inclusive.sum(axis=0), -second, kinds, -first))

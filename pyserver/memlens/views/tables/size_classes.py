@@ -1,12 +1,13 @@
 """Classes of sizes: one for each power of two, and one for 0 bytes or unknown sizes."""
 
 import numpy as np
-import numpy.typing as npt
+
+from memlens.arrays import I64, U32
 
 CLASSES = 64
 
 
-def classes_of(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+def classes_of(sizes: I64) -> U32:
     """The class of each size: 0 for no bytes (or less), else the number of the highest bit plus one."""
     sizes = np.maximum(sizes, 0)
     # without the bit after the highest no value is rounded up to the next power of two as a double

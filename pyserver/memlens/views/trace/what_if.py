@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.store.models import timeline_of
@@ -98,7 +98,7 @@ class Replayed(Protocol):
         """Whether settings change how what was live before the first event is laid out."""
 
     def run(
-        self, settings: str, limit_bytes: int | None, without: npt.NDArray[np.uint32]
+        self, settings: str, limit_bytes: int | None, without: U32
     ) -> tuple[int, int, Failure | None] | None:
         """Replay: the number of events that were served, the most bytes that were reserved, and the first failure.
 
@@ -170,9 +170,9 @@ def what_if(
     )
 
 
-def _rows(snapshot: Snapshot, number: int, filters: Sequence[str]) -> npt.NDArray[np.uint32]:
+def _rows(snapshot: Snapshot, number: int, filters: Sequence[str]) -> U32:
     """The rows that any of some filters matches."""
-    found: list[npt.NDArray[np.uint32]] = []
+    found: list[U32] = []
     for text in filters:
         rows = narrowed(snapshot, number, text).rows
         if rows is None:
@@ -185,7 +185,7 @@ def _rows(snapshot: Snapshot, number: int, filters: Sequence[str]) -> npt.NDArra
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
 
-def _live(device: Device, without: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+def _live(device: Device, without: U32) -> I64:
     """The live bytes at each moment without some rows."""
     if not len(without):
         return np.asarray(device.live)

@@ -1,6 +1,6 @@
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import I32
 
 OK: int
 MORE: int
@@ -11,7 +11,7 @@ class Nodes:
     dangling: int
     total_bytes: int
     def __init__(
-        self, data: Buffer, table: int, count: int, blob: int, blob_bytes: int, sizes: npt.NDArray[np.int32]
+        self, data: Buffer, table: int, count: int, blob: int, blob_bytes: int, sizes: I32
     ) -> None: ...
     @property
     def offset(self) -> int: ...

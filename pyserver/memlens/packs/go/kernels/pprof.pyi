@@ -1,8 +1,8 @@
 from typing import Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import U8, U32, U64
 
 OK: int
 TRUNCATED: int
@@ -10,10 +10,6 @@ BAD_TAG: int
 BAD_WIRE: int
 NO_MEMORY: int
 TOO_MANY: int
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
 
 Table: TypeAlias = Literal[
     "types",

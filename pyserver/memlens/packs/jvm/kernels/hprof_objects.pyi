@@ -1,7 +1,6 @@
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U32, U64
 from memlens.packs.jvm.kernels.hprof import Records
 
 class Objects:
@@ -42,24 +41,24 @@ class Objects:
     def duplicates(self) -> int: ...
     def take_roots(self) -> Buffer: ...
     def take_spaces(self) -> Buffer: ...
-    def numbers(self, ids: npt.NDArray[np.uint64], out: npt.NDArray[np.uint32]) -> None: ...
+    def numbers(self, ids: U64, out: U32) -> None: ...
     def elements(
         self,
-        numbers: npt.NDArray[np.uint32],
-        offsets: npt.NDArray[np.uint64],
-        sizes: npt.NDArray[np.uint64],
+        numbers: U32,
+        offsets: U64,
+        sizes: U64,
     ) -> None: ...
     @property
     def field_count(self) -> int: ...
     def names_of_classes(
         self,
-        names: npt.NDArray[np.uint32],
-        first: npt.NDArray[np.uint64],
-        fields: npt.NDArray[np.uint32],
+        names: U32,
+        first: U64,
+        fields: U32,
     ) -> None: ...
     def rename(
         self,
-        names: npt.NDArray[np.uint32],
-        fields: npt.NDArray[np.uint32],
-        statics: npt.NDArray[np.uint32],
+        names: U32,
+        fields: U32,
+        statics: U32,
     ) -> None: ...

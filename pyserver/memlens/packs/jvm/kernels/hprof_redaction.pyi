@@ -1,12 +1,7 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U64
 from memlens.packs.jvm.kernels.hprof_order import Order
-
-U64: TypeAlias = npt.NDArray[np.uint64]
 
 class Redaction(Order):
     needed: int

@@ -1,7 +1,6 @@
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U8, U32, U64
 from memlens.packs.jvm.kernels.hprof_objects import Objects
 
 FIELD: int
@@ -18,9 +17,7 @@ class References:
     short_instances: int
     unknown_classes: int
     shortened_texts: int
-    def __init__(
-        self, objects: Objects, held: npt.NDArray[np.uint32], without_zeros: bool = False
-    ) -> None: ...
+    def __init__(self, objects: Objects, held: U32, without_zeros: bool = False) -> None: ...
     @property
     def offset(self) -> int: ...
     def run(self, limit: int) -> int: ...
@@ -32,8 +29,8 @@ class References:
     def take_arrays(self) -> Buffer: ...
     def class_rows(
         self,
-        names: npt.NDArray[np.uint32],
-        ordinals: npt.NDArray[np.uint32],
-        loaders: npt.NDArray[np.uint64],
-        arrays: npt.NDArray[np.uint8],
+        names: U32,
+        ordinals: U32,
+        loaders: U64,
+        arrays: U8,
     ) -> None: ...

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64, U64
 from memlens.packs.jvm.proof.records import (
     CLASS,
     INSTANCE,
@@ -89,7 +89,7 @@ class HprofReader(Records):
                     for text in decoded(data, _ENCODINGS.get(kind, ())):
                         yield Item("name", "threads", text, piece.base + at)
 
-    def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+    def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Fields, elements, constants, texts that name nothing, and what the format doesn't have."""
         yield from self.surplus
         for number, (symbol, at) in self.texts.items():
@@ -109,7 +109,7 @@ class HprofReader(Records):
 
     # ---- the heap ----------------------------------------------------------------------------------------------
 
-    def _arrays(self, piece: Piece, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:
+    def _arrays(self, piece: Piece, numbers: F64 | None) -> Iterator[Item]:
         rows = piece.rows
         chosen = rows[(rows[:, 0] == NUMBERS) & (rows[:, 5] != 0)]
         for _, own, kind, at, size, _ in chosen.tolist():
@@ -143,14 +143,14 @@ class HprofReader(Records):
             for text in texts[:1]:
                 yield Item("text", "name of a thread", text, piece.base + at)
 
-    def _ids(self) -> npt.NDArray[np.uint64]:
+    def _ids(self) -> U64:
         """The ids of all objects, ascending."""
         parts = [piece.rows[np.isin(piece.rows[:, 0], _OBJECT_TAGS), 1] for piece in self.heap()]
         return np.unique(
             np.concatenate([np.zeros(1, np.uint64), *parts, np.array([*self.names_of_classes], np.uint64)])
         )
 
-    def _references(self, piece: Piece, ids: npt.NDArray[np.uint64]) -> Iterator[Item]:
+    def _references(self, piece: Piece, ids: U64) -> Iterator[Item]:
         """Elements that are ids of no object, and the addresses of references from native code."""
         rows = piece.rows
         for _, _, _, at, size, _ in rows[(rows[:, 0] == OBJECTS) & (rows[:, 5] != 0)].tolist():
@@ -163,9 +163,7 @@ class HprofReader(Records):
             if address := self.id(piece.data[at:]):
                 yield Item("number", "address of a reference from native code", str(address), piece.base + at)
 
-    def _dangling(
-        self, found: npt.NDArray[np.uint64], ids: npt.NDArray[np.uint64], place: str, at: int
-    ) -> Iterator[Item]:
+    def _dangling(self, found: U64, ids: U64, place: str, at: int) -> Iterator[Item]:
         # an object that is gone had an id like the others; a text's bytes or a number in its place seldom are
         for row in np.flatnonzero(found // 2 > ids[-1]).tolist():
             yield Item("number", place, str(int(found[row])), at + row * self.id_bytes)
@@ -174,9 +172,7 @@ class HprofReader(Records):
     def _id_form(self) -> str:
         return f">u{self.id_bytes}"
 
-    def _instances(
-        self, piece: Piece, numbers: npt.NDArray[np.float64] | None, ids: npt.NDArray[np.uint64]
-    ) -> Iterator[Item]:
+    def _instances(self, piece: Piece, numbers: F64 | None, ids: U64) -> Iterator[Item]:
         rows = piece.rows[(piece.rows[:, 0] == INSTANCE) & (piece.rows[:, 5] != 0)]
         data = np.frombuffer(piece.data, np.uint8)
         for own in np.unique(rows[:, 2]).tolist():
@@ -211,9 +207,7 @@ class HprofReader(Records):
                         yield Item("number", f"field {owner.replace('/', '.')}.{name}", number,
                                    piece.base + int(starts[row]) + at)  # fmt: skip
 
-    def _values(
-        self, kind: int, data: bytes, place: str, where: int, numbers: npt.NDArray[np.float64] | None
-    ) -> Iterator[Item]:
+    def _values(self, kind: int, data: bytes, place: str, where: int, numbers: F64 | None) -> Iterator[Item]:
         if kind not in TYPES or kind == OBJECT:
             return
         if self.keeps.numbers and not place.startswith("element of an array of"):

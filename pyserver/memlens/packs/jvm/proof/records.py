@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U64
 from memlens.errors import MemlensError
 from memlens.packs.jvm.proof.kernels import hprof_walk
 from memlens.proof.items import MOST_TEXT_BYTES, Item, Keeps, Reason
@@ -53,7 +53,7 @@ class Static(NamedTuple):
 class Piece(NamedTuple):
     """Records of a heap: their rows, the bytes that these are of, and where these begin in the file."""
 
-    rows: npt.NDArray[np.uint64]
+    rows: U64
     data: bytes
     base: int
 

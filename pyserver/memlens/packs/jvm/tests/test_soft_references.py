@@ -10,11 +10,12 @@ from tests.python.heap_archives import Opened
 from tests.python.heap_files import heap_of
 from tests.python.hprof_files import BYTE, OBJECT, Dump
 
+from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import findings
-from memlens.views.graph.filters import Mask, chosen
+from memlens.views.graph.filters import chosen
 from memlens.views.graph.merged_paths import merged_paths
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_set

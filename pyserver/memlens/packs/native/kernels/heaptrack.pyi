@@ -1,8 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import I64, U32
 
 OK: int
 LONG_LINE: int
@@ -10,9 +8,6 @@ NO_MEMORY: int
 TOO_MUCH: int
 TOO_MANY: int
 MOST_BINS: int
-
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 class Reader:
     events: int

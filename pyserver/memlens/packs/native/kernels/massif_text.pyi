@@ -1,9 +1,9 @@
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import I64, U64
 from memlens.kernels.readers.scan import Scan
 
 OK: int
@@ -30,10 +30,10 @@ class Scanner(Scan):
     def take(self, table: Table) -> Buffer: ...
 
 def differences(
-    ends: npt.NDArray[np.int64],
-    samples: npt.NDArray[np.int64],
-    held: npt.NDArray[np.int64],
-    more: npt.NDArray[np.int64],
+    ends: I64,
+    samples: I64,
+    held: I64,
+    more: I64,
     changes: npt.NDArray[Any],
-    made: npt.NDArray[np.uint64],
+    made: U64,
 ) -> None: ...

@@ -1,8 +1,3 @@
-from typing import TypeAlias
+from memlens.arrays import I64, U8
 
-import numpy as np
-import numpy.typing as npt
-
-I64: TypeAlias = npt.NDArray[np.int64]
-
-def set_by_data(objects: I64, names: I64, forms: I64, found: npt.NDArray[np.uint8]) -> bool: ...
+def set_by_data(objects: I64, names: I64, forms: I64, found: U8) -> bool: ...

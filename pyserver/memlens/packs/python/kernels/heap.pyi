@@ -1,9 +1,8 @@
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U64
 from memlens.kernels.readers.scan import Scan
 
 OK: int
@@ -24,7 +23,7 @@ class Heap(Scan):
     duplicates: int
     def text(self, number: int) -> str: ...
     def types(self) -> bytes: ...
-    def link(self, wanted: npt.NDArray[np.uint64]) -> Buffer | None: ...
+    def link(self, wanted: U64) -> Buffer | None: ...
     def take(self) -> dict[str, Buffer]: ...
 
 class Dump(Heap):
@@ -40,7 +39,7 @@ class PyHeap(Heap):
         start: int,
         count: int,
         containers: Sequence[int],
-        common: npt.NDArray[np.uint64],
+        common: U64,
         frequent: Sequence[str],
         has_texts: bool,
         ends_early: bool,

@@ -1,9 +1,8 @@
 from collections.abc import Callable, Mapping
 
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U64
 from memlens.kernels.readers.scan import Scan
 
 OK: int
@@ -30,8 +29,8 @@ class PyHeap(Scan):
         data: Buffer,
         start: int,
         count: int,
-        containers: npt.NDArray[np.uint64],
-        common: npt.NDArray[np.uint64],
+        containers: U64,
+        common: U64,
         has_texts: bool,
         keeps_shared: bool,
     ) -> None: ...

@@ -1,13 +1,4 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-I32: TypeAlias = npt.NDArray[np.int32]
-U32: TypeAlias = npt.NDArray[np.uint32]
-I64: TypeAlias = npt.NDArray[np.int64]
-U64: TypeAlias = npt.NDArray[np.uint64]
+from memlens.arrays import I32, I64, U8, U32, U64
 
 class Replay:
     reserved_bytes: int

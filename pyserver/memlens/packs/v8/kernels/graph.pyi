@@ -1,11 +1,4 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
+from memlens.arrays import U8, U32, U64
 
 def number_names(kind: U8, name: U32, by_index: U8, strings: int) -> int: ...
 def weak_map_tables(utf8: U8, end: U64, table: U64) -> None: ...

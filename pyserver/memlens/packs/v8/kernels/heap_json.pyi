@@ -1,9 +1,8 @@
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U8, U32, U64
 from memlens.kernels.readers.scan import Scan
 
 OK: int
@@ -14,9 +13,9 @@ TOO_LARGE: int
 NO_NODE: int
 NO_MEMORY: int
 
-Sink: TypeAlias = tuple[npt.NDArray[np.uint8], int, int, int, bool]
+Sink: TypeAlias = tuple[U8, int, int, int, bool]
 
-def starts_of(counts: npt.NDArray[np.uint32], starts: npt.NDArray[np.uint64]) -> None: ...
+def starts_of(counts: U32, starts: U64) -> None: ...
 def count_items(data: Buffer, start: int, end: int) -> int: ...
 
 class Rows(Scan):

@@ -1,12 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
-U8: TypeAlias = npt.NDArray[np.uint8]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
+from memlens.arrays import U8, U32, U64
 
 def rows_of(objects: U32, rows: U32) -> None: ...
 def name_scripts(

@@ -1,7 +1,6 @@
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.arrays import U8, U32
 from memlens.kernels.readers.scan import Scan
 
 NUMBER: int
@@ -39,20 +38,20 @@ class Rows(Scan):
         data: Buffer,
         start: int,
         end: int,
-        roles: npt.NDArray[np.uint8],
-        kinds: npt.NDArray[np.uint8],
-        uses: npt.NDArray[np.uint8],
+        roles: U8,
+        kinds: U8,
+        uses: U8,
         width: int,
         nodes: int,
     ) -> None: ...
-    def note_owners(self, of_types: npt.NDArray[np.uint8], forms: npt.NDArray[np.uint8]) -> None: ...
+    def note_owners(self, of_types: U8, forms: U8) -> None: ...
     def judge(
         self,
-        edge_counts: npt.NDArray[np.uint32],
-        owners: npt.NDArray[np.uint8],
-        names: npt.NDArray[np.uint32],
-        forms: npt.NDArray[np.uint8],
-        marks: npt.NDArray[np.uint8],
+        edge_counts: U32,
+        owners: U8,
+        names: U32,
+        forms: U8,
+        marks: U8,
         has_constants: bool,
     ) -> None: ...
     def judge_classes(self) -> None: ...
@@ -60,8 +59,8 @@ class Rows(Scan):
     def take_names(self) -> Buffer: ...
     def take_edge_counts(self) -> Buffer: ...
     def take_shared(self) -> Buffer: ...
-    def write(self, start: int, numbers: npt.NDArray[np.uint32]) -> None: ...
-    def cut_shared(self, edge_counts: npt.NDArray[np.uint32], are_shared: npt.NDArray[np.uint8]) -> None: ...
+    def write(self, start: int, numbers: U32) -> None: ...
+    def cut_shared(self, edge_counts: U32, are_shared: U8) -> None: ...
     def fill(self, out: bytearray) -> int: ...
 
 class Trace(Scan):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.kernels.graph.filtering import rows_named
 from memlens.model.distinct import counted, distinct, first_equal
 from memlens.model.frames import USER
@@ -68,7 +68,7 @@ def _class_types() -> frozenset[str]:
 class Component:
     """A part of a heap dump that rules are about alone: what some objects retain."""
 
-    has: npt.NDArray[np.bool_]
+    has: Mask
     """One item per object."""
     bytes: int
 
@@ -145,9 +145,9 @@ class GraphCase:
         parts = [instances_of(self.snapshot, number) for number in types]
         return self.reached(np.concatenate(parts) if parts else np.zeros(0, np.uint32))
 
-    def counts(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    def counts(self, numbers: Numbers) -> Mask:
         """Which of some objects are reachable; of a component also which are in it."""
-        found: npt.NDArray[np.bool_] = self.snapshot.objects.distance[numbers] != NEVER
+        found: Mask = self.snapshot.objects.distance[numbers] != NEVER
         if self.component is not None:
             found &= self.component.has[numbers]
         return found

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U8, U32, U64, Mask
 from memlens.kernels.graph.alike import first_alike
 from memlens.model.distinct import first_equal
 from memlens.packs.api import JoinedTexts
@@ -38,9 +38,6 @@ _MOST_SHOWN, _MOST_LOOKED_AT = 3, 50
 _MOST_TEXT = 40
 _MOST_HEAD = 100
 _ARRAY_KINDS = ("array",)
-
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 
 def strings(case: GraphCase) -> Iterator[Ranked]:
@@ -234,7 +231,7 @@ def _of_numbers(case: GraphCase) -> tuple[I64, U64]:
     return rows["object"].astype(np.int64), rows["contents"].astype(np.uint64)
 
 
-def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArray[np.uint32]:
+def _first_alike(data: U8, begin: U64, end: U64) -> U32:
     """The number of the first span of bytes that is equal to each. Raises :class:`InconsistentError`."""
     begin, end = np.ascontiguousarray(begin, np.uint64), np.ascontiguousarray(end, np.uint64)
     if not bool(((begin <= end) & (end <= len(data))).all()):
@@ -244,11 +241,11 @@ def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArr
     return first
 
 
-def _are_whole(of_two: JoinedTexts, stored: Strings, numbers: Numbers) -> npt.NDArray[np.bool_]:
+def _are_whole(of_two: JoinedTexts, stored: Strings, numbers: Numbers) -> Mask:
     """Which texts that are two others are known to the end, by their numbers."""
     ends = stored.end
     begin, end = ends[numbers - 1], ends[numbers]
-    is_whole: npt.NDArray[np.bool_] = end - begin < of_two.most_bytes
+    is_whole: Mask = end - begin < of_two.most_bytes
     first, last = int(begin.min()), int(end.max())
     part = of_two.unknown_part.encode()
     data = np.ascontiguousarray(stored.utf8[first:last])
@@ -280,17 +277,17 @@ def _said(values: dict[str, Any], probable: int, *, mostly: bool) -> Text:
     return in_a_row([said, doubt], " ")
 
 
-def _in_part(case: GraphCase, numbers: Numbers) -> npt.NDArray[np.bool_]:
+def _in_part(case: GraphCase, numbers: Numbers) -> Mask:
     """Of which texts only a part may be known, by their numbers."""
     stored, most = case.snapshot.strings, case.known.text_bytes
     if most is None:
         return np.zeros(len(numbers), np.bool_)
     ends = stored.end
-    found: npt.NDArray[np.bool_] = ends[numbers] - ends[numbers - 1] > most - _MOST_BYTES_OF_A_CHARACTER
+    found: Mask = ends[numbers] - ends[numbers - 1] > most - _MOST_BYTES_OF_A_CHARACTER
     return found
 
 
-def _without_one(sizes: Numbers, groups: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _without_one(sizes: Numbers, groups: Numbers) -> tuple[I64, I64]:
     """Of each group the sum of sizes less the largest, and how many there are."""
     count = int(groups.max()) + 1
     largest, sums = np.zeros(count, np.int64), np.zeros(count, np.int64)

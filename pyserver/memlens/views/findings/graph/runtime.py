@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.kernels.graph.reach import distances
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
@@ -123,7 +123,7 @@ def soft_references(case: GraphCase) -> Iterator[Ranked]:
     )
 
 
-def _softly_held(case: GraphCase, softly: npt.NDArray[np.bool_]) -> Numbers:
+def _softly_held(case: GraphCase, softly: Mask) -> Numbers:
     """The objects that soft references hold of those that are reached by these alone."""
     stored = case.snapshot.references
     rows = np.flatnonzero(kinds_where(case.snapshot, lambda kind: kind.strength == "soft")[stored.kind])

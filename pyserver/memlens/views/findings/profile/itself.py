@@ -1,8 +1,8 @@
 """What lines allocate themselves, and not a library that they call: advice on how to allocate is for these."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import Mask
 from memlens.model.charging import NAMELESS, charged, passed_over
 from memlens.model.frames import LIBRARY
 from memlens.model.libraries import library_of
@@ -34,7 +34,7 @@ def is_made_by_itself(case: ProfileCase, value: int, group: TopGroup) -> bool:
     return itself >= LEAST_SHARE * has
 
 
-def _by_itself(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+def _by_itself(snapshot: Snapshot) -> Mask:
     """A mask of the stacks whose charged line is the innermost but for allocators and the language's own library."""
     frames, tree, labels = snapshot.frames, snapshot.tree, snapshot.stacks.label
     distinct, places = frames.distinct()

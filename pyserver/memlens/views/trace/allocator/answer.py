@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U8, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as kernel
 from memlens.model.spans import spans
@@ -14,7 +15,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import phrase
 from memlens.views.answers import Area
-from memlens.views.selection.columns import NEVER, Lit, device_of, time_of_moment
+from memlens.views.selection.columns import NEVER, device_of, time_of_moment
 from memlens.views.trace.allocator.blocks import block_sizes
 from memlens.views.trace.allocator.state import BLOCK, SEGMENT, AllocatorState, state_at
 
@@ -102,8 +103,8 @@ def allocator_state(
     offset: int,
     limit: int,
     filter_text: str = "",
-    lit: Lit | None = None,
-    areas: tuple[list[Area], npt.NDArray[np.uint8]] | None = None,
+    lit: Mask | None = None,
+    areas: tuple[list[Area], U8] | None = None,
 ) -> AllocatorStateAnswer:
     """Segments ``offset … offset + limit`` at a moment, fewer when they have very many blocks.
 
@@ -117,7 +118,7 @@ def allocator_state(
     outside, outside_blocks = _outside(own.whole, state, block_sizes(snapshot, device))
     segments = np.concatenate((state.segments, outside))
     blocks = np.concatenate((state.blocks, outside_blocks))
-    counts: npt.NDArray[np.uint32] = segments["blocks"]
+    counts: U32 = segments["blocks"]
     segments["first_block"] = np.cumsum(counts) - counts
     known = np.arange(len(segments)) < len(state.segments)
     free = segments["size"] - segments["active"]
@@ -156,9 +157,7 @@ def allocator_state(
     )
 
 
-def _outside(
-    own: Device, state: AllocatorState, sizes: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _outside(own: Device, state: AllocatorState, sizes: I64) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Live allocations in no known segment, grouped by proximity into artificial segments."""
     rows = state.outside
     blocks = np.zeros(len(rows), BLOCK)
@@ -233,13 +232,13 @@ def _packed(
     own: Device,
     segments: npt.NDArray[Any],
     blocks: npt.NDArray[Any],
-    lit: Lit | None,
-    area_of: npt.NDArray[np.uint8] | None,
+    lit: Mask | None,
+    area_of: U8 | None,
 ) -> str:
     whole = own.whole
     active = blocks["row"] != NEVER
     allocation = np.full(len(blocks), NEVER, np.uint32)
-    owners: npt.NDArray[np.uint32] = blocks["row"][active]
+    owners: U32 = blocks["row"][active]
     allocation[active] = whole.allocations(owners)
     stack = np.where(active, blocks["stack"], np.uint32(NEVER))
     state = blocks["state"].astype(np.uint8)

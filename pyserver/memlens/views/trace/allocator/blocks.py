@@ -1,8 +1,8 @@
 """What the trace does not record about an allocation's block: its size, and when its free was requested."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import I64, U32
 from memlens.kernels.trace import allocator
 from memlens.kernels.trace import timeline as kernel
 from memlens.store.snapshot import Snapshot
@@ -20,7 +20,7 @@ _FIRST_POWER = 20
 _POWERS = 1 << np.arange(62, dtype=np.int64)
 
 
-def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
+def block_sizes(snapshot: Snapshot, device: int) -> I64:
     """The block size of each of a device's allocations in bytes.
 
     The file has it only for blocks that are live at its end. For others it is the request rounded up by
@@ -29,7 +29,7 @@ def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
     split). For allocations from before the trace that free block isn't known, so the rounded request is used.
     """
 
-    def make() -> npt.NDArray[np.int64]:
+    def make() -> I64:
         own = device_of(snapshot, device)
         return np.where(own.rounded > 0, own.rounded, inferred_sizes(snapshot, own))
 
@@ -48,7 +48,7 @@ def inferred_block_size(snapshot: Snapshot, device: Device, row: int) -> int | N
     return found if found >= int(device.size[row]) else None
 
 
-def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
+def inferred_sizes(snapshot: Snapshot, own: Device) -> I64:
     """Block sizes only by the allocator's rules."""
     if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
         # blocks of any size are from a profile of the CPU, whose allocator doesn't round
@@ -78,7 +78,7 @@ def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
     return sizes
 
 
-def divisions_of(snapshot: Snapshot) -> npt.NDArray[np.int64]:
+def divisions_of(snapshot: Snapshot) -> I64:
     """The setting ``roundup_power2_divisions``: for requests of 1 MiB and less than 2 MiB, of 2 to 4 MiB, and so on.
 
     Smaller requests use the first number, larger ones the last. The file has them by the interval's start in MiB.
@@ -93,7 +93,7 @@ def divisions_of(snapshot: Snapshot) -> npt.NDArray[np.int64]:
     return found
 
 
-def rounded_up(sizes: npt.NDArray[np.int64], divisions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def rounded_up(sizes: I64, divisions: I64) -> I64:
     """Requests rounded to blocks as in the allocator's ``round_size``.
 
     They are rounded up to 512 bytes; and if ``roundup_power2_divisions`` divides the interval between two powers of two
@@ -111,7 +111,7 @@ def rounded_up(sizes: npt.NDArray[np.int64], divisions: npt.NDArray[np.int64]) -
     return np.asarray(rounded, np.int64)
 
 
-def pending_moments(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
+def pending_moments(snapshot: Snapshot, device: int) -> U32:
     """The moment from which each of a device's allocations waits for its free to complete; NEVER for those that don't.
 
     An allocation is pending from this moment until its end. If it was live before the trace and its free completes
@@ -120,7 +120,7 @@ def pending_moments(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
     return snapshot.keep(f"{device}.pending", lambda: _pending(device_of(snapshot, device)))
 
 
-def _pending(device: Device) -> npt.NDArray[np.uint32]:
+def _pending(device: Device) -> U32:
     pending = np.full(len(device.start), NEVER, np.uint32)
     requests = np.flatnonzero(device.event_action == kernel.FREE_REQUESTED)
     owners = device.event_owner[requests]

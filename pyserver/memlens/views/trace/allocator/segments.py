@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.kernels.trace import allocator as kernel
 from memlens.model.timeline import ACTIONS
 from memlens.store.snapshot import Snapshot
@@ -44,10 +45,10 @@ def segments_of(snapshot: Snapshot, device: int) -> Column:
     return snapshot.keep(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
 
 
-def reserved_steps(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+def reserved_steps(snapshot: Snapshot, device: int) -> tuple[U32, I64]:
     """Reserved bytes over time as a step function: the moments of change, from 0 on, and the bytes after each."""
 
-    def make() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    def make() -> tuple[U32, I64]:
         spans = segments_of(snapshot, device)
         ended = spans["end"] != NEVER
         moments = np.concatenate((np.zeros(1, np.uint32), spans["start"], spans["end"][ended]))
@@ -66,7 +67,7 @@ def reserved_at(snapshot: Snapshot, device: int, moment: int) -> int:
     return int(sizes[int(np.searchsorted(moments, np.uint32(moment), "right")) - 1])
 
 
-def joined(spans: Column, walls: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+def joined(spans: Column, walls: U64) -> npt.NDArray[np.intp]:
     """Where new segments begin among the spans of one moment, ordered by address.
 
     Files have an expandable segment's mapped pieces as one segment for each contiguous range. ``walls`` are the
@@ -83,20 +84,20 @@ def joined(spans: Column, walls: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]
     return np.concatenate((np.zeros(1, np.intp), np.flatnonzero(~same) + 1))
 
 
-def walls_of(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint64]:
+def walls_of(snapshot: Snapshot, device: int) -> U64:
     """The addresses at which two final segments of a device touch, ascending."""
 
-    def make() -> npt.NDArray[np.uint64]:
+    def make() -> U64:
         finals = _final_segments(snapshot, device)
         return np.intersect1d(finals["address"], _stops(finals["address"], finals["total"]))
 
     return snapshot.keep(f"{device}.walls", make)
 
 
-def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
+def span_of_allocations(snapshot: Snapshot, device: int) -> U32:
     """For each of the device's allocations the row of :func:`segments_of` that contains it, NEVER for none."""
 
-    def make() -> npt.NDArray[np.uint32]:
+    def make() -> U32:
         own, spans = device_of(snapshot, device), segments_of(snapshot, device)
         bases, base_of = np.unique(spans["address"], return_inverse=True)
         found = np.empty(len(own.address), np.uint32)
@@ -117,7 +118,7 @@ def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint3
     return snapshot.keep(f"{device}.span_of_allocations", make)
 
 
-def _stops(addresses: Column, sizes: Column) -> npt.NDArray[np.uint64]:
+def _stops(addresses: Column, sizes: Column) -> U64:
     """The addresses after some ranges, limited to the highest possible address."""
     length = np.minimum(sizes.astype(np.uint64), ~addresses)
     return np.asarray(addresses + length, np.uint64)
@@ -146,7 +147,7 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
     if len(boundaries) < 2:
         return np.empty(0, SPAN)
 
-    def places(values: Column) -> npt.NDArray[np.uint32]:
+    def places(values: Column) -> U32:
         return np.searchsorted(boundaries, values).astype(np.uint32)
 
     flags = np.where(np.isin(actions, _MAPS), kernel.EXPANDABLE, 0).astype(np.uint8)
@@ -178,5 +179,5 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
     return found[np.lexsort((found["start"], found["address"]))]
 
 
-def _is_small(snapshot: Snapshot, finals: Column) -> npt.NDArray[np.bool_]:
+def _is_small(snapshot: Snapshot, finals: Column) -> Mask:
     return snapshot.strings.where(finals["type"], "small".__eq__)

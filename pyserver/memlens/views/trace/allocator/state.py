@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import U32, U64
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
@@ -56,7 +57,7 @@ class AllocatorState:
     moment: int
     segments: npt.NDArray[Any]
     blocks: npt.NDArray[Any]
-    outside: npt.NDArray[np.uint32]
+    outside: U32
 
     @property
     def reserved_bytes(self) -> int:
@@ -138,9 +139,9 @@ def _segments_at(snapshot: Snapshot, device: int, moment: int) -> npt.NDArray[An
 def _active_blocks(
     snapshot: Snapshot,
     own: Device,
-    rows: npt.NDArray[np.uint32],
+    rows: U32,
     segment: npt.NDArray[np.intp],
-    stops: npt.NDArray[np.uint64],
+    stops: U64,
     moment: int,
 ) -> npt.NDArray[Any]:
     number = own.info.device
@@ -157,9 +158,7 @@ def _active_blocks(
     return found
 
 
-def _tiled(
-    segments: npt.NDArray[Any], stops: npt.NDArray[np.uint64], active: npt.NDArray[Any]
-) -> npt.NDArray[Any]:
+def _tiled(segments: npt.NDArray[Any], stops: U64, active: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The active blocks and, as inactive ones, the gaps between them."""
     ends = active["address"] + active["size"].astype(np.uint64)
     numbers = np.arange(len(segments), dtype=np.uint32)

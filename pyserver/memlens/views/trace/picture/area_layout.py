@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U8, U16, U32, Mask
 from memlens.kernels.trace import areas as kernel
 from memlens.store.trace.device import Device
-from memlens.views.selection.columns import Lit, rows_of
+from memlens.views.selection.columns import rows_of
 from memlens.views.trace.picture.areas import Areas
 from memlens.views.trace.picture.boxes import Box, grid_of
 from memlens.views.trace.picture.packing import (
@@ -19,9 +20,6 @@ from memlens.views.trace.picture.packing import (
     Grid,
     pack,
 )
-
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 LEAST_ROWS = 4
 """Allocations of at least this many rows have separate bands."""
@@ -35,7 +33,7 @@ _NO_LIT = np.empty(0, np.uint8)
 _BYTES, _COUNT, _LIT = range(3)
 
 
-def drawn(device: Device, areas: Areas, box: Box, lit: Lit | None) -> bytes:
+def drawn(device: Device, areas: Areas, box: Box, lit: Mask | None) -> bytes:
     """The packed geometry of a device in a box, by group.
 
     Areas are always complete. If there is more than fits into an answer, fewer allocations have separate bands; only if
@@ -72,7 +70,7 @@ def area_columns(device: Device, areas: Areas, grid: Grid) -> AreaColumns:
 class _Columns:
     """The columns of a box: the sums of groups in each, and the allocations that are high enough to be visible."""
 
-    def __init__(self, device: Device, areas: Areas, box: Box, lit: Lit | None) -> None:
+    def __init__(self, device: Device, areas: Areas, box: Box, lit: Mask | None) -> None:
         self.grid = grid_of(device, device, box)
         self._box = box
         layers = _COUNT + 1 if lit is None else _LIT + 1
@@ -130,7 +128,7 @@ class _Slots(NamedTuple):
     blocks_of: U32
     sizes: I64
     rows: U32
-    lit: npt.NDArray[np.uint8]
+    lit: U8
     entering: U32
     entering_from: U32
     leaving: U32
@@ -155,7 +153,7 @@ def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> _Slots:
     )  # fmt: skip
 
 
-def _by_column(slot: U32, column: npt.NDArray[np.uint16], columns: int) -> tuple[U32, U32]:
+def _by_column(slot: U32, column: U16, columns: int) -> tuple[U32, U32]:
     """Slots in the order of their columns, and the start of each column."""
     begins = np.concatenate(([0], np.cumsum(np.bincount(column, minlength=columns))))
     return slot[np.argsort(column, kind="stable")], begins.astype(np.uint32)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U8, U32
 from memlens.kernels.trace.areas import live_by_group
 from memlens.model.attribution import Attribution
 from memlens.store.models import timeline_of
@@ -24,10 +25,6 @@ from memlens.views.selection.items import every_allocation
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import BEFORE_TRACE, NO_STACK, NOTHING, GroupKind, grouping, inferred_part
 from memlens.views.trace.picture.boxes import Box, grid_of
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 AreaKind = Literal["line", "function", "module", "category", "file", "size"]
 

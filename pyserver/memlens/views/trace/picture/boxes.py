@@ -7,12 +7,13 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
 from memlens.store.trace.device import Device
 from memlens.texts import phrase
 from memlens.views.answers import Axis
-from memlens.views.selection.columns import Lit, axis_range, moments_between
+from memlens.views.selection.columns import axis_range, moments_between
 from memlens.views.trace.picture.packing import NO_SIZES, AreaColumns, Grid, pack
 
 MOST_COLUMNS = 4096
@@ -82,8 +83,8 @@ class Drawing(NamedTuple):
 
     share: float
     rects: npt.NDArray[Any]
-    bands: npt.NDArray[np.uint32]
-    others: npt.NDArray[np.int64] = NO_SIZES
+    bands: U32
+    others: I64 = NO_SIZES
     areas: AreaColumns | None = None
 
 
@@ -92,7 +93,7 @@ Draw = Callable[[Box, Grid], Drawing | float]
 
 
 def draw(
-    device: Device, moments_of: Device, box: Box, lit: Lit | None, coarsening: Coarsening, drawing: Draw
+    device: Device, moments_of: Device, box: Box, lit: Mask | None, coarsening: Coarsening, drawing: Draw
 ) -> bytes:
     """The packed geometry of a device in a box: as fine as requested, or as fine as fits into an answer.
 

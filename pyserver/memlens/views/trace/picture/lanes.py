@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U32, U64
 from memlens.kernels.trace import allocator as kernel
 from memlens.kernels.trace.memory_map import Layer
 from memlens.store.snapshot import Snapshot
@@ -46,7 +47,7 @@ class Layout:
     groups: npt.NDArray[Any]
     top: int
     reserved: "Reserved"
-    y: npt.NDArray[np.int64]
+    y: I64
     layer: Layer
     """Draws the allocations of each map."""
 
@@ -68,7 +69,7 @@ class Reserved:
         self.y = np.ascontiguousarray(known["y"])
         self.size = np.ascontiguousarray(known["size"])
 
-    def stops(self, moments: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    def stops(self, moments: U32) -> U32:
         """For each moment the first range that starts after it."""
         return np.searchsorted(self.start, moments, "right").astype(np.uint32)
 
@@ -136,9 +137,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
     return ranges[kept], (np.cumsum(kept) - 1)[range_of]
 
 
-def _parts_in_use(
-    addresses: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+def _parts_in_use(addresses: U64, sizes: I64) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """The ranges that some blocks ever used, without gaps, and for each block the row of its range."""
     order = np.argsort(addresses, kind="stable")
     first = addresses[order]
@@ -187,7 +186,7 @@ def _lanes(ranges: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]
     opens = np.concatenate((np.zeros(1, bool), lanes["group"][1:] != lanes["group"][:-1]))
     gaps = np.where(opens, group_gap, lane_gap)
     gaps[0] = 0
-    sizes: npt.NDArray[np.int64] = lanes["size"]
+    sizes: I64 = lanes["size"]
     tops = np.cumsum(sizes + gaps)
     lanes["y"] = tops - sizes
     first = np.searchsorted(lanes["group"], np.arange(group_count))

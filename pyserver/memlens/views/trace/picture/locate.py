@@ -3,8 +3,8 @@
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import U32
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
 from memlens.store.snapshot import Snapshot
@@ -91,13 +91,13 @@ def step(
     return None if found is None else summaries(snapshot, device, np.asarray([found], np.uint32))[0]
 
 
-def _place(rows: npt.NDArray[np.uint32], row: int) -> int:
+def _place(rows: U32, row: int) -> int:
     """The position of a row among others; their number if it isn't among them."""
     found = np.flatnonzero(rows == row)
     return int(found[0]) if len(found) else len(rows)
 
 
-def _beside(rows: npt.NDArray[np.uint32], row: int, direction: Literal["older", "younger"]) -> int | None:
+def _beside(rows: U32, row: int, direction: Literal["older", "younger"]) -> int | None:
     """The next of some rows in the order of the picture; for a row that isn't among them the next one in time."""
     place = _place(rows, row)
     if place == len(rows):
@@ -109,9 +109,7 @@ def _beside(rows: npt.NDArray[np.uint32], row: int, direction: Literal["older", 
     return int(rows[place]) if 0 <= place < len(rows) else None
 
 
-def _by_address(
-    device: Device, row: int, rows: npt.NDArray[np.uint32], direction: Literal["lower", "higher"]
-) -> int | None:
+def _by_address(device: Device, row: int, rows: U32, direction: Literal["lower", "higher"]) -> int | None:
     """The next of some rows in one direction; at equal addresses the older one counts as the lower."""
     # the allocation itself need not be among them
     rows = rows[rows != row]

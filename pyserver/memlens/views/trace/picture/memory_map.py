@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, Mask
 from memlens.kernels.trace import memory_map as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
 from memlens.views.selection.columns import (
     NEVER,
-    Lit,
     allocation_of,
     check_moment,
     device_of,
@@ -52,7 +52,7 @@ def memory_map(
     device: int,
     box: Box,
     filter_text: str = "",
-    lit: Lit | None = None,
+    lit: Mask | None = None,
     areas: Areas | None = None,
 ) -> bytes:
     """The packed geometry of a device's map in a box, whose heights are bytes of the map.
@@ -109,12 +109,12 @@ def map_locate(snapshot: Snapshot, allocation: int, axis: Axis) -> LocateAnswer:
     )
 
 
-def _heights(own: Device, layout: Layout) -> npt.NDArray[np.int64]:
+def _heights(own: Device, layout: Layout) -> I64:
     return layout.y if own.rows is None else layout.y[own.rows]
 
 
 def _drawing(
-    device: Device, heights: npt.NDArray[np.int64], layout: Layout, box: Box, grid: Grid, most: int
+    device: Device, heights: I64, layout: Layout, box: Box, grid: Grid, most: int
 ) -> Drawing | float:
     """Rects and bands of reserved memory and of the allocations, in runs as short as fit into ``most`` bytes."""
     view = (grid.moments, grid.inside.start, grid.inside.stop, box.y0, box.y1, box.rows)

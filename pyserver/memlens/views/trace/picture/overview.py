@@ -1,8 +1,8 @@
 """The live memory of a whole run in a few hundred columns, for the minimap."""
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64
 from memlens.kernels.trace import ranges
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Snapshot
@@ -10,8 +10,6 @@ from memlens.store.trace.device import Device
 from memlens.views.answers import Axis, OverviewAnswer
 from memlens.views.selection.columns import axis_range, check_columns, device_of, moments_between
 from memlens.views.trace.picture.packing import text_of
-
-F64 = npt.NDArray[np.float64]
 
 
 def overview(

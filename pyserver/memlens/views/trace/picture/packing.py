@@ -60,10 +60,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, U8, U32, Mask
 from memlens.kernels.trace.areas import GROUP_MASK, LIT_BIT
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.trace.device import Device
-from memlens.views.selection.columns import Lit
 
 MAGIC = 0x31474C4D
 MOST_BYTES = 640_000
@@ -94,14 +94,14 @@ class Grid:
     outside of ``inside`` are beyond the device's extent and empty.
     """
 
-    moments: npt.NDArray[np.uint32]
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
-    started: npt.NDArray[np.int64]
+    moments: U32
+    low: I64
+    high: I64
+    started: I64
     inside: slice
 
     @property
-    def stops(self) -> npt.NDArray[np.uint32]:
+    def stops(self) -> U32:
         """For each column the first allocation that starts after the moment that it shows."""
         return self.started[:, 1].astype(np.uint32)
 
@@ -110,9 +110,9 @@ class Grid:
 class AreaColumns:
     """The sums of a picture's groups, int64[columns, groups], and the group of each row of the device."""
 
-    bytes: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.uint8]
+    bytes: I64
+    counts: I64
+    codes: U8
 
     def changes(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """The columns and groups in which a group's sum differs from that in the previous column."""
@@ -129,9 +129,9 @@ def pack(
     grid: Grid,
     header: Header,
     rects: npt.NDArray[Any],
-    bands: npt.NDArray[np.uint32],
-    others: npt.NDArray[np.int64] = NO_SIZES,
-    lit: Lit | None = None,
+    bands: U32,
+    others: I64 = NO_SIZES,
+    lit: Mask | None = None,
     areas: AreaColumns | None = None,
 ) -> bytes:
     """The buffer of a picture: its rects (with ``leader``, a row or NEVER), and its bands as rows of the device.
@@ -186,10 +186,10 @@ def _figures(device: Device, grid: Grid) -> tuple[bytes, ...]:
 
 
 def _lit(
-    lit: Lit,
-    bands: npt.NDArray[np.uint32],
+    lit: Mask,
+    bands: U32,
     others: int,
-    led: npt.NDArray[np.bool_],
+    led: Mask,
     leaders: npt.NDArray[Any],
     of_groups: npt.NDArray[Any] | None,
 ) -> tuple[bytes, bytes]:
@@ -201,7 +201,7 @@ def _lit(
     )
 
 
-def _areas(areas: AreaColumns, bands: npt.NDArray[np.uint32], others: int, start: int) -> bytes:
+def _areas(areas: AreaColumns, bands: U32, others: int, start: int) -> bytes:
     """The bands' groups and the totals of each group, for the offset ``start`` in the buffer."""
     of_bands = areas.codes[bands].tobytes() + bytes(others)
     columns, groups = areas.changes()

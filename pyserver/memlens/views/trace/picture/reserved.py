@@ -17,8 +17,8 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from memlens.arrays import F64, I64, U32
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator, ranges, reserved
 from memlens.kernels.trace import timeline as kernel
@@ -39,21 +39,17 @@ from memlens.views.trace.allocator.blocks import block_sizes, pending_moments
 from memlens.views.trace.allocator.segments import segments_of, span_of_allocations
 from memlens.views.trace.picture.packing import text_of
 
-Series = npt.NDArray[np.int64]
-
 
 class Levels:
     """Bytes at every moment, with the maximum and minimum of every 64 moments."""
 
-    def __init__(self, bytes_: Series) -> None:
+    def __init__(self, bytes_: I64) -> None:
         self.bytes = bytes_
         self.highest_64 = block_peaks(bytes_, BLOCK)
         self.highest_4096 = block_peaks(self.highest_64, SUPER_BLOCK // BLOCK)
         self.lowest_64 = -block_peaks(-bytes_, BLOCK)
 
-    def extremes(
-        self, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def extremes(self, first: I64, last: I64) -> tuple[F64, F64]:
         """The maximum and minimum within each range of moments, both ends included."""
         highest, lowest = np.empty(len(first)), np.empty(len(first))
         ranges.extremes(
@@ -70,9 +66,9 @@ class Usage:
     active: Levels
     allocated: Levels
     requested: Levels
-    wholly_free: Series
-    expandable_free: Series
-    outside: Series | None
+    wholly_free: I64
+    expandable_free: I64
+    outside: I64 | None
     """What is in no known segment; None if that is never anything."""
     known: bool
     """Whether the file records any segment."""
@@ -136,9 +132,7 @@ def _fitting(snapshot: Snapshot, number: int, filter_text: str) -> Levels:
     return Levels(_over_time(device.info.events + 1, device.size, device.start, in_use_until))
 
 
-def _over_time(
-    moments: int, sizes: Series, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]
-) -> Series:
+def _over_time(moments: int, sizes: I64, starts: U32, ends: U32) -> I64:
     """The sum of the sizes that are live at each of ``moments`` moments."""
     total = np.empty(moments, np.int64)
     kernel.live_over_time(sizes, starts, ends, total, np.empty(moments, np.uint32))

@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from memlens.arrays import Mask
 from memlens.kernels.trace import stacked
 from memlens.model.info import DeviceInfo, SnapshotInfo
 from memlens.progress import Report
@@ -32,7 +33,7 @@ from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Area, Axis
-from memlens.views.selection.columns import Lit, axis_range, device_of, rows_of
+from memlens.views.selection.columns import axis_range, device_of, rows_of
 from memlens.views.trace.picture import area_layout
 from memlens.views.trace.picture.areas import GroupedBy, areas_of
 from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
@@ -61,7 +62,7 @@ def viewport(
     device: int,
     box: Box,
     filter_text: str = "",
-    lit: Lit | None = None,
+    lit: Mask | None = None,
     areas: GroupedBy | None = None,
 ) -> Picture:
     """A device's memory in a box, in the order of time or by group.
@@ -82,7 +83,7 @@ def viewport(
 
 
 def _by_group(
-    snapshot: Snapshot, own: Device, box: Box, filter_text: str, lit: Lit | None, areas: GroupedBy
+    snapshot: Snapshot, own: Device, box: Box, filter_text: str, lit: Mask | None, areas: GroupedBy
 ) -> Picture:
     found = areas_of(snapshot, own.info.device, filter_text, areas)
     return Picture(area_layout.drawn(own, found, box, lit), found.areas)
@@ -131,7 +132,7 @@ def _first_axis(info: DeviceInfo) -> Axis:
     return "time" if info.time_axis else "event"
 
 
-def _drawn(device: Device, box: Box, lit: Lit | None = None) -> bytes:
+def _drawn(device: Device, box: Box, lit: Mask | None = None) -> bytes:
     # what may dominate a merged rect: a stack, or what is highlighted (or not)
     camps = device.stack if lit is None else lit.astype(np.uint32)
     sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, camps)

@@ -13,9 +13,9 @@ import re
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import F64, I64, U8, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
@@ -81,18 +81,18 @@ class Intervals(NamedTuple):
 
     kind: LaneKind
     texts: list[str]
-    name: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
+    name: I64
+    first: I64
     """The moment before its first event."""
-    last: npt.NDArray[np.int64]
+    last: I64
     """The moment after its last event."""
-    start_us: npt.NDArray[np.int64] | None
+    start_us: I64 | None
     """On the time axis; None for ranges of events."""
-    end_us: npt.NDArray[np.int64] | None
-    unmatched: npt.NDArray[np.uint8]
+    end_us: I64 | None
+    unmatched: U8
     """1: it has no start, 2: it has no end."""
 
-    def chosen(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Intervals":
+    def chosen(self, which: Mask | I64) -> "Intervals":
         """Some of them, in order."""
         return Intervals(
             self.kind, self.texts, self.name[which], self.first[which], self.last[which],
@@ -182,9 +182,7 @@ def _ranges(snapshot: Snapshot, device: Device) -> Intervals:
     )
 
 
-def match_stack(
-    name: npt.NDArray[np.int64], is_start: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def match_stack(name: I64, is_start: Mask) -> tuple[I64, I64]:
     """Pair each END with the last open START of its name; entries are in the order of time.
 
     Returns the entries that open and close each pair, -1 for a missing end.
@@ -227,7 +225,7 @@ def match_stack(
     )
 
 
-def noise_of(device: Device, found: Intervals) -> npt.NDArray[np.bool_]:
+def noise_of(device: Device, found: Intervals) -> Mask:
     """Mask of the annotations that are noise, see the module's docstring."""
     if not len(found.name) or found.start_us is None or found.end_us is None or device.time is None:
         return np.zeros(len(found.name), bool)
@@ -237,11 +235,11 @@ def noise_of(device: Device, found: Intervals) -> npt.NDArray[np.bool_]:
     np.maximum.at(longest, found.name, found.end_us - found.start_us)
     numbered = np.array([bool(_NUMBERED.search(text)) for text in found.texts], bool)
     short = longest * _SHARE < max(int(device.time[-1]), 1)
-    noisy: npt.NDArray[np.bool_] = (named | ((counts > _OFTEN) & short & ~numbered))[found.name]
+    noisy: Mask = (named | ((counts > _OFTEN) & short & ~numbered))[found.name]
     return noisy
 
 
-def _depths(found: Intervals) -> npt.NDArray[np.uint8]:
+def _depths(found: Intervals) -> U8:
     depths = np.zeros(len(found.name), np.uint8)
     if found.start_us is not None and found.end_us is not None:
         # an item without width still occupies its position
@@ -279,7 +277,7 @@ def _points(snapshot: Snapshot, notes: Column) -> Intervals:
     return Intervals("annotate", texts, name, events, events + 1, None, None, np.zeros(len(name), np.uint8))
 
 
-def _runs(snapshot: Snapshot, kind: LaneKind, notes: Column, annotate: npt.NDArray[np.bool_]) -> Intervals:
+def _runs(snapshot: Snapshot, kind: LaneKind, notes: Column, annotate: Mask) -> Intervals:
     """Ranges in which every event has the same text; ``annotate`` events, whose text means something else, don't
     count.
     """
@@ -300,7 +298,7 @@ def _runs(snapshot: Snapshot, kind: LaneKind, notes: Column, annotate: npt.NDArr
     )
 
 
-def _named(snapshot: Snapshot, values: Column) -> tuple[list[str], npt.NDArray[np.int64]]:
+def _named(snapshot: Snapshot, values: Column) -> tuple[list[str], I64]:
     ids, name = np.unique(values.astype(np.int64), return_inverse=True)
     texts = snapshot.strings.some(ids)
     return [texts.get(number, "") for number in ids.tolist()], name.astype(np.int64)
@@ -344,9 +342,7 @@ def _lane(
     return AnnotationLane(found.kind, depth, items)
 
 
-def _edges(
-    device: Device, axis: Axis, found: Intervals
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _edges(device: Device, axis: Axis, found: Intervals) -> tuple[F64, F64]:
     if axis == "event":
         return found.first.astype(np.float64), found.last.astype(np.float64)
     if found.start_us is not None and found.end_us is not None:

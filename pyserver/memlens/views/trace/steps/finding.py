@@ -25,9 +25,9 @@ import re
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import I64, U32
 from memlens.kernels.trace import ranges
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -57,8 +57,8 @@ class Steps(NamedTuple):
     sure: float | None
     """For inferred steps, the share of a step that recurs in the next one."""
     names: list[Text]
-    first: npt.NDArray[np.int64]
-    last: npt.NDArray[np.int64]
+    first: I64
+    last: I64
 
 
 class StepRow(Struct, frozen=True):
@@ -169,23 +169,23 @@ def _annotated(device: Device, found: Intervals) -> Steps | None:
     return None
 
 
-def _matching(found: Intervals, pattern: re.Pattern[str]) -> npt.NDArray[np.int64]:
+def _matching(found: Intervals, pattern: re.Pattern[str]) -> I64:
     fits = np.array([bool(pattern.search(text)) for text in found.texts], bool)
     return np.flatnonzero(fits[found.name]) if len(found.name) else np.empty(0, np.int64)
 
 
-def _first_of(found: Intervals, method: str) -> npt.NDArray[np.int64]:
+def _first_of(found: Intervals, method: str) -> I64:
     """The annotations of one kind by the optimizer that made them first."""
     places = _matching(found, re.compile(rf"^Optimizer\.{method}#"))
     return places[found.name[places] == found.name[places[0]]] if len(places) else places
 
 
-def _short(found: Intervals, places: npt.NDArray[np.int64]) -> str:
+def _short(found: Intervals, places: I64) -> str:
     text = found.texts[int(found.name[places[0]])]
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _each(found: Intervals, places: npt.NDArray[np.int64], how: Text) -> Steps:
+def _each(found: Intervals, places: I64, how: Text) -> Steps:
     """Each annotation as a step; where two overlap, the first ends where the second begins."""
     first = found.first[places]
     last = np.maximum(np.minimum(found.last[places], np.append(first[1:], found.last[places[-1]])), first)
@@ -200,8 +200,8 @@ def _numbered(
     source: StepSource,
     how: Text,
     sure: float | None,
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    first: I64,
+    last: I64,
 ) -> Steps:
     kept = last > first
     first, last = first[kept], last[kept]
@@ -308,7 +308,7 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     )
 
 
-def _by_number(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+def _by_number(numbers: U32) -> I64:
     """A stable argsort of ``numbers``.
 
     NumPy has a radix sort for 16 bits, which takes a fifth of the time of its sort of larger integers.
@@ -320,16 +320,16 @@ def _by_number(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
     return order
 
 
-def _last_end(first: npt.NDArray[np.int64], events: int) -> int:
+def _last_end(first: I64, events: int) -> int:
     """The end of the last inferred step: after the usual length, or at the end of the trace."""
     return min(events, int(first[-1] + np.median(np.diff(first))))
 
 
 def _likeness(
-    stacks: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    stacks: I64,
+    start: I64,
+    first: I64,
+    last: I64,
 ) -> float:
     """The share of a step's allocations, compared by their stacks, that recurs in the next step."""
     step = np.searchsorted(first, start, "left") - 1
@@ -378,7 +378,7 @@ def _rows(device: Device, found: Steps) -> list[StepRow]:
     ]  # fmt: skip
 
 
-def step_of(device: Device, found: Steps) -> npt.NDArray[np.int64]:
+def step_of(device: Device, found: Steps) -> I64:
     """The step in which each allocation was made, -1 for none."""
     start = device.start.astype(np.int64)
     step = np.searchsorted(found.first, start, "left").astype(np.int64) - 1

@@ -8,9 +8,9 @@ end, so growth is measured from there on.
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.arrays import F64, I64, U8, U32
 from memlens.kernels.trace.timeline import NEVER
 from memlens.model.growing import growing as is_growing
 from memlens.store.snapshot import Snapshot
@@ -108,15 +108,13 @@ def growth(snapshot: Snapshot, number: int, limit: int, filter_text: str = "") -
     )  # fmt: skip
 
 
-def _ends(found: Steps) -> tuple[npt.NDArray[np.int64], int]:
+def _ends(found: Steps) -> tuple[I64, int]:
     """The ends at which to measure, including the last, and the number of steps between them."""
     every = max(-(-len(found.last) // MOST_STEPS), 1)
     return found.last[::-1][::every][::-1], every
 
 
-def alive_between(
-    device: Device, ends: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def alive_between(device: Device, ends: I64) -> tuple[I64, I64]:
     """For each allocation the first end at which it is live, and the first after that at which it isn't."""
     first = np.searchsorted(ends, device.start.astype(np.int64), "left")
     return first, np.searchsorted(ends, device.end.astype(np.int64), "left")
@@ -124,12 +122,12 @@ def alive_between(
 
 def alive_by_group(
     groups: int,
-    group: npt.NDArray[np.int64],
-    size: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    group: I64,
+    size: I64,
+    first: I64,
+    last: I64,
     ends: int,
-) -> npt.NDArray[np.int64]:
+) -> I64:
     """The live bytes of each group at each end."""
     change = np.zeros((groups, ends + 1), np.int64)
     np.add.at(change, (group, first), size)
@@ -137,9 +135,7 @@ def alive_by_group(
     return np.cumsum(change, axis=1)[:, :ends]
 
 
-def _lines(
-    snapshot: Snapshot, frames: npt.NDArray[np.uint32], sources: npt.NDArray[np.uint8]
-) -> tuple[list[tuple[int, int]], npt.NDArray[np.int64]]:
+def _lines(snapshot: Snapshot, frames: U32, sources: U8) -> tuple[list[tuple[int, int]], I64]:
     """Merge frames of the same line and source: a frame for each, and the merged frame of each row."""
     pairs, place = np.unique(frames.astype(np.int64) << 8 | sources, return_inverse=True)
     texts = snapshot.frames.rows(pair >> 8 for pair in pairs.tolist() if pair >> 8 != NEVER)
@@ -159,8 +155,8 @@ def _lines(
     return keys, of_pair[place]
 
 
-def _slopes(alive: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _slopes(alive: I64) -> F64:
     """The slope per end of the least-squares line through each row."""
     x = np.arange(alive.shape[1]) - (alive.shape[1] - 1) / 2
-    slopes: npt.NDArray[np.float64] = (alive @ x) / float(x @ x)
+    slopes: F64 = (alive @ x) / float(x @ x)
     return slopes

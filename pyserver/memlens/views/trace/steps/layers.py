@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from memlens.arrays import I64, Mask
 from memlens.store.snapshot import Snapshot
 
 _WINDOWS = 7
@@ -19,11 +20,11 @@ _CONSTRUCTOR = "__init__"
 class Calls(NamedTuple):
     """The calls of one function, such as ``forward``, in stacks, as places: a file, a line and a function."""
 
-    place: npt.NDArray[np.int64]
+    place: I64
     """A node's place, -1 if it isn't such a call."""
-    nearest: npt.NDArray[np.int64]
+    nearest: I64
     """The nearest node at or above a node that has a place, 0 for none."""
-    above: npt.NDArray[np.int64]
+    above: I64
     """The same, starting above the node."""
     other_lines: list[set[int]]
     """For each place the places of the same function on other lines."""
@@ -87,10 +88,10 @@ class Calls(NamedTuple):
 def are_layers(
     snapshot: Snapshot,
     forwards: Calls | None,
-    stacks: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    stacks: I64,
+    start: I64,
+    first: I64,
+    last: I64,
 ) -> bool:
     """Whether what repeats are a model's layers: whether most of some windows are.
 
@@ -108,12 +109,12 @@ def are_layers(
 
 def are_built(
     snapshot: Snapshot,
-    stacks: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int64],
+    stacks: I64,
+    start: I64,
     size: npt.NDArray[np.integer],
-    stays: npt.NDArray[np.bool_],
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    stays: Mask,
+    first: I64,
+    last: I64,
 ) -> bool:
     """Whether what repeats builds something: hardly a byte of it is freed before the trace ends, and it is below one
     line of a constructor, or over before half of the trace is.

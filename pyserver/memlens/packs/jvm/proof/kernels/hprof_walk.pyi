@@ -1,10 +1,10 @@
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import Buffer
+
+from memlens.arrays import U64
 
 COLUMNS: int
 OK: int
 MORE: int
 UNKNOWN: int
 
-def walk(data: Buffer, id_bytes: int, rows: npt.NDArray[np.uint64]) -> tuple[int, int, int]: ...
+def walk(data: Buffer, id_bytes: int, rows: U64) -> tuple[int, int, int]: ...
