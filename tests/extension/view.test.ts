@@ -10,7 +10,7 @@ import { unpack } from '../../webview/src/unpacking';
 import { commands, env, events, Uri } from './vscode';
 
 const PROBLEM = { code: 'not-a-snapshot', message: 'No snapshot', advice: '', offset: null, retry: false };
-const OPENED = { snapshot: 's1', info: INFO };
+const OPENED = { snapshot: 's1', info: INFO, heap: null };
 
 let server: FakeServer;
 let panel: FakePanel;
@@ -72,7 +72,7 @@ describe('a view', () => {
     assert.deepEqual(panel.taken(), [{ type: 'progress', stage: 'reading', fraction: 0.5 }]);
     server.last('memlens/open').resolve(OPENED);
     await settle();
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: null }]);
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: null }]);
     assert.equal(view.snapshot, 's1');
   });
 
@@ -83,7 +83,7 @@ describe('a view', () => {
     panel.show();
     assert.deepEqual(panel.taken(), []);
     panel.received.fire({ type: 'ready' });
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: STATE }]);
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: STATE }]);
     assert.equal(server.count('memlens/open'), 1);
   });
 
@@ -96,7 +96,7 @@ describe('a view', () => {
     panel.received.fire({ type: 'ready' });
     server.last('memlens/open').resolve(OPENED);
     await settle();
-    assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, state: STATE });
+    assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, heap: null, state: STATE });
   });
 
   it('goes back and forward through what its page reports', async () => {
@@ -112,7 +112,7 @@ describe('a view', () => {
     panel.hide();
     panel.show();
     panel.received.fire({ type: 'ready' });
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: STATE }]);
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: STATE }]);
     panel.received.fire({ type: 'history', by: 1 });
     assert.deepEqual(panel.taken(), [{ type: 'goTo', state: zoomed }]);
   });
@@ -125,7 +125,10 @@ describe('a view', () => {
     panel.received.fire({ type: 'ready' });
     server.last('memlens/open').resolve(OPENED);
     await settle();
-    assert.deepEqual(panel.taken().slice(-2), [{ type: 'opened', info: INFO, state: null }, message]);
+    assert.deepEqual(panel.taken().slice(-2), [
+      { type: 'opened', info: INFO, heap: null, state: null },
+      message,
+    ]);
     view.send(message);
     assert.deepEqual(panel.taken(), [message]);
   });
@@ -140,13 +143,13 @@ describe('a view', () => {
     panel.taken();
     server.last('memlens/open').resolve({ ...OPENED, snapshot: 's2' });
     await settle();
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: null }, command]);
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: null }, command]);
     // a tab is shown again, and its page is being made
     panel.hide();
     panel.show();
     view.send(command);
     panel.received.fire({ type: 'ready' });
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: null }, command]);
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: null }, command]);
   });
 
   it('carries out no command for which nothing is shown: the file could not be read again, or the tab is hidden', async () => {
@@ -389,7 +392,7 @@ describe('a file that changes on disk', () => {
       ['memlens/close', 's1'],
       ['memlens/open', '/a.pickle'],
     ]);
-    assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, state: STATE });
+    assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, heap: null, state: STATE });
   });
 
   it('is noticed by file system events', async () => {

@@ -13,7 +13,7 @@ class Tools(NamedTuple):
     """Programs and folders."""
 
     programs: Mapping[str, str] = MappingProxyType({})
-    """Programs that read formats which only they know, by the settings that name them (see ``packs/api.py``)."""
+    """Programs that read formats which only they know, by the settings that name them (see ``packs/api``)."""
 
     source_folders: Sequence[Path] = ()
     """Where scripts and their source maps may be, if not where they ran."""

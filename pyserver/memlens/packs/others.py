@@ -207,7 +207,7 @@ def _wrong(value: Any, wanted: Any, place: str) -> str | None:
         inside = [(each, of[0], place) for each in value]
     elif origin is re.Pattern:
         inside = [(value.pattern, of[0], place)]
-    elif type(value).__module__ == api.__name__:
+    elif type(value).__module__.startswith(api.__name__):
         annotations = type(value).__annotations__
         inside = [
             (getattr(value, name), annotations[name], f"{place}.{name}") for name in value.__struct_fields__

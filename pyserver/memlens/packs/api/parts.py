@@ -1,0 +1,23 @@
+"""Code of a pack, which is imported when it is first asked for."""
+
+from importlib import import_module
+from typing import Generic, TypeVar, cast
+
+from msgspec import Struct
+
+from memlens.texts import Text
+
+T = TypeVar("T")
+NOTHING = Text("")
+
+
+class Part(Struct, Generic[T], frozen=True):
+    """Code that is imported when it is needed, by its module or by ``module:name``: of a pack, or of a higher layer."""
+
+    place: str
+
+    def load(self) -> T:
+        """Import it. Raises ImportError and AttributeError for a place that isn't there."""
+        module, _, name = self.place.partition(":")
+        loaded = import_module(module)
+        return cast("T", getattr(loaded, name) if name else loaded)
