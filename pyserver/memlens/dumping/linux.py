@@ -66,7 +66,12 @@ def described(pid: int) -> tuple[Runtime | None, tuple[str, ...], int]:
     runtime = by_program(program(pid))
     # a program of any name may have a runtime in it, and those of several runtimes have one name
     if runtime is None or kinds()[runtime.kind].libraries or runtime.lacks_version:
-        runtime = by_libraries(_libraries(pid)) or runtime
+        found = by_libraries(_libraries(pid))
+        # an interpreter that a program of another runtime has in it is not what it runs on
+        if found is not None and (
+            runtime is None or found.kind == runtime.kind or kinds()[found.kind].libraries is not None
+        ):
+            runtime = found
     return runtime, arguments, resident
 
 
