@@ -37,7 +37,7 @@ const choose = async (name) => {
   const row = vscode.page.locator('.quick-input-list .monaco-list-row', {
     has: vscode.page.locator('.label-name').getByText(name, { exact: true }),
   });
-  await row.first().click();
+  await vscode.pick(row.first());
 };
 const drawn = async () => {
   await view.locator('.compare-picture:not([hidden])[data-drawn]').waitFor();

@@ -192,6 +192,11 @@ class VSCode {
     return this.#palette.openLink(link);
   }
 
+  /** Picks a row of a list; see {@link Palette.pick}. */
+  pick(row) {
+    return this.#palette.pick(row);
+  }
+
   /** Accepts a path in VS Code's dialog for files, once that offers one; see {@link Palette.choosePath}. */
   choosePath(offered, file, next) {
     return this.#palette.choosePath(offered, file, next);

@@ -150,7 +150,8 @@ test('a box leads to why its objects are alive, and to the line of their class',
 test('compared with an earlier dump, then with a series of them, which are there again when it is opened', async () => {
   await view.pane('Compare');
   await view.locator('.compare-banner .button').click();
-  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[0] }).first().click();
+  const earlier = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[0] });
+  await vscode.pick(earlier.first());
   const session = () => view.locator('[id=pane-compare] .grid-row', { hasText: SESSION }).first();
   await session().waitFor();
   // beside the details some columns aren't shown

@@ -98,7 +98,7 @@ test('a class of an archive is shown at its declaration, read-only; which of two
   await picks.filter({ hasText: 'shop-2.0-sources.jar' }).waitFor();
   assert.equal(await picks.count(), 2);
   await vscode.screenshot('library-versions');
-  await picks.filter({ hasText: 'shop-1.0-sources.jar' }).click();
+  await vscode.pick(picks.filter({ hasText: 'shop-1.0-sources.jar' }));
   await vscode.atLine('Sessions.java', line);
   await inArchive();
   await vscode.page.keyboard.type('x');

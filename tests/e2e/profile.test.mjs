@@ -96,10 +96,8 @@ test('it is compared with an open profile', async () => {
   await opened(FILE);
   await vscode.runCommand('Memlens: Show Comparison');
   await view.locator('.compare-banner .button', { hasText: 'Earlier One' }).click();
-  await vscode.page
-    .locator('.quick-input-list .monaco-list-row', { hasText: OTHER })
-    .filter({ hasText: 'Open now' })
-    .click();
+  const offered = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: OTHER });
+  await vscode.pick(offered.filter({ hasText: 'Open now' }));
   await rows().first().waitFor();
   await view
     .locator('.compare-summary')
@@ -166,7 +164,7 @@ test('the comparison is restored after the view was hidden; a file that fails is
   await vscode.choosePath(/^\//, path.join(vscode.folder, BROKEN));
   await view.locator('.compare-banner', { hasText: BROKEN }).waitFor();
   await view.locator('.compare-banner .button', { hasText: 'Choose Another' }).click();
-  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'this snapshot' }).click();
+  await vscode.pick(vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'this snapshot' }));
   await view.locator('.compare-summary', { hasText: 'the same' }).waitFor();
 });
 

@@ -162,7 +162,7 @@ const labelOf = async (picker, pattern) =>
 walk('what changed since yesterday?', 'words-today.pb.gz', async (view, click) => {
   await click(view.locator('.toolbar').getByRole('button', { name: 'Compare…' }));
   const offered = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'words.pb.gz' });
-  await click(offered.first());
+  await vscode.pick(offered.first());
   const { rows } = await vscode.memlens('compare', 'words.pb.gz', 'words-today.pb.gz');
   const [{ after: now, before: then, difference_bytes: difference }] = rows;
   const row = view.locator('.compare-table tbody tr').first();
