@@ -114,14 +114,14 @@ export class Palette {
   /** Picks a row of a list by the keyboard: the list moves under the mouse while it opens. */
   async pick(row) {
     await row.waitFor();
-    const list = this.page.locator('.quick-input-widget .quick-input-list');
     const focused = row.and(this.page.locator('.focused'));
     for (let presses = 0; !(await came(focused.waitFor({ timeout: presses ? 200 : 50 }))); presses++) {
       if (presses === 100) throw new Error(`The list didn't get to "${await row.innerText()}".`);
       await this.page.keyboard.press('ArrowDown');
     }
     await this.page.keyboard.press('Enter');
-    await list.waitFor({ state: 'hidden' });
+    // another list may come at once, such as that of the dialog for files
+    await row.waitFor({ state: 'hidden' });
   }
 
   async #close() {
