@@ -1,6 +1,6 @@
 """Record what a running process or a browser's page allocates.
 
-Until Ctrl+C or for a time, each object that is still alive at the end is recorded: when it was allocated and by which
+It ends with Ctrl+C or after a time, and has each object that is still alive then: when it was allocated and by which
 stack. Meanwhile garbage is collected 20 times a second. ``--sampling`` only estimates what each stack holds, at little
 cost. See [recording](recording.md).
 """

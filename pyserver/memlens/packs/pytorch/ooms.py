@@ -82,7 +82,7 @@ def marks(snapshot: Snapshot) -> MarksAnswer:
                 Mark(
                     kind, info.device, event, event + 1, time_of_moment(device, event + 1),
                     _size_of(device, event),
-                    _device_free(device, event) if kind == "oom" else None,
+                    device_free(device, event) if kind == "oom" else None,
                 )
                 for event in events[: MOST_MARKS - len(found)].tolist()
             ]  # fmt: skip
@@ -108,7 +108,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     gap = gap_at(usage, event + 1)
     returned_segments, returned_bytes = case.returned()
     pool = int(case.pool)
-    free = _device_free(device, event)
+    free = device_free(device, event)
     request_stack = int(device.event_stack[event])
     asked_at = _asked_at(snapshot, request_stack)
     retry = case.retry() if case.size_known else None
@@ -183,6 +183,11 @@ def driver_bytes(size: int, *, expandable: bool) -> int:
     return -(-size // LARGE_STEP_BYTES) * LARGE_STEP_BYTES
 
 
+def shared_pools(snapshot: Snapshot) -> list[int]:
+    """The numbers of the pool that all of a program shares, and of one that isn't known."""
+    return [0] + [row for row, pool in enumerate(snapshot.manifest.pools) if tuple(pool) == (0, 0)]
+
+
 def _switch(value: Any) -> bool | None:
     """A setting that is on or off, None if the file doesn't say."""
     return value if isinstance(value, bool) else None
@@ -209,7 +214,8 @@ def _asked_at(snapshot: Snapshot, stack: int) -> Frame | None:
     return None if line.kind == "native" else line
 
 
-def _device_free(device: Device, event: int) -> int | None:
+def device_free(device: Device, event: int) -> int | None:
+    """What the device had free at an event, in bytes; None if the file doesn't say."""
     notes = device.notes
     at = int(np.searchsorted(notes["event"], np.uint32(event)))
     mine = notes[at : int(np.searchsorted(notes["event"], np.uint32(event), "right"))]
@@ -260,7 +266,7 @@ class _Case:
 
     def _private(self) -> Mask:
         """Mask of the segments that belong to a private pool."""
-        shared = [0] + [row for row, pool in enumerate(self.snapshot.manifest.pools) if tuple(pool) == (0, 0)]
+        shared = shared_pools(self.snapshot)
         return ~np.isin(self.state.segments["pool"], shared)
 
     def shared_free_bytes(self) -> int:

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from memlens.arrays import I32, I64, U8, U32, U64, Mask
 from memlens.kernels.trace.timeline import BEFORE_TRACE
-from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.kernels.replay import Replay
+from memlens.packs.pytorch.ooms import device_free, driver_bytes, shared_pools
 from memlens.packs.pytorch.replay_layout import layout
 from memlens.packs.pytorch.replay_settings import POWERS, Settings, parse, recorded_settings
 from memlens.store.snapshot import Snapshot
@@ -116,7 +117,7 @@ class Trace:
         event_pool[known] = np.where(pool[owner[known]] != 0, pool[owner[known]], event_pool[known])
         started = device.event_action == ALLOC
         pool[owner[started & known]] = event_pool[started & known]
-        shared = self._shared_pools()
+        shared = shared_pools(self.snapshot)
         event_pool[np.isin(event_pool, shared)] = 0
         pool[np.isin(pool, shared)] = 0
         events = event_pool << 16 | device.event_stream
@@ -153,9 +154,6 @@ class Trace:
             before=before[np.argsort(device.address[before], kind="stable")].astype(np.uint32),
             of_rows=large[len(events) : len(events) + len(of_rows)],
         )
-
-    def _shared_pools(self) -> list[int]:
-        return [0] + [row for row, pool in enumerate(self.snapshot.manifest.pools) if tuple(pool) == (0, 0)]
 
     # ---- runs ----------------------------------------------------------------------------------------------------
 
@@ -361,19 +359,13 @@ class Trace:
         return None
 
     def _driver_bytes(self, size: int) -> int:
-        """What a request asks the driver for (``get_allocation_size``), or at most in pages."""
-        least = 20 << 20 if size > SMALL_MOST_BYTES else 2 << 20
-        if self.recorded.expandable_segments:
-            return -(-size // least) * least
-        return least if size < 10 << 20 else -(-size // (2 << 20)) * (2 << 20)
+        return driver_bytes(size, expandable=self.recorded.expandable_segments)
 
     def _failure(self, event: int) -> Failure:
         """A recorded out-of-memory event."""
         size = max(int(self.device.event_size[event]), 0)
-        notes = self.device.notes
-        mine = notes[(notes["event"] == event) & (notes["kind"] == NOTE_KINDS.index("device_free"))]
-        missing = None
-        if len(mine) and size:
+        free, missing = device_free(self.device, event), None
+        if free is not None and size:
             # it failed, so less was free for PyTorch than it asked for, whatever the device had
-            missing = max(self._driver_bytes(size) - int(min(int(mine["value"][0]), _LARGEST_BYTES)), 1)
+            missing = max(self._driver_bytes(size) - min(free, _LARGEST_BYTES), 1)
         return Failure(event=event, asked_bytes=size, missing_bytes=missing)
