@@ -400,6 +400,38 @@ def test_a_dump_of_a_program_itself(folder: Path) -> None:
     assert snapshot_format(folder / "kept") == "python_heap"
 
 
+def test_only_what_was_left_is_removed(folder: Path) -> None:
+    # the same name, but not the checksum: another's file, which may even be what is read
+    source = folder / "shared.hprof.partial-999999999"
+    source.write_bytes(HEAP.read_bytes())
+    left = partial_file(folder / "shared.hprof", 999_999_999)
+    for other in (f"shared.hprof.partial-{os.getpid()}", "shared.hprof.partial-99999999999999999999", "new"):
+        (folder / other).write_bytes(KEPT)
+    before = content(folder)
+    left.write_bytes(HEAP.read_bytes())
+    memlens("redact", left, folder / "shared.hprof")
+    assert left.read_bytes() == HEAP.read_bytes()
+    memlens("redact", source, folder / "shared.hprof", "--force")
+    assert content(folder) == before | {"shared.hprof": (folder / "shared.hprof").read_bytes()}
+    mine = partial_file(folder / "next", os.getpid())
+    mine.write_bytes(HEAP.read_bytes())
+    assert "is the file that is read" in memlens("redact", mine, folder / "next", status=1).stderr
+    assert mine.read_bytes() == HEAP.read_bytes()
+
+
+def test_the_file_that_is_stdin_is_not_written_over(folder: Path) -> None:
+    stdin = os.dup(0)
+    with (folder / "kept").open("rb") as file:
+        os.dup2(file.fileno(), 0)
+    try:
+        with pytest.raises(RefusedError, match="is the file that is read"):
+            Output(folder / "kept", (Path("copy"),), force=True).write(b"new")
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+    assert (folder / "kept").read_bytes() == KEPT
+
+
 def write_late(place: Path) -> None:
     """Write a file while somebody else makes one of that name."""
     with Output(place).writing() as file:

@@ -532,8 +532,9 @@ def test_nobody_else_reads_what_is_written(tmp_path: Path) -> None:
     source = written(tmp_path, "heap.hprof", planted_hprof())
     program = (
         "import os, sys; from pathlib import Path; from memlens.cli import main\n"
+        "from memlens.store.files.disk import partial_file\n"
         "source, out, other = map(Path, sys.argv[1:])\n"
-        "other.touch(0o666); os.link(other, f'{out}.partial-{os.getpid()}')\n"
+        "other.touch(0o666); os.link(other, partial_file(out, os.getpid()))\n"
         "sys.exit(main(['redact', str(source), str(out)]))\n"
     )
     out, other = tmp_path / "shared.hprof", tmp_path / "other"

@@ -26,6 +26,7 @@ from memlens.formats import recognised
 from memlens.formats.containers import open_source
 from memlens.server.sessions import children as child_processes
 from memlens.store.files.cache import Cache
+from memlens.store.files.disk import partial_file
 from memlens.store.files.processes import is_running
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -204,7 +205,8 @@ def test_what_a_killed_child_has_left_is_removed_behind_a_link(
     (tmp_path / "link").symlink_to(tmp_path / "folder" / "app.hprof")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(child_processes, "_run", killed)
-    for out, left in ((tmp_path / "link", tmp_path / "folder" / "app.hprof.partial-5"), (Path(), None)):
+    partial = partial_file(tmp_path / "folder" / "app.hprof", 5)
+    for out, left in ((tmp_path / "link", partial), (Path(), None)):
         if left is not None:
             left.mkdir()
         asyncio.run(child_processes.dump("1", out, lambda *_: None))
@@ -212,6 +214,6 @@ def test_what_a_killed_child_has_left_is_removed_behind_a_link(
             child_processes.record("1", out, lambda *_: None, sampling=True, seconds=1, stop=asyncio.Event())
         )
         assert not list((tmp_path / "folder").iterdir())
-    (tmp_path / "folder" / "app.hprof.partial-5").write_bytes(b"values")
+    partial.write_bytes(b"values")
     asyncio.run(child_processes.redact(tmp_path / "in", tmp_path / "link", lambda *_: None))
     assert not list((tmp_path / "folder").iterdir())

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,8 +58,13 @@ def make_folder(folder: Path) -> None:
 
 
 def partial_file(target: Path, process_id: int) -> Path:
-    """Return where a process writes what is to become the file ``target``."""
-    return target.with_name(f"{target.name}.partial-{process_id}")
+    """Return where a process writes what is to become the file ``target``.
+
+    The name ends in a checksum of the rest, so that nobody else's file has it by accident and is taken for one that a
+    killed process has left.
+    """
+    name = f"{target.name}.partial-{process_id}"
+    return target.with_name(f"{name}-{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}")
 
 
 def make_private(path: Path) -> None:

@@ -31,6 +31,8 @@ _IN_ARCHIVES = re.compile(
     r"(\d+\.)?[\w-]+(\.(\d+|json|db|bin|columns))?(\.partial-\d+(-journal)?)?", re.ASCII
 )
 """Names of files in archives; another name is of a file that somebody has put there."""
+_PARTIAL = re.compile(r".+\.partial-(?P<pid>\d{1,9})-[0-9a-f]{8}", re.ASCII | re.DOTALL)
+"""Names that :func:`memlens.store.files.disk.partial_file` makes, and others like them."""
 _writing: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
 """The locks of the files that are being written by this process."""
 _writing_lock = threading.Lock()
@@ -66,13 +68,12 @@ class Output:
         target = self._resolved()
         if not target.parent.is_dir():
             raise self._impossible(phrase("there is no folder {folder}", folder=target.parent))
-        for source in self.inputs:
-            if _same(source, target):
-                raise RefusedError(
-                    phrase(
-                        "{file} can't be written over itself: it is the file that is read", file=self._name
-                    )
-                )
+        partial = partial_file(target, os.getpid())
+        is_read = any(_same(source, target) or _same(source, partial) for source in self.inputs)
+        if is_read or _is_stdin(target):
+            raise RefusedError(
+                phrase("{file} can't be written over itself: it is the file that is read", file=self._name)
+            )
         if any(_same(other, target) for other in self.others):
             raise self._named_twice()
         if is_archive(target) or is_archive(target.parent):
@@ -113,7 +114,7 @@ class Output:
         free = phrase("Free some space on it, or write the file elsewhere.")
         # another thread of this process writes to the same partial file
         with self._alone(target), room_in(target.parent, target.name, advice=free):
-            remove_leftovers_of(target)
+            remove_leftovers_of(target, self.inputs)
             try:
                 yield partial
                 self.put(partial, target)
@@ -281,16 +282,26 @@ def _lock_of(target: Path) -> threading.Lock:
         return _writing.setdefault(target, threading.Lock())
 
 
-def remove_leftovers_of(target: Path) -> None:
-    """Remove what killed processes have left of a file that they were writing."""
-    prefix = partial_file(target, 0).name.removesuffix("0")
+def remove_leftovers_of(target: Path, kept: tuple[Path, ...] = ()) -> None:
+    """Remove what killed processes have left of a file that they were writing, unless it is one of those ``kept``."""
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
-            number = entry.name.removeprefix(prefix)
-            if entry.name == prefix + number and number.isdecimal() and number.isascii():
-                is_ours = int(number) == os.getpid()
-                if (is_ours or not is_running(int(number))) and not entry.is_dir(follow_symlinks=False):
-                    Path(entry.path).unlink(missing_ok=True)
+            found = _PARTIAL.fullmatch(entry.name)
+            pid = -1 if found is None else int(found["pid"])
+            left = Path(entry.path)
+            if entry.name != partial_file(target, pid).name or any(_same(left, each) for each in kept):
+                continue
+            if (pid == os.getpid() or not is_running(pid)) and not entry.is_dir(follow_symlinks=False):
+                left.unlink(missing_ok=True)
+
+
+def _is_stdin(target: Path) -> bool:
+    """Whether the process has the file as its stdin, which a command may read."""
+    try:
+        return os.path.samestat(os.fstat(0), target.stat())
+    except OSError:
+        # no stdin, or nothing there yet
+        return False
 
 
 def _same(one: Path, other: Path) -> bool:
