@@ -1,8 +1,12 @@
 """The errors that Memlens shows to users: what happened, where in the file, and what to do about it."""
 
+from typing import TypeVar
+
 from msgspec import Struct
 
 from memlens.texts import Text, phrase
+
+T = TypeVar("T")
 
 
 class Problem(Struct, frozen=True):
@@ -83,3 +87,15 @@ class OutOfMemoryError(MemlensError):
 def reason(error: OSError) -> str:
     """What the system says of it."""
     return error.strerror or str(error)
+
+
+def stopped() -> CancelledError:
+    """The error of a question that was stopped before it had an answer."""
+    return CancelledError(phrase("The request was cancelled"))
+
+
+def finished(found: T | None) -> T:
+    """What a kernel found. Raises :class:`CancelledError` where it was stopped, and has nothing."""
+    if found is None:
+        raise stopped()
+    return found

@@ -33,7 +33,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill
 from memlens.views.compare.heaps import compare_heaps
 from memlens.views.findings.ahead import findings, headline
-from memlens.views.graph.paths import paths
+from memlens.views.heap.paths.to_object import paths
 from memlens.views.sql.query import TABLES, SqlSession
 
 MOST_S = 20

@@ -15,10 +15,10 @@ from memlens.server.reporting import reported
 from memlens.server.sessions.aside import Aside
 from memlens.server.wire import reporting
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.cuts import cut
-from memlens.views.graph.retained import retained_by
-from memlens.views.graph.together import retained_by_type
-from memlens.views.graph.without import OneObject
+from memlens.views.heap.retained.by_objects import retained_by
+from memlens.views.heap.retained.by_type import retained_by_type
+from memlens.views.heap.retained.cuts import cut
+from memlens.views.heap.retained.left_out import OneObject
 
 LIMIT_S = 30.0
 

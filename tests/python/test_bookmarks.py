@@ -30,8 +30,8 @@ from memlens.store.files.cache import Cache
 from memlens.store.models import LackingError
 from memlens.units import format_bytes
 from memlens.views.bookmarks import add_bookmark
-from memlens.views.graph.bookmarks import heap_bookmarks
-from memlens.views.graph.rows import type_names
+from memlens.views.heap.listing.bookmarks import heap_bookmarks
+from memlens.views.heap.objects.rows import type_names
 from memlens.views.trace.bookmarks import bookmarks
 
 NASTY = "<b>|`note` *&\u202e"

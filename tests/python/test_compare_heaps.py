@@ -23,7 +23,7 @@ from memlens.views.compare.heaps import (
     series_of,
     side_of_series,
 )
-from memlens.views.graph.rows import type_names
+from memlens.views.heap.objects.rows import type_names
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 

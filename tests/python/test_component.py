@@ -20,10 +20,11 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.findings import component
 from memlens.views.findings.component import component_findings
 from memlens.views.findings.graph import case as cases
-from memlens.views.graph.listing import fitting
-from memlens.views.graph.reach import followed, held_distances, holders
-from memlens.views.graph.retained import retained_by, retained_set
-from memlens.views.graph.rows import references_of_all, type_names
+from memlens.views.heap.listing.lists import fitting
+from memlens.views.heap.objects.references import references_of_all
+from memlens.views.heap.objects.rows import type_names
+from memlens.views.heap.reachable.from_roots import followed, held_distances, holders
+from memlens.views.heap.retained.by_objects import retained_by, retained_set
 
 REAL = real_heaps("hprof/mat_openjdk*", "hprof/javac_60files*", "v8/leak_base*")
 

@@ -45,9 +45,9 @@ from memlens.store.tables import fill as tables
 from memlens.views.ahead import artefacts_of
 from memlens.views.findings.ahead import headline
 from memlens.views.flame.graph import FIRST_FLAME
-from memlens.views.graph.reach import HELD_DISTANCES
-from memlens.views.graph.shortest import SHORTEST_PATHS
-from memlens.views.graph.together import TOGETHER
+from memlens.views.heap.reachable.from_roots import HELD_DISTANCES
+from memlens.views.heap.reachable.shortest_paths import SHORTEST_PATHS
+from memlens.views.heap.retained.by_type import TOGETHER
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

@@ -14,8 +14,8 @@ from tests.python.recordings import JAVA, LEAK
 from memlens.errors import BadRequestError, CancelledError
 from memlens.kernels.base.work import Work
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.filters import chosen
-from memlens.views.graph.rows import type_names
+from memlens.views.heap.filters.filters import chosen
+from memlens.views.heap.objects.rows import type_names
 from memlens.views.selection import expressions
 from memlens.views.selection.expressions import Expression, regexp
 from memlens.views.selection.terms import quoted

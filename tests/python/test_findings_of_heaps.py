@@ -30,9 +30,9 @@ from memlens.views.examining import EXAMINED, examine
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, pieces
-from memlens.views.graph import filters
-from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
-from memlens.views.graph.together import TOGETHER
+from memlens.views.heap.filters import filters
+from memlens.views.heap.reachable.from_roots import HELD_DISTANCES, followed, held_distances, holders
+from memlens.views.heap.retained.by_type import TOGETHER
 from memlens.views.sql.query import SqlSession
 
 # all except the largest two, which take half a minute

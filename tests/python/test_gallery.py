@@ -19,10 +19,10 @@ from memlens.errors import BadRequestError, CancelledError
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.table import about
-from memlens.views.graph import pixels
-from memlens.views.graph.gallery import GalleryOrder, gallery
-from memlens.views.graph.objects import describe
-from memlens.views.graph.pixels import ImageAnswer, Thumbnail, thumbnails
+from memlens.views.heap.images import pixels
+from memlens.views.heap.images.gallery import GalleryOrder, gallery
+from memlens.views.heap.images.pixels import ImageAnswer, Thumbnail, thumbnails
+from memlens.views.heap.listing.one_object import describe
 
 Opened = Callable[[Path], Snapshot]
 _ARRAY_HEADER = 12

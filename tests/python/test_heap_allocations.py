@@ -15,8 +15,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
 from memlens.views.flame.tables import children, details
-from memlens.views.graph.filters import chosen
-from memlens.views.graph.rows import type_names
+from memlens.views.heap.filters.filters import chosen
+from memlens.views.heap.objects.rows import type_names
 from memlens.views.naming.frame_names import NO_STACK
 from memlens.views.selection.items import BARE, stacks_of
 from memlens.views.selection.profile_sets import set_at

@@ -32,11 +32,8 @@ from memlens.store.artefacts import write_columns
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import filters, halves, listing, shortest, together
-from memlens.views.graph import objects as rows_of_objects
-from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
-from memlens.views.graph.dominators import GroupNames, TypeNames, drawn_tree, fitting_by_group, group
-from memlens.views.graph.groupings import (
+from memlens.views.heap.dominators.flame import GroupNames, TypeNames, drawn_tree, fitting_by_group, group
+from memlens.views.heap.dominators.trees import (
     DOMINATORS,
     ROOTS,
     UNREACHABLE,
@@ -50,20 +47,27 @@ from memlens.views.graph.groupings import (
     located,
     number_of,
 )
-from memlens.views.graph.listing import heap_packages, heap_types, objects
-from memlens.views.graph.merged_paths import PathNode, merged_paths
-from memlens.views.graph.objects import first_references, references_between
-from memlens.views.graph.overview import overview
-from memlens.views.graph.packages import is_platform, short_name
-from memlens.views.graph.path_tree import merged_tree
-from memlens.views.graph.paths import _Ways, paths
-from memlens.views.graph.reach import entries, followed, holders
-from memlens.views.graph.retained import retained_by
-from memlens.views.graph.rows import Numbers, type_names
-from memlens.views.graph.shortest import SHORTEST_PATHS
-from memlens.views.graph.together import TOGETHER, is_known, retained_by_type
-from memlens.views.graph.types import figures_of, instances_of
-from memlens.views.graph.types import types as types_listed
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing import lists as listing
+from memlens.views.heap.listing.lists import heap_packages, heap_types, objects
+from memlens.views.heap.listing.overview import overview
+from memlens.views.heap.objects import halves
+from memlens.views.heap.objects import references as rows_of_objects
+from memlens.views.heap.objects.packages import is_platform, short_name
+from memlens.views.heap.objects.references import first_references, references_between
+from memlens.views.heap.objects.rows import Numbers, type_names
+from memlens.views.heap.objects.types import figures_of, instances_of
+from memlens.views.heap.objects.types import types as types_listed
+from memlens.views.heap.paths.merged import PathNode, merged_paths
+from memlens.views.heap.paths.to_object import _Ways, paths
+from memlens.views.heap.paths.tree import merged_tree
+from memlens.views.heap.reachable import shortest_paths as shortest
+from memlens.views.heap.reachable.from_roots import entries, followed, holders
+from memlens.views.heap.reachable.shortest_paths import SHORTEST_PATHS
+from memlens.views.heap.retained import by_type as together
+from memlens.views.heap.retained.by_objects import retained_by
+from memlens.views.heap.retained.by_type import TOGETHER, is_known, retained_by_type
+from memlens.views.heap.retained.cuts import cut, freed_by_cut, freed_by_cuts
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

@@ -20,9 +20,9 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.packs.ruby.tests.ruby_files import line, made, root
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
-from memlens.views.graph.filters import chosen
-from memlens.views.graph.hierarchy import extended, extended_by_type
-from memlens.views.graph.rows import type_names
+from memlens.views.heap.filters.filters import chosen
+from memlens.views.heap.objects.hierarchy import extended, extended_by_type
+from memlens.views.heap.objects.rows import type_names
 from memlens.views.sql.query import SqlSession
 
 pytest_plugins = ("tests.python.server_fixtures",)

@@ -23,8 +23,8 @@ from memlens.packs.python.kernels import redaction as python_redaction
 from memlens.packs.python.kernels import survey
 from memlens.packs.v8.kernels import redaction
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.objects import MOST_LISTED, describe
-from memlens.views.graph.threads import threads, variables
+from memlens.views.heap.listing.one_object import MOST_LISTED, describe
+from memlens.views.heap.listing.threads import threads, variables
 
 Opened = Callable[[Path], Snapshot]
 MANY = 60_000

@@ -15,9 +15,9 @@ from tests.python.image_files import ImageDump
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph import pixels
-from memlens.views.graph.objects import describe
-from memlens.views.graph.pixels import ImageAnswer, image
+from memlens.views.heap.images import pixels
+from memlens.views.heap.images.pixels import ImageAnswer, image
+from memlens.views.heap.listing.one_object import describe
 
 Opened = Callable[[Path], Snapshot]
 Pixel = tuple[int, int, int, int]

@@ -14,8 +14,8 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.cuts import common_holder
-from memlens.views.graph.least_cut import MOST_REFERENCES, least_cut
+from memlens.views.heap.paths.least_cut import MOST_REFERENCES, least_cut
+from memlens.views.heap.retained.cuts import common_holder
 
 Pairs = set[tuple[int, int]]
 Opened = Callable[[Path], Snapshot]

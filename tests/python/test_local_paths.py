@@ -299,7 +299,7 @@ LOOKING = {
     "packs/jvm/source_archives.py": "members of archives of classes",
     "sources/zips.py": "archives of classes",
     "stores.py": NAMED_BY_FILES,
-    "views/graph/same_objects.py": "an archive of a file that a filter names, for which the user is asked",
+    "views/heap/objects/same_objects.py": "an archive of a file that a filter names, for which the user is asked",
     "views/sql/query.py": "an archive",
     "views/sql/schema.py": "files of Memlens",
 }

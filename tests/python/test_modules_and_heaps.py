@@ -17,8 +17,8 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
-from memlens.views.graph import filters
-from memlens.views.graph.rows import type_names
+from memlens.views.heap.filters import filters
+from memlens.views.heap.objects.rows import type_names
 from memlens.views.sql.query import SqlSession
 
 Asked = Callable[[str], list[tuple[Any, ...]]]

@@ -14,9 +14,9 @@ from memlens.cli import main
 from memlens.model.graph import MOST_NATIVE_BYTES
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.listing import heap_packages, heap_types, objects
-from memlens.views.graph.objects import describe
-from memlens.views.graph.types import types
+from memlens.views.heap.listing.lists import heap_packages, heap_types, objects
+from memlens.views.heap.listing.one_object import describe
+from memlens.views.heap.objects.types import types
 
 Opened = Callable[[Path], Snapshot]
 

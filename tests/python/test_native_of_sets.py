@@ -13,17 +13,17 @@ from tests.python.test_native_memory import random_dump
 
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.heaps import compare_heaps, pair_of
-from memlens.views.graph.cuts import cut, freed_by_cuts
-from memlens.views.graph.dominators import group
-from memlens.views.graph.groupings import DOMINATORS, group_of
-from memlens.views.graph.merged_paths import merged_paths
-from memlens.views.graph.objects import describe
-from memlens.views.graph.paths import paths
-from memlens.views.graph.retained import retained_by
-from memlens.views.graph.rows import type_names
-from memlens.views.graph.together import retained_by_type
-from memlens.views.graph.types import instances_of, types
-from memlens.views.graph.without import OneObject
+from memlens.views.heap.dominators.flame import group
+from memlens.views.heap.dominators.trees import DOMINATORS, group_of
+from memlens.views.heap.listing.one_object import describe
+from memlens.views.heap.objects.rows import type_names
+from memlens.views.heap.objects.types import instances_of, types
+from memlens.views.heap.paths.merged import merged_paths
+from memlens.views.heap.paths.to_object import paths
+from memlens.views.heap.retained.by_objects import retained_by
+from memlens.views.heap.retained.by_type import retained_by_type
+from memlens.views.heap.retained.cuts import cut, freed_by_cuts
+from memlens.views.heap.retained.left_out import OneObject
 
 Opened = Callable[[Path], Snapshot]
 

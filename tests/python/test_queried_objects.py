@@ -24,9 +24,9 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.store.tables.fill import are_filled
 from memlens.store.tables.schema import PARTS_OF, Part
-from memlens.views.graph import filters
-from memlens.views.graph.listing import heap_types, objects
-from memlens.views.graph.merged_paths import merged_paths
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing.lists import heap_types, objects
+from memlens.views.heap.paths.merged import merged_paths
 from memlens.views.selection.terms import Term
 
 pytest_plugins = ("tests.python.server_fixtures",)

@@ -17,10 +17,10 @@ from tests.python.heap_files import HeapFile, heap_of
 from memlens.errors import CancelledError, MemlensError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
-from memlens.views.graph.merged_paths import merged_paths
-from memlens.views.graph.retained import RetainedAnswer, retained_by
-from memlens.views.graph.rows import type_names
-from memlens.views.graph.without import LeavesOut, parsed, without
+from memlens.views.heap.objects.rows import type_names
+from memlens.views.heap.paths.merged import merged_paths
+from memlens.views.heap.retained.by_objects import RetainedAnswer, retained_by
+from memlens.views.heap.retained.left_out import LeavesOut, parsed, without
 from memlens.views.sql import heap, object_sets
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import examples, schema

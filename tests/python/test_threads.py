@@ -31,17 +31,17 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings, headline
-from memlens.views.graph import filters
-from memlens.views.graph.rows import MOST_ROWS
-from memlens.views.graph.thread_table import table
-from memlens.views.graph.threads import (
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing.threads import (
     ThreadRow,
     ThreadStackAnswer,
     VariableRow,
     stack,
     threads,
     variables,
-)  # fmt: skip
+)
+from memlens.views.heap.objects.rows import MOST_ROWS
+from memlens.views.heap.objects.thread_table import table
 from memlens.views.sql.query import SqlSession
 
 pytest_plugins = ("tests.python.heap_fixtures", "tests.python.server_fixtures")

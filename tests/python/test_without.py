@@ -17,12 +17,12 @@ from tests.python.lsp_client import LspClient
 from memlens.cli import main
 from memlens.errors import BadRequestError, CancelledError
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.cuts import cut
-from memlens.views.graph.merged_paths import PathNode, merged_paths
-from memlens.views.graph.path_tree import merged_tree
-from memlens.views.graph.paths import paths
-from memlens.views.graph.rows import type_names
-from memlens.views.graph.without import LeavesOut, OneName, OneObject, OneType, parsed
+from memlens.views.heap.objects.rows import type_names
+from memlens.views.heap.paths.merged import PathNode, merged_paths
+from memlens.views.heap.paths.to_object import paths
+from memlens.views.heap.paths.tree import merged_tree
+from memlens.views.heap.retained.cuts import cut
+from memlens.views.heap.retained.left_out import LeavesOut, OneName, OneObject, OneType, parsed
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

@@ -20,8 +20,8 @@ from memlens.store.objects.walks import dominators_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill, remove
 from memlens.views.findings.ahead import findings
-from memlens.views.graph import shortest
-from memlens.views.graph.shortest import SHORTEST_PATHS, ShortestPaths, shortest_paths
+from memlens.views.heap.reachable import shortest_paths as shortest
+from memlens.views.heap.reachable.shortest_paths import SHORTEST_PATHS, ShortestPaths, shortest_paths
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="questions are asked in processes that are forked"

@@ -113,7 +113,7 @@ def check_filter(snapshot: Snapshot, options: argparse.Namespace) -> None:
     if not text.strip() or getattr(options, "diff", None) is not None:
         return
     # imported here, because few commands have a filter
-    from memlens.views.graph.unmatched import check_filter as check
+    from memlens.views.heap.filters.unmatched import check_filter as check
 
     if not devices_of(snapshot.info):
         check(snapshot, text)

@@ -14,7 +14,7 @@ from memlens.model.expansion import Levels
 from memlens.model.info import GraphInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes, shortened
-from memlens.views.graph.groupings import DOMINATORS, Form, GroupedTree, grouped_tree
+from memlens.views.heap.dominators.trees import DOMINATORS, Form, GroupedTree, grouped_tree
 
 LEAST_SHARE = 0.01
 _LEAST_GROUPS, _GROUPS_OF_GROUP = 1 << 16, 6

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memlens.cli.object_words import words
 from memlens.units import counted, format_bytes
-from memlens.views.graph.least_cut import LeastCutAnswer
+from memlens.views.heap.paths.least_cut import LeastCutAnswer
 
 
 def least_cut_lines(cut: LeastCutAnswer, kind: str) -> Iterator[str]:

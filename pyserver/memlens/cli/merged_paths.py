@@ -14,10 +14,10 @@ from memlens.export.markdown import code
 from memlens.model.graph import RETAINING
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.graph.least_cut import LeastCutAnswer, is_asked, least_cut
-from memlens.views.graph.listing import fitting
-from memlens.views.graph.merged_paths import PathBranch, PathBranchesAnswer, largest_branches
-from memlens.views.graph.without import WithoutAnswer, parsed
+from memlens.views.heap.listing.lists import fitting
+from memlens.views.heap.paths.least_cut import LeastCutAnswer, is_asked, least_cut
+from memlens.views.heap.paths.merged import PathBranch, PathBranchesAnswer, largest_branches
+from memlens.views.heap.retained.left_out import WithoutAnswer, parsed
 
 _MOST_STEPS = 40
 

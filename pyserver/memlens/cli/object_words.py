@@ -4,9 +4,8 @@ import argparse
 
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes, shortened
-from memlens.views.graph.objects import number_of
-from memlens.views.graph.rows import ObjectRow, ReferenceRow, id_text
-from memlens.views.graph.types import TypeRow
+from memlens.views.heap.objects.rows import ObjectRow, ReferenceRow, id_text, number_of
+from memlens.views.heap.objects.types import TypeRow
 
 WIDEST_NAME = 80
 

@@ -60,8 +60,8 @@ def files_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
     if "in:" not in text:
         return []
     # imported here, because few filters name files
-    from memlens.views.graph.filters import files_in
-    from memlens.views.graph.same_objects import file_named
+    from memlens.views.heap.filters.filters import files_in
+    from memlens.views.heap.objects.same_objects import file_named
 
     named = [file_named(value, file.resolve()) for value in files_in(text)]
     return [each for each in named if each.is_file()]

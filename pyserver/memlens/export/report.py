@@ -20,7 +20,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark, pieces
 from memlens.views.flame.first import opening_options
 from memlens.views.flame.graph import tree_of
-from memlens.views.graph.dominators import drawn_tree
+from memlens.views.heap.dominators.flame import drawn_tree
 
 _SHEET = (
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1f1f1f;--faint:#5f5f5f;--line:#d9d9d9;--soft:#f3f3f3;"

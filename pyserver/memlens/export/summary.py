@@ -15,8 +15,8 @@ from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
 from memlens.views.findings.compared import ComparedFinding, FindingsComparison
 from memlens.views.findings.contents import finding_without_contents, headline_without_contents
-from memlens.views.graph.bookmarks import HeapBookmark, heap_bookmark_name, heap_bookmarks
-from memlens.views.graph.listing import heap_types
+from memlens.views.heap.listing.bookmarks import HeapBookmark, heap_bookmark_name, heap_bookmarks
+from memlens.views.heap.listing.lists import heap_types
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, Group, groups

@@ -25,7 +25,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import plain, shortened
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.answers import SnapshotFinding
-from memlens.views.graph.types import types
+from memlens.views.heap.objects.types import types
 from memlens.views.lines.charged import charged_lines
 from memlens.views.trace.oom.report import explained
 from memlens.views.trace.picture.overview import extremes

@@ -17,8 +17,8 @@ from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes, plain_name
-from memlens.views.graph.lines import HeapLine, line_of_types
-from memlens.views.graph.rows import plain_type_names
+from memlens.views.heap.objects.lines import HeapLine, line_of_types
+from memlens.views.heap.objects.rows import plain_type_names
 
 logger = logging.getLogger(__name__)
 

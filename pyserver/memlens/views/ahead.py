@@ -7,9 +7,9 @@ from memlens.store.artefacts import Artefact
 from memlens.store.tables.fill import TABLES
 from memlens.views.findings.ahead import FINDINGS
 from memlens.views.flame.graph import FIRST_FLAME
-from memlens.views.graph.reach import HELD_DISTANCES
-from memlens.views.graph.shortest import SHORTEST_PATHS
-from memlens.views.graph.together import TOGETHER
+from memlens.views.heap.reachable.from_roots import HELD_DISTANCES
+from memlens.views.heap.reachable.shortest_paths import SHORTEST_PATHS
+from memlens.views.heap.retained.by_type import TOGETHER
 from memlens.views.trace.picture.viewport import pictures_of
 
 

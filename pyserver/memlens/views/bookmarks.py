@@ -3,7 +3,7 @@
 from memlens.store import bookmarks as kept
 from memlens.store.bookmarks import MomentPlace, Place
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph import bookmarks as heap
+from memlens.views.heap.listing import bookmarks as heap
 from memlens.views.trace import bookmarks as trace
 
 

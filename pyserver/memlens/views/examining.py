@@ -9,8 +9,8 @@ from memlens.store.artefacts import Artefact
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import FINDINGS, parts
-from memlens.views.graph.reach import HELD_DISTANCES
-from memlens.views.graph.together import TOGETHER, WORKED_OUT_FROM
+from memlens.views.heap.reachable.from_roots import HELD_DISTANCES
+from memlens.views.heap.retained.by_type import TOGETHER, WORKED_OUT_FROM
 
 Step = Callable[[Snapshot], object]
 

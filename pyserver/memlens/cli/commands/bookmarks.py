@@ -11,7 +11,7 @@ from memlens.cli.output import json_line, say
 from memlens.model.info import GraphInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.graph.bookmarks import (
+from memlens.views.heap.listing.bookmarks import (
     HeapBookmark,
     HeapBookmarksAnswer,
     heap_bookmark_name,

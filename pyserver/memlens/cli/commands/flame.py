@@ -42,7 +42,7 @@ from memlens.views.compare.sides import Side, side_of
 from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import FlameValue, tree_of
 from memlens.views.flame.tables import FlameFunctionsAnswer, functions
-from memlens.views.graph.groupings import Form
+from memlens.views.heap.dominators.trees import Form
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.profile_sets import At, set_at
 from memlens.views.selection.sets import AllocationSet

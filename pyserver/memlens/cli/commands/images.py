@@ -7,8 +7,8 @@ from memlens.cli.object_words import words
 from memlens.cli.options import add_file, add_filter, add_json, add_libraries, add_top
 from memlens.cli.output import json_line, say
 from memlens.units import counted, format_bytes
-from memlens.views.graph.gallery import GalleryAnswer, GalleryRow, gallery
-from memlens.views.graph.rows import MOST_ROWS
+from memlens.views.heap.images.gallery import GalleryAnswer, GalleryRow, gallery
+from memlens.views.heap.objects.rows import MOST_ROWS
 
 EXAMPLES = ("memlens images tests/fixtures/heap/sessions.hprof.zst",)
 

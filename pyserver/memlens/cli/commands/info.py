@@ -56,8 +56,8 @@ def _more(snapshot: Snapshot) -> Iterator[str]:
 
         yield from summary(explained(snapshot))
     if heap_dump_of(snapshot.info) is not None:
-        from memlens.views.graph.overview import spaces
-        from memlens.views.graph.realms import realms
+        from memlens.views.heap.listing.overview import spaces
+        from memlens.views.heap.objects.realms import realms
 
         for space in spaces(snapshot):
             if space.objects:

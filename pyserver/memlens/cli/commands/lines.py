@@ -31,7 +31,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, counted, format_bytes, format_time, format_value
 from memlens.views.answers import SourceLine
-from memlens.views.graph.lines import HeapFile, HeapLine, largest_lines
+from memlens.views.heap.objects.lines import HeapFile, HeapLine, largest_lines
 from memlens.views.lines.charged import (
     Charged,
     ChargedAmount,

@@ -9,9 +9,9 @@ from memlens.cli.options import add_file, add_force, add_json, add_libraries, ad
 from memlens.cli.output import json_line, say
 from memlens.cli.written import output_of
 from memlens.units import counted, format_bytes, shortened
-from memlens.views.graph.contents import whole_contents
-from memlens.views.graph.objects import ObjectAnswer, describe
-from memlens.views.graph.rows import MOST_ROWS, ReferenceRow
+from memlens.views.heap.listing.one_object import ObjectAnswer, describe
+from memlens.views.heap.objects.contents import whole_contents
+from memlens.views.heap.objects.rows import MOST_ROWS, ReferenceRow
 
 EXAMPLES = ("memlens object tests/fixtures/heap/sessions.hprof.zst 100 --by-number",)
 

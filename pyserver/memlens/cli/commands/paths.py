@@ -17,9 +17,9 @@ from memlens.model.graph import RETAINING, Strength
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
-from memlens.views.graph.least_cut import LeastCutAnswer, is_asked, least_cut
-from memlens.views.graph.paths import Path, PathsAnswer, paths
-from memlens.views.graph.without import parsed
+from memlens.views.heap.paths.least_cut import LeastCutAnswer, is_asked, least_cut
+from memlens.views.heap.paths.to_object import Path, PathsAnswer, paths
+from memlens.views.heap.retained.left_out import parsed
 
 _MOST_PATHS = 3
 

@@ -22,8 +22,8 @@ from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInf
 from memlens.store.models import graph_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.dominators import drawn_tree, tree_title
-from memlens.views.graph.groupings import Form
+from memlens.views.heap.dominators.flame import drawn_tree, tree_title
+from memlens.views.heap.dominators.trees import Form
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.trace.picture.areas import GroupedBy
 

@@ -7,9 +7,9 @@ from memlens.cli.object_words import words
 from memlens.cli.options import add_file, add_filter, add_json, add_libraries, add_top, positive
 from memlens.cli.output import json_line, say
 from memlens.units import counted, format_bytes, shortened
-from memlens.views.graph.rows import MOST_ROWS
-from memlens.views.graph.thread_stacks import ThreadWithStack, threads_with_stacks
-from memlens.views.graph.threads import StackRow
+from memlens.views.heap.listing.thread_stacks import ThreadWithStack, threads_with_stacks
+from memlens.views.heap.listing.threads import StackRow
+from memlens.views.heap.objects.rows import MOST_ROWS
 
 _WIDEST_NAME = 80
 

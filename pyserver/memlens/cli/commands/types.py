@@ -9,9 +9,9 @@ from memlens.cli.options import add_file, add_filter, add_json, add_libraries, a
 from memlens.cli.output import json_line, say, terminal_columns
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.graph.listing import HeapOrder, heap_types
-from memlens.views.graph.rows import MOST_ROWS
-from memlens.views.graph.types import TypeRow, TypesAnswer, types
+from memlens.views.heap.listing.lists import HeapOrder, heap_types
+from memlens.views.heap.objects.rows import MOST_ROWS
+from memlens.views.heap.objects.types import TypeRow, TypesAnswer, types
 from memlens.views.selection.terms import quoted
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from memlens.store.snapshot import Snapshot
     from memlens.views.findings.answers import TextPart
     from memlens.views.findings.graph.case import GraphCase
-    from memlens.views.graph.contents import Collections, Content, Usage
-    from memlens.views.graph.dump_bytes import DumpReader
-    from memlens.views.graph.fields import Numbers
+    from memlens.views.heap.objects.contents import Collections, Content, Usage
+    from memlens.views.heap.objects.dump_bytes import DumpReader
+    from memlens.views.heap.objects.fields import Numbers
 
 
 class Declarations(Struct, frozen=True, kw_only=True):

@@ -18,9 +18,9 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.graph.listeners import LEAST_LISTENERS, longest, of_listeners
 from memlens.views.findings.graph.listeners import MOST_FOUND as MOST_LISTENERS
 from memlens.views.findings.writing import Ranked, linked, made, percent
-from memlens.views.graph.packages import packages_of
-from memlens.views.graph.paths import paths
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.packages import packages_of
+from memlens.views.heap.objects.rows import Numbers
+from memlens.views.heap.paths.to_object import paths
 
 LEAST_SUBSCRIBERS = 2
 LEAST_SUBSCRIBED_SHARE, LEAST_SUBSCRIBED_BYTES = 0.01, 16 << 10

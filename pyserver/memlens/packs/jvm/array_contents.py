@@ -8,9 +8,9 @@ from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.dump_bytes import DumpReader, NotReadError, spans_of
-from memlens.views.graph.fields import Value, field_reader, number_array
-from memlens.views.graph.rows import check_object
+from memlens.views.heap.objects.dump_bytes import DumpReader, NotReadError, spans_of
+from memlens.views.heap.objects.fields import Value, field_reader, number_array
+from memlens.views.heap.objects.rows import check_object
 
 _STRING, _CHARS = "java.lang.String", "char[]"
 _ELEMENTS = {

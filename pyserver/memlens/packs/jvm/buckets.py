@@ -11,7 +11,7 @@ from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, measured
 from memlens.views.findings.graph.held import held_by
 from memlens.views.findings.writing import Ranked, linked, made, percent
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.rows import Numbers
 
 LONG_BUCKET = 9
 """More entries than a bucket of ``java.util.HashMap`` has as a list: with keys that hash well, 6 buckets in 100 million

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from memlens.arrays import Mask
+from memlens.errors import stopped
 from memlens.model.distinct import distinct
 from memlens.model.graph import VALUE_KINDS
 from memlens.packs.jvm.contents import (
@@ -19,12 +20,11 @@ from memlens.packs.jvm.contents import (
 )  # fmt: skip
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.graph.case import GraphCase
-from memlens.views.graph.contents import Collections, Usage
-from memlens.views.graph.fields import Numbers, field_reader, slots_of
-from memlens.views.graph.kinds import kinds_where, named_by_text
-from memlens.views.graph.rows import references_of_all
-from memlens.views.graph.stopped import stopped
-from memlens.views.graph.types import instances_of
+from memlens.views.heap.objects.contents import Collections, Usage
+from memlens.views.heap.objects.fields import Numbers, field_reader, slots_of
+from memlens.views.heap.objects.reference_kinds import kinds_where, named_by_text
+from memlens.views.heap.objects.references import references_of_all
+from memlens.views.heap.objects.types import instances_of
 
 _UTIL, _CONCURRENT = "java.util.", "java.util.concurrent."
 USUAL = frozenset(

@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from memlens.errors import stopped
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.contents import Content
-from memlens.views.graph.fields import FieldReader, field_reader
-from memlens.views.graph.stopped import stopped
+from memlens.views.heap.objects.contents import Content
+from memlens.views.heap.objects.fields import FieldReader, field_reader
 
 Reader = Callable[[FieldReader, int], Iterator[tuple[int | None, int | None]]]
 Pair = tuple[int | None, int | None]

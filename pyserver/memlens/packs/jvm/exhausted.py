@@ -11,8 +11,8 @@ from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.findings.answers import TextPart
 from memlens.views.findings.graph.case import GraphCase
-from memlens.views.graph.fields import field_reader
-from memlens.views.graph.thread_table import table
+from memlens.views.heap.objects.fields import field_reader
+from memlens.views.heap.objects.thread_table import table
 
 _ERROR = "java.lang.OutOfMemoryError."
 _DEFINES = frozenset((

@@ -17,7 +17,8 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.graph.collections import counted, sized
 from memlens.views.findings.writing import Ranked, made, percent
-from memlens.views.graph.rows import Numbers, references_of_all
+from memlens.views.heap.objects.references import references_of_all
+from memlens.views.heap.objects.rows import Numbers
 
 _LEAST_SLOTS = 4
 _USED_SHARE = 0.25

@@ -9,16 +9,14 @@ from memlens.arrays import Mask
 from memlens.model.distinct import distinct
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.kinds import kinds_where
-from memlens.views.graph.objects import references_between
-from memlens.views.graph.rows import (
-    MOST_NAME,
-    Numbers,
+from memlens.views.heap.objects.reference_kinds import kinds_where
+from memlens.views.heap.objects.references import (
+    references_between,
     references_of,
     references_of_all,
     referrers_of,
-    type_names,
 )
+from memlens.views.heap.objects.rows import MOST_NAME, Numbers, type_names
 
 _MAPS = ("threadLocals", "inheritableThreadLocals")
 _TABLE, _VALUE, _KEY = "table", "value", "referent"

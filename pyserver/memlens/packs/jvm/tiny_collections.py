@@ -12,7 +12,8 @@ from memlens.texts import phrase
 from memlens.views.findings.graph.case import GraphCase, chosen, figure, measured, mostly_through
 from memlens.views.findings.graph.collections import counted, sized
 from memlens.views.findings.writing import Ranked, made, percent
-from memlens.views.graph.rows import Numbers, references_of_all
+from memlens.views.heap.objects.references import references_of_all
+from memlens.views.heap.objects.rows import Numbers
 
 _MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
 """Those with a key for each element."""

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from memlens.store.snapshot import Snapshot
 from memlens.units import dimensions
-from memlens.views.graph.fields import FieldReader, Value, field_reader, number_array, value_text
+from memlens.views.heap.objects.fields import FieldReader, Value, field_reader, number_array, value_text
 
 _BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 _ATOMIC = "java.util.concurrent.atomic."

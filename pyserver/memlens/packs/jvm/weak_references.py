@@ -20,9 +20,9 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.graph.collections import counted as counted_types
 from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.writing import Ranked, made, percent
-from memlens.views.graph.kinds import kinds_where
-from memlens.views.graph.reach import distances_through
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.reference_kinds import kinds_where
+from memlens.views.heap.objects.rows import Numbers
+from memlens.views.heap.reachable.from_roots import distances_through
 
 _MOST_LISTED = 1_000
 

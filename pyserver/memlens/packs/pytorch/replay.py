@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from memlens.arrays import I32, I64, U8, U32, U64, Mask
+from memlens.errors import stopped
 from memlens.kernels.trace.timeline import BEFORE_TRACE
 from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.kernels.replay import Replay
@@ -20,7 +21,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.graph.stopped import stopped
 from memlens.views.selection.columns import NEVER
 from memlens.views.trace.allocator.blocks import (
     SMALL_MOST_BYTES,

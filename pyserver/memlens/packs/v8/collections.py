@@ -4,7 +4,8 @@ import numpy as np
 
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.collections import counts
-from memlens.views.graph.rows import Numbers, references_of_all
+from memlens.views.heap.objects.references import references_of_all
+from memlens.views.heap.objects.rows import Numbers
 
 _TABLES = frozenset(("Map", "Set", "WeakMap", "WeakSet"))
 """Collections that have a table even when they are empty."""

@@ -21,7 +21,7 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.graph.listeners import LEAST_LISTENERS, MOST_FOUND, longest, of_listeners
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.rows import Numbers
 
 LEAST_DETACHED_BYTES = 16 << 10
 _MOST_CONTEXTS = 2_000

@@ -9,6 +9,7 @@ page; source: ``HeapSnapshot.ts`` of ChromeDevTools/devtools-frontend, version 1
 import numpy as np
 
 from memlens.arrays import U32
+from memlens.errors import finished
 from memlens.kernels.graph.owners import named_targets, spread_owners
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
@@ -17,10 +18,9 @@ from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import shortened
-from memlens.views.graph.fields import MOST_NAME
-from memlens.views.graph.kinds import kinds_where
-from memlens.views.graph.stopped import finished
-from memlens.views.graph.types import instances_of
+from memlens.views.heap.objects.fields import MOST_NAME
+from memlens.views.heap.objects.reference_kinds import kinds_where
+from memlens.views.heap.objects.types import instances_of
 
 _DETACHED = "Detached "
 """What the name of a realm begins with whose page is gone."""

@@ -11,9 +11,9 @@ from memlens.units import plain_name
 from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, measured
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent
-from memlens.views.graph.held_unread import held_by_unread_alone
-from memlens.views.graph.rows import Numbers
-from memlens.views.graph.unread import unread
+from memlens.views.heap.objects.rows import Numbers
+from memlens.views.heap.objects.unread_variables import unread
+from memlens.views.heap.retained.by_unread_variables import held_by_unread_alone
 
 MOST_FOUND = 3
 _MOST_TRIED = 12

@@ -12,8 +12,8 @@ from memlens.store import bookmarks as kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.bookmarks import add_bookmark
-from memlens.views.graph.bookmarks import HeapBookmarksAnswer, heap_bookmarks
-from memlens.views.graph.groupings import is_group_of_paths
+from memlens.views.heap.dominators.trees import is_group_of_paths
+from memlens.views.heap.listing.bookmarks import HeapBookmarksAnswer, heap_bookmarks
 from memlens.views.trace.bookmarks import BookmarksAnswer, bookmarks
 
 

@@ -26,8 +26,8 @@ from memlens.texts import phrase
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.contents import finding_without_contents
 from memlens.views.flame.graph import tree_of
-from memlens.views.graph.dominators import drawn_tree, tree_title
-from memlens.views.graph.groupings import Form, in_paths
+from memlens.views.heap.dominators.flame import drawn_tree, tree_title
+from memlens.views.heap.dominators.trees import Form, in_paths
 
 
 @question("memlens/timelineSvg", name=phrase("the picture of a timeline"))

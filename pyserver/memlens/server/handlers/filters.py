@@ -6,7 +6,7 @@ from memlens.server.questions import Cost, question
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.answers import FilterAnswer
-from memlens.views.graph.unmatched import check_filter
+from memlens.views.heap.filters.unmatched import check_filter
 from memlens.views.selection.columns import device_of
 
 

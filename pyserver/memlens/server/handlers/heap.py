@@ -39,40 +39,35 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.findings.component import ComponentAnswer, component_findings
 from memlens.views.flame import graph as flame
-from memlens.views.graph import (
-    cuts,
-    dominators,
-    filters,
-    gallery,
-    listing,
-    merged_paths,
-    moments,
-    objects,
-    overview,
-    paths,
-    pixels,
-    retained,
-    shortest,
-    threads,
-    together,
-    types,
-)
-from memlens.views.graph.cuts import CutAnswer
-from memlens.views.graph.dominators import GroupAnswer
-from memlens.views.graph.gallery import GalleryAnswer
-from memlens.views.graph.groupings import Form, in_paths, is_group_of_paths
-from memlens.views.graph.least_cut import LeastCutAnswer, least_cut
-from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
-from memlens.views.graph.merged_paths import PathNodesAnswer
-from memlens.views.graph.moments import MomentsAnswer
-from memlens.views.graph.objects import ObjectAnswer
-from memlens.views.graph.overview import HeapOverviewAnswer
-from memlens.views.graph.paths import PathsAnswer
-from memlens.views.graph.pixels import ImageAnswer
-from memlens.views.graph.retained import RetainedAnswer
-from memlens.views.graph.rows import check_object
-from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
-from memlens.views.graph.types import InstancesAnswer
+from memlens.views.heap.dominators import flame as dominators
+from memlens.views.heap.dominators.flame import GroupAnswer
+from memlens.views.heap.dominators.trees import Form, in_paths, is_group_of_paths
+from memlens.views.heap.filters import filters
+from memlens.views.heap.images import gallery, pixels
+from memlens.views.heap.images.gallery import GalleryAnswer
+from memlens.views.heap.images.pixels import ImageAnswer
+from memlens.views.heap.listing import lists as listing
+from memlens.views.heap.listing import moments, overview, threads
+from memlens.views.heap.listing import one_object as objects
+from memlens.views.heap.listing.lists import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
+from memlens.views.heap.listing.moments import MomentsAnswer
+from memlens.views.heap.listing.one_object import ObjectAnswer
+from memlens.views.heap.listing.overview import HeapOverviewAnswer
+from memlens.views.heap.listing.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
+from memlens.views.heap.objects import types
+from memlens.views.heap.objects.rows import check_object
+from memlens.views.heap.objects.types import InstancesAnswer
+from memlens.views.heap.paths import merged as merged_paths
+from memlens.views.heap.paths import to_object as paths
+from memlens.views.heap.paths.least_cut import LeastCutAnswer, least_cut
+from memlens.views.heap.paths.merged import PathNodesAnswer
+from memlens.views.heap.paths.to_object import PathsAnswer
+from memlens.views.heap.reachable import shortest_paths as shortest
+from memlens.views.heap.retained import by_objects as retained
+from memlens.views.heap.retained import by_type as together
+from memlens.views.heap.retained import cuts
+from memlens.views.heap.retained.by_objects import RetainedAnswer
+from memlens.views.heap.retained.cuts import CutAnswer
 
 
 def _always(_params: object) -> bool:

@@ -26,8 +26,13 @@ from memlens.sources.type_finder import FoundType, below, find_type, searched_fo
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
-from memlens.views.graph.rows import type_names
-from memlens.views.graph.sources import DumpSource, allocation_of_type, source_of_object, source_of_type
+from memlens.views.heap.objects.rows import type_names
+from memlens.views.heap.objects.sources import (
+    DumpSource,
+    allocation_of_type,
+    source_of_object,
+    source_of_type,
+)
 from memlens.views.selection.terms import in_quotes
 
 

@@ -27,7 +27,8 @@ from memlens.server.sessions.registry import Registry
 from memlens.server.wire import Request, answer
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph import filters, shortest
+from memlens.views.heap.filters import filters
+from memlens.views.heap.reachable import shortest_paths as shortest
 
 MODULES = (
     bookmarks, exports, of_filters, findings, flame, groups, heap, memory_map, oom, profile, reserved, steps, timeline,

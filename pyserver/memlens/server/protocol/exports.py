@@ -8,7 +8,7 @@ from memlens.server.protocol.base import Count
 from memlens.views.answers import Axis
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
-from memlens.views.graph.groupings import Grouping, HeapTree
+from memlens.views.heap.dominators.trees import Grouping, HeapTree
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.picture.areas import GroupedBy
 

@@ -7,17 +7,13 @@ from msgspec import Meta, Struct
 from memlens.model.graph import Strength
 from memlens.server.protocol.base import Count, Text
 from memlens.server.protocol.flame import FlamePart
-from memlens.views.graph.gallery import GalleryOrder
-from memlens.views.graph.groupings import Grouping, HeapTree
-from memlens.views.graph.listing import (
-    GroupedBy,
-    HeapOrder,
-    ObjectOrder,
-)
-from memlens.views.graph.pixels import Thumbnail
-from memlens.views.graph.rows import ObjectRow, ReferenceRow
-from memlens.views.graph.threads import StackPart
-from memlens.views.graph.without import LeavesOut
+from memlens.views.heap.dominators.trees import Grouping, HeapTree
+from memlens.views.heap.images.gallery import GalleryOrder
+from memlens.views.heap.images.pixels import Thumbnail
+from memlens.views.heap.listing.lists import GroupedBy, HeapOrder, ObjectOrder
+from memlens.views.heap.listing.threads import StackPart
+from memlens.views.heap.objects.rows import ObjectRow, ReferenceRow
+from memlens.views.heap.retained.left_out import LeavesOut
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
 Filter = Annotated[str, Meta(max_length=4096)]

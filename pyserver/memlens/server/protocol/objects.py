@@ -6,7 +6,7 @@ from memlens.server.protocol.base import Count, Line
 from memlens.server.protocol.libraries import DeclaredType
 from memlens.server.protocol.sources import ChangedLine
 from memlens.sources.binding import How
-from memlens.views.graph.sources import Relation
+from memlens.views.heap.objects.sources import Relation
 
 
 class ObjectSourceParams(Struct, frozen=True):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from memlens.errors import stopped
 from memlens.kernels.base.work import Work
 from memlens.server.reporting import reported
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.stopped import stopped
 
 logger = logging.getLogger(__name__)
 

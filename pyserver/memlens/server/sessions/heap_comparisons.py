@@ -39,8 +39,8 @@ from memlens.views.compare.kinds import check_comparable
 from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.findings.compared import FindingsComparison, compared, lacking
 from memlens.views.findings.table import compared_with
-from memlens.views.graph import filters
-from memlens.views.graph.listing import ObjectsAnswer
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing.lists import ObjectsAnswer
 
 T = TypeVar("T")
 

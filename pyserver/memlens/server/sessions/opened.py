@@ -28,7 +28,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
-from memlens.views.graph.lines import HeapLine, heap_lines
+from memlens.views.heap.objects.lines import HeapLine, heap_lines
 from memlens.views.lines import heat as line_heat
 from memlens.views.lines import totals as lines
 from memlens.views.sql.pages import SqlAnswer, SqlSort

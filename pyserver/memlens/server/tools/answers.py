@@ -27,13 +27,14 @@ from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
-from memlens.views.graph.least_cut import is_asked, least_cut
-from memlens.views.graph.listing import fitting
-from memlens.views.graph.merged_paths import largest_branches
-from memlens.views.graph.objects import describe, number_of
-from memlens.views.graph.paths import paths as paths_to
-from memlens.views.graph.plain_names import WITHOUT_CONTENTS
-from memlens.views.graph.thread_stacks import thread_with_stack
+from memlens.views.heap.listing.lists import fitting
+from memlens.views.heap.listing.one_object import describe
+from memlens.views.heap.listing.thread_stacks import thread_with_stack
+from memlens.views.heap.objects.plain_names import WITHOUT_CONTENTS
+from memlens.views.heap.objects.rows import number_of
+from memlens.views.heap.paths.least_cut import is_asked, least_cut
+from memlens.views.heap.paths.merged import largest_branches
+from memlens.views.heap.paths.to_object import paths as paths_to
 from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.sql.schema import schema_of
 from memlens.views.trace.details import details

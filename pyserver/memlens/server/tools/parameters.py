@@ -8,7 +8,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.graph import RETAINING, Strength
 from memlens.views.compare.rows import CompareBy
 from memlens.views.flame.calls import MOST_LEVELS, CallsOf
-from memlens.views.graph.listing import GroupedBy
+from memlens.views.heap.listing.lists import GroupedBy
 from memlens.views.selection.sets import SetKind
 from memlens.views.tables.groupings import GroupKind
 

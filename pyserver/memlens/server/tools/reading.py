@@ -15,8 +15,8 @@ from memlens.packs import registry
 from memlens.server.tools.quoting import NOTE, spoken
 from memlens.texts import Text
 from memlens.units import format_bytes, shortened
-from memlens.views.graph.objects import FieldRow
-from memlens.views.graph.rows import ObjectRow, ReferenceRow
+from memlens.views.heap.listing.one_object import FieldRow
+from memlens.views.heap.objects.rows import ObjectRow, ReferenceRow
 
 MOST_CHARACTERS = 24_000
 """Of one answer: some 8,000 tokens, of which a model has room for a few."""

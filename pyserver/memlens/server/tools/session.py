@@ -24,8 +24,8 @@ from memlens.server.tools.table import TOOLS
 from memlens.server.tools.touching import local
 from memlens.store.models import LackingError
 from memlens.texts import Text, own_words, phrase
-from memlens.views.graph.filters import files_in, without_contents
-from memlens.views.graph.same_objects import file_named
+from memlens.views.heap.filters.filters import files_in, without_contents
+from memlens.views.heap.objects.same_objects import file_named
 
 logger = logging.getLogger(__name__)
 

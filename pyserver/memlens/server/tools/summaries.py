@@ -15,9 +15,9 @@ from memlens.views.findings.ahead import MOST_FINDINGS, findings, headline
 from memlens.views.findings.answers import Evidence, Figure, ObjectsLink, SnapshotFinding, TextPart
 from memlens.views.findings.component import filtered_findings
 from memlens.views.findings.contents import without_contents
-from memlens.views.graph.overview import spaces
-from memlens.views.graph.realms import realms
-from memlens.views.graph.rows import type_names
+from memlens.views.heap.listing.overview import spaces
+from memlens.views.heap.objects.realms import realms
+from memlens.views.heap.objects.rows import type_names
 from memlens.views.selection.terms import quoted
 from memlens.views.trace.oom.explanation import marks
 from memlens.views.trace.oom.report import explained, report

@@ -17,9 +17,9 @@ from memlens.views.flame.calls import calls as called
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
 from memlens.views.flame.tables import functions
-from memlens.views.graph.lines import largest_lines
-from memlens.views.graph.listing import heap_packages, heap_types, objects
-from memlens.views.graph.threads import threads
+from memlens.views.heap.listing.lists import heap_packages, heap_types, objects
+from memlens.views.heap.listing.threads import threads
+from memlens.views.heap.objects.lines import largest_lines
 from memlens.views.selection.profile_sets import value_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind

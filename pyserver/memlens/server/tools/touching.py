@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from memlens.server.tools.parameters import CompareArguments, SeriesArguments, given
-from memlens.views.graph.filters import files_in, queries_in
-from memlens.views.graph.same_objects import file_named
+from memlens.views.heap.filters.filters import files_in, queries_in
+from memlens.views.heap.objects.same_objects import file_named
 
 _FILTERS = ("filter", "of", "without")
 """Arguments that are filters, or lists of them; ``of`` of another tool isn't one, and has neither file nor query."""

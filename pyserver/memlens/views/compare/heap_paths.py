@@ -11,9 +11,9 @@ from msgspec import Struct
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
-from memlens.views.graph.groupings import DOMINATORS, grouped_tree
-from memlens.views.graph.native import has_native, native_of_nodes
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.dominators.trees import DOMINATORS, grouped_tree
+from memlens.views.heap.objects.native_memory import has_native, native_of_nodes
+from memlens.views.heap.objects.rows import Numbers
 
 LEAST_SHARE = 0.002
 """A node is compared only if it retains, or has grown by, at least this share of the larger dump."""

@@ -23,14 +23,14 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.compare.heap_paths import GrownPath, grown_paths
 from memlens.views.compare.kinds import check_comparable
-from memlens.views.graph import filters
-from memlens.views.graph.dominators import fitting_by_group
-from memlens.views.graph.groupings import DOMINATORS, grouped_tree
-from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
-from memlens.views.graph.native import has_native
-from memlens.views.graph.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
-from memlens.views.graph.same_objects import same_objects
-from memlens.views.graph.types import group_roots, instances_of
+from memlens.views.heap.dominators.flame import fitting_by_group
+from memlens.views.heap.dominators.trees import DOMINATORS, grouped_tree
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing.lists import ObjectsAnswer, figures_by_type
+from memlens.views.heap.objects.native_memory import has_native
+from memlens.views.heap.objects.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
+from memlens.views.heap.objects.same_objects import same_objects
+from memlens.views.heap.objects.types import group_roots, instances_of
 from memlens.views.naming.stable_names import common_names
 
 HeapMatch = Literal["id", "type"]

@@ -16,10 +16,10 @@ from memlens.views.findings.graph import collections, duplicates
 from memlens.views.findings.graph.case import Component, GraphCase
 from memlens.views.findings.graph.joined import joined
 from memlens.views.findings.writing import Ranked
-from memlens.views.graph.listing import fitting
-from memlens.views.graph.retained import retained_set
-from memlens.views.graph.rows import Numbers
-from memlens.views.graph.unmatched import check_objects_match
+from memlens.views.heap.filters.unmatched import check_objects_match
+from memlens.views.heap.listing.lists import fitting
+from memlens.views.heap.objects.rows import Numbers
+from memlens.views.heap.retained.by_objects import retained_set
 
 _RULES = (
     duplicates.strings,

@@ -49,7 +49,7 @@ from memlens.views.findings.writing import (
     percent,
     text_in_sql,
 )
-from memlens.views.graph.packages import packages_of
+from memlens.views.heap.objects.packages import packages_of
 from memlens.views.selection.arenas import pooled_amount
 
 MOST_LINES = 4

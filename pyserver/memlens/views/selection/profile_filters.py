@@ -18,9 +18,11 @@ from memlens.views.selection.profile_sets import SampleColumns, columns_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.terms import Term
 
-_OF_OBJECTS: Part[Callable[[Snapshot, str], Mask]] = Part("memlens.views.graph.allocations:samples_that_fit")
+_OF_OBJECTS: Part[Callable[[Snapshot, str], Mask]] = Part(
+    "memlens.views.heap.listing.allocations:samples_that_fit"
+)
 _NARROWED: Part[Callable[[Snapshot, AllocationSet], SampleColumns]] = Part(
-    "memlens.views.graph.allocations:narrowed"
+    "memlens.views.heap.listing.allocations:narrowed"
 )
 """The filter of objects, which stands above this one and is imported where a heap dump has one."""
 

@@ -40,7 +40,7 @@ def check_matches(snapshot: Snapshot, text: str, devices: Sequence[int] = ()) ->
                     text, terms, count, lambda term: filters.TERMS[term.field].of_sample(snapshot, term)
                 )
         case GraphInfo():
-            # the filter of objects says it: memlens.views.graph.unmatched
+            # the filter of objects says it: memlens.views.heap.filters.unmatched
             pass
         case _:
             assert_never(snapshot.info)

@@ -1,13 +1,14 @@
 """Which columns and functions say what a heap dump's objects contain, for queries that may not know it.
 
-Such a query begins with :data:`~memlens.views.graph.plain_names.WITHOUT_CONTENTS`; for it these columns are NULL.
+Such a query begins with :data:`~memlens.views.heap.objects.plain_names.WITHOUT_CONTENTS`; for it these columns are
+NULL.
 """
 
 import re
 
 from memlens.errors import BadRequestError
 from memlens.texts import phrase
-from memlens.views.graph.plain_names import WITHOUT_CONTENTS
+from memlens.views.heap.objects.plain_names import WITHOUT_CONTENTS
 
 _OF_TABLES = {
     "objects": frozenset(("name", "name_string")),

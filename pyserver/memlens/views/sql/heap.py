@@ -23,7 +23,7 @@ import apsw
 import numpy as np
 
 from memlens.arrays import Mask
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, stopped
 from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
@@ -31,19 +31,16 @@ from memlens.store.models import heap_dump_of
 from memlens.store.objects.walks import dominated_by, dominator_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.graph.contents import contents_of, known_contents, numbers_in, words_of
-from memlens.views.graph.dump_bytes import DumpReader
-from memlens.views.graph.fields import MOST_NAME, FieldReader, field_reader
-from memlens.views.graph.held_unread import held_by_unread_alone
-from memlens.views.graph.hierarchy import below_class
-from memlens.views.graph.objects import references_between
-from memlens.views.graph.paths import paths
-from memlens.views.graph.places import places_of
-from memlens.views.graph.plain_values import plain_value
-from memlens.views.graph.realms import SHARED, has_realms, realm_of, realms
-from memlens.views.graph.referrers import referring_to_types
-from memlens.views.graph.retained import reachable_bytes, retained_by, retained_set
-from memlens.views.graph.rows import (
+from memlens.views.heap.objects.contents import contents_of, known_contents, numbers_in, words_of
+from memlens.views.heap.objects.definitions import places_of
+from memlens.views.heap.objects.dump_bytes import DumpReader
+from memlens.views.heap.objects.fields import MOST_NAME, FieldReader, field_reader
+from memlens.views.heap.objects.hierarchy import below_class
+from memlens.views.heap.objects.plain_values import plain_value
+from memlens.views.heap.objects.realms import SHARED, has_realms, realm_of, realms
+from memlens.views.heap.objects.references import references_between
+from memlens.views.heap.objects.referrers import referring_to_types
+from memlens.views.heap.objects.rows import (
     MOST_ROWS,
     Numbers,
     check_object,
@@ -52,8 +49,10 @@ from memlens.views.graph.rows import (
     reference_rows,
     type_names,
 )
-from memlens.views.graph.stopped import stopped
-from memlens.views.graph.unread import unread
+from memlens.views.heap.objects.unread_variables import unread
+from memlens.views.heap.paths.to_object import paths
+from memlens.views.heap.retained.by_objects import reachable_bytes, retained_by, retained_set
+from memlens.views.heap.retained.by_unread_variables import held_by_unread_alone
 from memlens.views.selection.texts import pattern_of
 from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
 from memlens.views.sql.object_sets import Gathered, ObjectSets

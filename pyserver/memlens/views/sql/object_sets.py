@@ -13,7 +13,7 @@ from memlens.model.distinct import distinct
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import format_bytes
-from memlens.views.graph.rows import Numbers, check_object
+from memlens.views.heap.objects.rows import Numbers, check_object
 
 MOST_BYTES = 256 << 20
 """All sets of a query together."""

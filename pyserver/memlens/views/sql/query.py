@@ -35,7 +35,7 @@ from memlens.store.tables.graph import packages_and_modules
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
 from memlens.units import shortened
-from memlens.views.graph.plain_names import WITHOUT_CONTENTS
+from memlens.views.heap.objects.plain_names import WITHOUT_CONTENTS
 from memlens.views.selection.expressions import regexp
 from memlens.views.sql.confined import (
     FUNCTIONS,

@@ -13,8 +13,8 @@ from memlens.packs import registry
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import statements
-from memlens.views.graph.realms import has_realms
-from memlens.views.graph.unread import has_unread
+from memlens.views.heap.objects.realms import has_realms
+from memlens.views.heap.objects.unread_variables import has_unread
 from memlens.views.sql.confined import FUNCTIONS
 from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS

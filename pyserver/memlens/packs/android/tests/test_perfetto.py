@@ -21,8 +21,8 @@ from memlens.packs.go.tests.pprof_files import Builder, encode
 from memlens.store.snapshot import Snapshot
 from memlens.units import dimensions
 from memlens.views.findings.ahead import findings, headline
-from memlens.views.graph.groupings import Form, grouped_tree
-from memlens.views.graph.threads import threads
+from memlens.views.heap.dominators.trees import Form, grouped_tree
+from memlens.views.heap.listing.threads import threads
 
 NORMAL, ARRAY, CLASS, WEAK, PHANTOM = 1, 4, 5, 9, 11
 

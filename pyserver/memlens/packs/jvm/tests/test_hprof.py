@@ -25,8 +25,8 @@ from memlens.model.graph import NONE, VALUE_KINDS, Graph
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import read_manifest
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.objects import describe
-from memlens.views.graph.retained import retained_by
+from memlens.views.heap.listing.one_object import describe
+from memlens.views.heap.retained.by_objects import retained_by
 
 REAL = DATA / "heap" / "hprof"
 FILES = [

@@ -25,11 +25,11 @@ from memlens.packs.jvm.contents import contents_of, count_of, fields_within, kin
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
-from memlens.views.graph import filters
-from memlens.views.graph.fields import field_reader
-from memlens.views.graph.objects import contents, describe
-from memlens.views.graph.rows import object_rows, type_names
-from memlens.views.graph.threads import threads
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing.one_object import contents, describe
+from memlens.views.heap.listing.threads import threads
+from memlens.views.heap.objects.fields import field_reader
+from memlens.views.heap.objects.rows import object_rows, type_names
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import examples
 

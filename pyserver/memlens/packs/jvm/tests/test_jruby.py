@@ -18,7 +18,7 @@ from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
 from memlens.packs.jvm.jruby_names import jruby_name
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.threads import stack, threads
+from memlens.views.heap.listing.threads import stack, threads
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 

@@ -15,10 +15,10 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import findings
-from memlens.views.graph.filters import chosen
-from memlens.views.graph.merged_paths import merged_paths
-from memlens.views.graph.paths import paths
-from memlens.views.graph.retained import retained_set
+from memlens.views.heap.filters.filters import chosen
+from memlens.views.heap.paths.merged import merged_paths
+from memlens.views.heap.paths.to_object import paths
+from memlens.views.heap.retained.by_objects import retained_set
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 

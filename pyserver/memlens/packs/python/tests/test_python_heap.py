@@ -22,7 +22,7 @@ from memlens import dump
 from memlens.cli import main
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.remote_dump import RemoteDumpError, remote_heap
-from memlens.views.graph.listing import heap_types
+from memlens.views.heap.listing.lists import heap_types
 
 LIBRARY = Path(memlens.__file__).parents[1]
 NEWER = os.environ.get("MEMLENS_TEST_PYTHON314") or shutil.which("python3.14") or ""

@@ -19,8 +19,8 @@ from memlens.errors import BadRequestError
 from memlens.packs.v8.recorded import ALLOCATED_FIELD
 from memlens.store.models import graph_of
 from memlens.store.objects.moments import allocated_us
-from memlens.views.graph.filters import chosen
-from memlens.views.graph.moments import moments
+from memlens.views.heap.filters.filters import chosen
+from memlens.views.heap.listing.moments import moments
 
 REAL = DATA / "heap" / "v8" / "alloctrack_node24.heapsnapshot.zst"
 RECORDED = [

@@ -19,9 +19,9 @@ from memlens.errors import BadRequestError
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.heaps import pair_of
-from memlens.views.graph.filters import chosen, files_in
-from memlens.views.graph.listing import heap_types, objects
-from memlens.views.graph.merged_paths import largest_branches
+from memlens.views.heap.filters.filters import chosen, files_in
+from memlens.views.heap.listing.lists import heap_types, objects
+from memlens.views.heap.paths.merged import largest_branches
 
 pytest_plugins = ("tests.python.heap_fixtures",)
 

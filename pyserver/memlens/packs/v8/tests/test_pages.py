@@ -35,7 +35,7 @@ from memlens.packs.v8.tests.test_realms import agrees
 from memlens.sources.binding import Binder, Places
 from memlens.sources.finder import Finder
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.realms import realms
+from memlens.views.heap.objects.realms import realms
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for browsers in /proc")
 

@@ -13,9 +13,9 @@ from tests.python.heap_files import HeapFile
 from memlens.errors import BadRequestError
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.filters import chosen
-from memlens.views.graph.overview import overview
-from memlens.views.graph.realms import realm_of, realms
+from memlens.views.heap.filters.filters import chosen
+from memlens.views.heap.listing.overview import overview
+from memlens.views.heap.objects.realms import realm_of, realms
 
 REALM = "system / NativeContext"
 SHARED = -1

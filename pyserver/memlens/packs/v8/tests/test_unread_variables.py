@@ -13,10 +13,10 @@ from tests.python.heap_files import HeapFile
 
 from memlens.packs.v8.sections import SCOPE_USES, SCOPE_VARIABLES, SCOPES
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.held_unread import held_by_unread_alone
-from memlens.views.graph.objects import references
-from memlens.views.graph.retained import retained_by
-from memlens.views.graph.unread import unread
+from memlens.views.heap.listing.one_object import references
+from memlens.views.heap.objects.unread_variables import unread
+from memlens.views.heap.retained.by_objects import retained_by
+from memlens.views.heap.retained.by_unread_variables import held_by_unread_alone
 
 ROOT_SCOPE = -2
 UNKNOWN = "unknown-scopes"

@@ -29,12 +29,14 @@ from memlens.kernels.graph import dominators as kernel
 from memlens.model.graph import NONE, Graph
 from memlens.packs.v8.kernels import heap_json as v8_json
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph import paths as path_search
-from memlens.views.graph.groupings import DOMINATORS, grouped_tree, is_in
-from memlens.views.graph.objects import describe, number_of
-from memlens.views.graph.paths import paths
-from memlens.views.graph.retained import group_nodes, retained_by
-from memlens.views.graph.types import instances, types
+from memlens.views.heap.dominators.group_nodes import group_nodes
+from memlens.views.heap.dominators.trees import DOMINATORS, grouped_tree, is_in
+from memlens.views.heap.listing.one_object import describe
+from memlens.views.heap.objects.rows import number_of
+from memlens.views.heap.objects.types import instances, types
+from memlens.views.heap.paths import to_object as path_search
+from memlens.views.heap.paths.to_object import paths
+from memlens.views.heap.retained.by_objects import retained_by
 
 HEAP = DATA / "heap"
 ORACLES = ["small_node20", "leak_after_node24"]

@@ -24,8 +24,8 @@ from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.graph import duplicates as rule
 from memlens.views.findings.graph.case import GraphCase
-from memlens.views.graph import filters
-from memlens.views.graph.objects import describe
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing.one_object import describe
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import examples
 

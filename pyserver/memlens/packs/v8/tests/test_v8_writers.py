@@ -18,8 +18,8 @@ from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.graph import NONE
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph import filters
-from memlens.views.graph.objects import references
+from memlens.views.heap.filters import filters
+from memlens.views.heap.listing.one_object import references
 
 JULIA_META = {
     "node_fields": ["type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness"],

@@ -21,20 +21,20 @@ from memlens.texts import Text, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import linked, text_in_sql
-from memlens.views.graph.kinds import kinds_where, named_by_code, named_by_text
-from memlens.views.graph.objects import first_references
-from memlens.views.graph.places import places_of
-from memlens.views.graph.reached import reached
-from memlens.views.graph.retained import retained_by
-from memlens.views.graph.rows import (
+from memlens.views.heap.objects.definitions import places_of
+from memlens.views.heap.objects.reference_kinds import kinds_where, named_by_code, named_by_text
+from memlens.views.heap.objects.references import first_references
+from memlens.views.heap.objects.rows import (
     Numbers,
     ObjectRow,
     id_text,
     object_rows,
     plain_type_names,
     type_names,
-)  # fmt: skip
-from memlens.views.graph.types import instances_of
+)
+from memlens.views.heap.objects.types import instances_of
+from memlens.views.heap.reachable.dominators import reached
+from memlens.views.heap.retained.by_objects import retained_by
 
 LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
 _LEAST_OF_COMPONENT = 1 << 10

@@ -19,7 +19,7 @@ from memlens.views.findings.graph.case import (
     short_type,
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.rows import Numbers
 
 
 class Sized(NamedTuple):

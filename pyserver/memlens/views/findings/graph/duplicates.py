@@ -25,9 +25,9 @@ from memlens.views.findings.graph.case import (
     of_types,
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
-from memlens.views.graph.images import groups_of, images_of
-from memlens.views.graph.kinds import string_types
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.images.images import groups_of, images_of
+from memlens.views.heap.objects.reference_kinds import string_types
+from memlens.views.heap.objects.rows import Numbers
 
 _UNSURE_SHARE = 0.1
 """Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""

@@ -13,8 +13,8 @@ from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import GraphCase, short_type
 from memlens.views.findings.graph.owners import OWN_SHARE, is_entry, is_made_up, owner_of
 from memlens.views.findings.writing import base_line, linked, text_in_sql
-from memlens.views.graph.groupings import DOMINATORS, group_of, grouped_tree, located
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.dominators.trees import DOMINATORS, group_of, grouped_tree, located
+from memlens.views.heap.objects.rows import Numbers
 
 MOST_FOUND = 5
 _WITHIN_SHARE = 0.7

@@ -21,10 +21,10 @@ from memlens.views.findings.graph.case import (
     typed_id,
 )  # fmt: skip
 from memlens.views.findings.writing import base_line, linked
-from memlens.views.graph.packages import is_platform
-from memlens.views.graph.paths import Path, paths
-from memlens.views.graph.rows import ObjectRow
-from memlens.views.graph.thread_table import table
+from memlens.views.heap.objects.packages import is_platform
+from memlens.views.heap.objects.rows import ObjectRow
+from memlens.views.heap.objects.thread_table import table
+from memlens.views.heap.paths.to_object import Path, paths
 
 _LOCAL_VARIABLE = "local variable"
 """The kind of the references from a thread to what variables of its frames refer to, called by the frame."""

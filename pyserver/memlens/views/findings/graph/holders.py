@@ -28,8 +28,8 @@ from memlens.views.findings.graph.owners import (
 )  # fmt: skip
 from memlens.views.findings.graph.tables_of_runtime import MOST_OF_RUNTIME, is_reached_by_the_runtime
 from memlens.views.findings.writing import Ranked
-from memlens.views.graph.packages import packages_of
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.packages import packages_of
+from memlens.views.heap.objects.rows import Numbers
 
 BIG_SHARE = 0.1
 """Of the reachable heap: what an object or a group retains at least to be named."""

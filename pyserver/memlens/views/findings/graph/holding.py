@@ -39,10 +39,10 @@ from memlens.views.findings.graph.owners import (
 )  # fmt: skip
 from memlens.views.findings.graph.several import held_by_several
 from memlens.views.findings.writing import Ranked, linked, made, percent
-from memlens.views.graph.paths import paths
-from memlens.views.graph.rows import Numbers
-from memlens.views.graph.thread_table import table
-from memlens.views.graph.threads import thread_name
+from memlens.views.heap.listing.threads import thread_name
+from memlens.views.heap.objects.rows import Numbers
+from memlens.views.heap.objects.thread_table import table
+from memlens.views.heap.paths.to_object import paths
 
 NOTED_SHARE = 1 / 3
 """What retains less of the heap than this is a note, unless it is a collection of the program's: something has to be

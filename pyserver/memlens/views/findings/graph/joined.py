@@ -14,7 +14,7 @@ from memlens.model.timeline import NEVER
 from memlens.texts import in_a_row, phrase
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.writing import Ranked, as_part
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.rows import Numbers
 
 HOLDING = ("retains_most", "group_retains_most")
 """Rules whose sentence says what retains most, of what, and who holds it."""

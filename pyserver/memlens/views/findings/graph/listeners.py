@@ -14,7 +14,7 @@ from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, measured, object_part
 from memlens.views.findings.graph.held import held_by
 from memlens.views.findings.writing import Ranked, base_line, linked, made, percent
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.rows import Numbers
 
 LEAST_LISTENERS = 50
 MOST_FOUND = 3

@@ -8,7 +8,7 @@ from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, chosen, of_types
 from memlens.views.findings.graph.several import holder_of_all
 from memlens.views.findings.writing import linked, percent
-from memlens.views.graph.native import own_native
+from memlens.views.heap.objects.native_memory import own_native
 
 _LEAST_SHARE = 0.5
 """Share of the reachable heap from which such memory belongs in the first line."""

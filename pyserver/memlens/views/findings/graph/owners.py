@@ -8,8 +8,8 @@ from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.store.objects.walks import dominator_of
 from memlens.views.findings.graph.case import RUNTIME_KINDS, GraphCase, is_class, is_internal
-from memlens.views.graph.packages import is_platform, packages_of
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.packages import is_platform, packages_of
+from memlens.views.heap.objects.rows import Numbers
 
 POINT_SHARE = 0.7
 """Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""

@@ -23,9 +23,9 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.graph.collections import counted as counted_types
 from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.writing import Ranked, made, percent
-from memlens.views.graph.kinds import has_strength, kinds_where
-from memlens.views.graph.reach import followed, softly_reachable
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.reference_kinds import has_strength, kinds_where
+from memlens.views.heap.objects.rows import Numbers
+from memlens.views.heap.reachable.from_roots import followed, softly_reachable
 
 LEAST_FINALIZABLE = 100
 _MOST_LISTED = 1_000

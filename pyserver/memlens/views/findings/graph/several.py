@@ -11,8 +11,8 @@ from memlens.views.findings.graph.case import GraphCase, object_part
 from memlens.views.findings.graph.held import held_by
 from memlens.views.findings.graph.owners import is_made_up, owner_of, type_of
 from memlens.views.findings.writing import linked
-from memlens.views.graph.reach import followed
-from memlens.views.graph.rows import Numbers
+from memlens.views.heap.objects.rows import Numbers
+from memlens.views.heap.reachable.from_roots import followed
 
 MOST_HOLDERS = 3
 _ALL_SHARE = 0.9

@@ -14,10 +14,10 @@ from memlens.model.packages import package_of
 from memlens.views.findings.graph.case import GraphCase, is_class
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.writing import Ranked
-from memlens.views.graph.packages import is_platform
-from memlens.views.graph.paths import Path, paths
-from memlens.views.graph.rows import ObjectRow
-from memlens.views.graph.thread_table import table
+from memlens.views.heap.objects.packages import is_platform
+from memlens.views.heap.objects.rows import ObjectRow
+from memlens.views.heap.objects.thread_table import table
+from memlens.views.heap.paths.to_object import Path, paths
 
 MOST_OF_RUNTIME = 4 << 20
 """A runtime's own tables have less, in bytes."""

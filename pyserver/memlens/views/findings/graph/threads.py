@@ -10,9 +10,9 @@ from memlens.units import format_bytes, plain_name
 from memlens.views.findings.answers import Figure, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import GraphCase, figure, measured
 from memlens.views.findings.writing import Ranked, amount, base_line, linked, made, percent
-from memlens.views.graph.thread_sizes import freed_by_thread
-from memlens.views.graph.thread_table import table
-from memlens.views.graph.threads import failed_in, thread_name
+from memlens.views.heap.listing.threads import failed_in, thread_name
+from memlens.views.heap.objects.thread_table import table
+from memlens.views.heap.retained.by_threads import freed_by_thread
 
 OUT_OF_MEMORY = "out_of_memory"
 _FAILED, _FREE, _UNTIL_LIMIT, _MESSAGE = (

@@ -1,0 +1,1 @@
+"""The trees of dominators and of shortest paths, in groups."""

@@ -1,0 +1,1 @@
+"""The filter over a heap dump."""

@@ -1,0 +1,52 @@
+"""``thread:`` and ``function:`` in the filter over a heap dump: what threads hold, by their names and functions."""
+
+import numpy as np
+
+from memlens.arrays import Mask
+from memlens.model.graph import NONE
+from memlens.store.snapshot import Snapshot
+from memlens.views.heap.objects.thread_table import table
+from memlens.views.selection.terms import Term
+from memlens.views.selection.texts import Pattern
+
+
+def threads_named(snapshot: Snapshot, term: Term) -> Mask:
+    """Which threads have a name that fits one of a term's values."""
+
+    def make() -> Mask:
+        patterns = [Pattern(value) for value in term.values]
+        texts = snapshot.strings.texts(table(snapshot).name)
+        return np.array([any(each.matches(text) for each in patterns) for text in texts], bool)
+
+    return snapshot.keep(("threads named", term.values), make)
+
+
+def frames_named(snapshot: Snapshot, term: Term) -> Mask:
+    """Which frames of all threads' stacks are of a function that fits one of a term's values."""
+
+    def make() -> Mask:
+        patterns = [Pattern(value) for value in term.values]
+        fits = snapshot.frames.in_function(lambda text: any(each.matches(text) for each in patterns))
+        frames = table(snapshot).frames
+        found = np.zeros(len(frames), np.bool_)
+        found[frames != NONE] = fits[frames[frames != NONE]]
+        return found
+
+    return snapshot.keep(("frames named", term.values), make)
+
+
+def on_stacks(snapshot: Snapshot, term: Term) -> Mask:
+    """The objects that variables of threads of a name refer to, and these threads' own; or those of a function."""
+    known = table(snapshot)
+    found = np.zeros(len(snapshot.objects.type), np.bool_)
+    rows = known.variables
+    if term.field == "thread":
+        fits = threads_named(snapshot, term)
+        theirs = fits[rows["thread"]]
+        found[rows["object"][theirs]] = True
+        own = known.object[fits]
+        found[own[own != NONE]] = True
+    else:
+        rows = rows[rows["depth"] != NONE]
+        found[rows["object"][frames_named(snapshot, term)[known.frame_rows(rows)]]] = True
+    return found

@@ -1,0 +1,96 @@
+"""A recording of allocations over time: of what was allocated when is still alive, and how much was alive at first."""
+
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.arrays import I16, I64
+from memlens.errors import BadRequestError
+from memlens.store.objects.moments import allocated_us
+from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
+from memlens.views.heap.filters import filters
+
+_MOST_BINS = 240
+_STEPS_US = tuple(unit * 10**power for power in range(5, 13) for unit in (1, 2, 5))
+"""How wide a bin may be: so that its ends are short numbers of seconds, and recorders have looked in each."""
+_TOGETHER = 1 << 20
+_TERMS = ("since", "until")
+
+
+class MomentsAnswer(Struct, frozen=True):
+    """Objects by when they were allocated, in bins of ``bin_us`` from the start of the recording on.
+
+    A bin has the objects that ``since:`` its beginning and ``until:`` its end have. ``fitting_bytes`` are those of the
+    objects that fit the filter without these terms, None if it has no others; ``allocated_bytes`` is None where the
+    recorder didn't write it down. The last two are of objects that existed before.
+    """
+
+    bin_us: int
+    live_bytes: list[int]
+    live_objects: list[int]
+    fitting_bytes: list[int] | None
+    allocated_bytes: list[int] | None
+    """What was alive of the bin's allocations when the recorder looked first, no later than after 0.1 seconds."""
+    before_bytes: int
+    before_objects: int
+
+
+class _Bins(NamedTuple):
+    width_us: int
+    bins: int
+    of_object: I16
+    """The bin of each object, -1 for one from before."""
+
+
+def moments(snapshot: Snapshot, filter_text: str) -> MomentsAnswer:
+    """When what is alive was allocated. Raises :class:`BadRequestError` for a dump that doesn't say so."""
+    if not len(snapshot.objects.moments):
+        raise BadRequestError(phrase("The heap dump doesn't say when its objects were allocated"))
+    bins = snapshot.keep("allocation bins", lambda: _bins(snapshot))
+    whole = snapshot.keep("allocations by bin", lambda: _sums(snapshot, bins, None))
+    fitting = filters.chosen_without(snapshot, filter_text, _TERMS)
+    some = None if fitting is None else _sums(snapshot, bins, fitting)[0]
+    return MomentsAnswer(
+        bins.width_us, whole[0][1:].tolist(), whole[1][1:].tolist(), None if some is None else some[1:].tolist(),
+        _allocated(snapshot, bins), int(whole[0][0]), int(whole[1][0]),
+    )  # fmt: skip
+
+
+def _bins(snapshot: Snapshot) -> _Bins:
+    objects = snapshot.objects
+    last_us = int(objects.moments["time_us"][-1])
+    width = next(step for step in _STEPS_US if last_us // step < _MOST_BINS or step == _STEPS_US[-1])
+    of_object = np.empty(len(objects.type), np.int16)
+    for first in range(0, len(of_object), _TOGETHER):
+        part = slice(first, first + _TOGETHER)
+        # what wasn't there before is from the bins up to the last
+        of_object[part] = np.minimum(allocated_us(objects, part) // width, _MOST_BINS - 1)
+    return _Bins(width, min(last_us // width, _MOST_BINS - 1) + 1, of_object)
+
+
+def _sums(snapshot: Snapshot, bins: _Bins, fitting: filters.Chosen | None) -> tuple[I64, I64]:
+    """The bytes and the objects of those from before, and of each bin."""
+    objects, found = snapshot.objects, np.zeros((2, bins.bins + 1), np.int64)
+    mask = None if fitting is None else fitting.mask(snapshot)
+    for first in range(0, len(bins.of_object), _TOGETHER):
+        part = slice(first, first + _TOGETHER)
+        place, size = bins.of_object[part].astype(np.int64) + 1, objects.shallow[part].astype(np.float64)
+        if mask is not None:
+            place, size = place[mask[part]], size[mask[part]]
+        # exact, as a part has less than 2**53 bytes
+        found[0] += np.bincount(place, size, bins.bins + 1).astype(np.int64)
+        found[1] += np.bincount(place, minlength=bins.bins + 1)
+    return found[0], found[1]
+
+
+def _allocated(snapshot: Snapshot, bins: _Bins) -> list[int] | None:
+    rows = snapshot.objects.moments
+    # what the first row has is from before
+    sizes = rows["allocated_bytes"][1:]
+    if not sizes.any():
+        return None
+    place = np.minimum(rows["time_us"][1:].astype(np.int64) // bins.width_us, bins.bins - 1)
+    found = np.bincount(place, sizes.astype(np.float64), bins.bins)
+    return [int(size) for size in found]

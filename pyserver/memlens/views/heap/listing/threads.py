@@ -1,0 +1,368 @@
+"""Threads: what their stacks hold, in which frame and by which variable, and which of them ran out of memory.
+
+A thread retains what would be freed if it ended. A frame retains what would be freed without the objects that its
+variables refer to, counted once: these often hold each other, and neighbouring frames the same ones. So a frame may
+retain more than its thread, where others hold the same objects.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.arrays import Mask
+from memlens.errors import BadRequestError, stopped
+from memlens.model.distinct import distinct
+from memlens.model.frames import USER
+from memlens.model.graph import NONE
+from memlens.packs import registry
+from memlens.packs.api import ThreadValues
+from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
+from memlens.views.answers import Frame
+from memlens.views.heap.filters import filters
+from memlens.views.heap.filters.threads import frames_named, threads_named
+from memlens.views.heap.objects.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page
+from memlens.views.heap.objects.thread_table import table
+from memlens.views.heap.retained.by_threads import freed_by_thread, retained_together
+from memlens.views.selection.columns import frame as frame_of
+from memlens.views.selection.terms import Term
+
+StackPart = Literal["object", "thread locals", "no frame", "frame"]
+PARTS: tuple[StackPart, ...] = get_args(StackPart)
+_FRAME = PARTS.index("frame")
+
+_HELD = np.dtype([("thread", "<u4"), ("part", "<u4"), ("depth", "<u4"), ("object", "<u4"), ("row", "<u4")])
+"""An object that a thread holds: an index of PARTS, the depth of the frame or NONE, and the place in the part."""
+_WORDS = ("", "plain-word")
+"""Terms that may be of a thread or a function as well."""
+
+
+class ThreadRow(Struct, frozen=True):
+    """A thread: ``shallow_bytes`` are its object's own, and ``retained_bytes`` would be freed if it ended."""
+
+    thread: int
+    name: str
+    """Empty if it isn't known."""
+    state: str
+    out_of_memory: bool
+    object: ObjectRow | None
+    """None if the file doesn't have the thread's object."""
+    frames: int
+    variables: int
+    """Objects that its variables refer to, each counted once."""
+    shallow_bytes: int
+    retained_bytes: int
+    request: str
+    """The HTTP request that a variable of it is, "GET /shop?item=7"; empty where there is none."""
+    failed_at: Frame | None
+    """Where it ran out of memory: the innermost frame of the program's own, else of any code."""
+
+
+class ThreadsAnswer(Struct, frozen=True):
+    """Threads ``offset`` and on of ``total``, those first that retain most."""
+
+    rows: list[ThreadRow]
+    offset: int
+    total: int
+
+
+class StackRow(Struct, frozen=True):
+    """A part of what a thread has: its object, its thread locals, what no frame holds, or a frame of its stack."""
+
+    part: StackPart
+    depth: int | None
+    """0 for the innermost frame; None for what is no frame."""
+    frame: Frame | None
+    """None for what is no frame, and for a frame that isn't known."""
+    object: ObjectRow | None
+    variables: int
+    shallow_bytes: int
+    retained_bytes: int
+
+
+class ThreadStackAnswer(Struct, frozen=True):
+    """Parts ``offset`` and on of ``total``: the innermost frame first, after what no frame holds."""
+
+    rows: list[StackRow]
+    offset: int
+    total: int
+
+
+class VariableRow(Struct, frozen=True):
+    """What a variable refers to. ``name`` is empty if the file doesn't have it; ``kind`` is the kind of root."""
+
+    name: str
+    kind: str
+    object: ObjectRow
+
+
+class VariablesAnswer(Struct, frozen=True):
+    """Variables ``offset`` and on of ``total``, those first whose objects retain most."""
+
+    rows: list[VariableRow]
+    offset: int
+    total: int
+
+
+def threads(snapshot: Snapshot, filter_text: str = "", offset: int = 0, limit: int = 100) -> ThreadsAnswer:
+    """The threads; with a filter those that hold objects which fit it. Raises :class:`BadRequestError`."""
+    rows = page(offset, limit)
+    ranked = snapshot.keep(("threads ranked", filter_text), lambda: _ranked(snapshot, filter_text))
+    return ThreadsAnswer([thread_row(snapshot, thread) for thread in ranked[rows]], offset, len(ranked))
+
+
+def _ranked(snapshot: Snapshot, filter_text: str) -> list[int]:
+    """The numbers of the threads that hold what fits a filter, those first that retain most."""
+    freed = freed_by_thread(snapshot)
+    fits = _fitting_threads(snapshot, filter_text) if filter_text.strip() else np.ones(len(freed), bool)
+    return sorted(np.flatnonzero(fits).tolist(), key=lambda thread: (-int(freed[thread]), thread))
+
+
+def _fitting_threads(snapshot: Snapshot, filter_text: str) -> Mask:
+    known, terms = table(snapshot), filters.checked_terms(snapshot, filter_text)
+    found = np.zeros(len(known.object), np.bool_)
+    own = np.flatnonzero(known.object != NONE)
+    rows = np.zeros(len(own) + len(known.variables), _HELD)
+    rows["part"][: len(own)], rows["thread"][: len(own)] = 0, own
+    rows["object"][: len(own)] = known.object[own]
+    _fill_variables(rows[len(own) :], known.variables)
+    found[rows["thread"][_fitting(snapshot, terms, rows)]] = True
+    of_frames = np.repeat(np.arange(len(found)), np.diff(known.frame_start))
+    found[of_frames[fitting_frames(snapshot, filter_text)]] = True
+    if any(term.field not in ("thread", "function") for term in terms):
+        rows = _all_locals(snapshot, own[~found[own]])
+        found[rows["thread"][_fitting(snapshot, terms, rows)]] = True
+    return found
+
+
+def _all_locals(snapshot: Snapshot, threads: Numbers) -> Numbers:
+    """The thread locals of some threads that have objects, as rows of _HELD. Raises :class:`CancelledError`."""
+    known = _thread_values(snapshot)
+    if known is None:
+        return np.zeros(0, _HELD)
+    having = threads[known.may_have_locals(snapshot, table(snapshot).object[threads])]
+    held: list[tuple[int, int]] = []
+    for thread in having.tolist():
+        if snapshot.work.is_stopped:
+            raise stopped()
+        held += [(thread, value) for _, value in _locals(snapshot, thread)]
+    rows = np.zeros(len(held), _HELD)
+    rows["thread"], rows["object"] = np.array(held, np.int64).reshape(-1, 2).T
+    rows["part"], rows["depth"] = PARTS.index("thread locals"), NONE
+    return rows
+
+
+def thread_row(snapshot: Snapshot, thread: int) -> ThreadRow:
+    """A thread in words."""
+    known = table(snapshot)
+    held = distinct(np.append(known.variables_of(thread)["object"].astype(np.int64), known.object[thread]))
+    held = held[held != NONE]
+    own = int(known.object[thread])
+    failed = failed_in(snapshot, thread) if known.out_of_memory[thread] else None
+    return ThreadRow(
+        thread=thread,
+        name=thread_name(snapshot, thread),
+        state=snapshot.strings.head(int(known.state[thread]), MOST_NAME),
+        out_of_memory=bool(known.out_of_memory[thread]),
+        object=None if own == NONE else object_rows(snapshot, [own])[0],
+        frames=len(known.frames_of(thread)),
+        variables=len(held) - int(own in held),
+        shallow_bytes=0 if own == NONE else int(snapshot.objects.shallow[own]),
+        retained_bytes=int(freed_by_thread(snapshot)[thread]),
+        request=request_of(snapshot, held),
+        failed_at=None if failed is None else frame_of(snapshot.frames.rows([failed])[failed]),
+    )
+
+
+_REQUESTS = frozenset(
+    (
+        "org.apache.coyote.Request", "org.apache.catalina.connector.Request",
+        "org.apache.catalina.connector.RequestFacade",
+        "org.eclipse.jetty.server.Request", "org.eclipse.jetty.server.internal.HttpChannelState$ChannelRequest",
+        "org.mortbay.jetty.Request", "io.undertow.server.HttpServerExchange",
+        "io.netty.handler.codec.http.DefaultHttpRequest", "io.netty.handler.codec.http.DefaultFullHttpRequest",
+        "sun.net.httpserver.ExchangeImpl",
+    )
+)  # fmt: skip
+"""Classes of servers whose objects are HTTP requests; the reader has named them by method and address."""
+
+
+def request_of(snapshot: Snapshot, objects: Numbers) -> str:
+    """The name of the first of some objects that is an HTTP request."""
+    kinds = snapshot.keep(
+        "types of requests",
+        lambda: np.isin(snapshot.strings.texts(snapshot.types.name), sorted(_REQUESTS)),
+    )
+    names = snapshot.objects.name[objects]
+    found = np.flatnonzero(kinds[snapshot.objects.type[objects]] & (names != 0))
+    return snapshot.strings.head(int(names[found[0]]), MOST_NAME) if len(found) else ""
+
+
+def thread_name(snapshot: Snapshot, thread: int) -> str:
+    """A thread's name, empty if it has none."""
+    return snapshot.strings.head(int(table(snapshot).name[thread]), MOST_NAME)
+
+
+def failed_in(snapshot: Snapshot, thread: int) -> int | None:
+    """The innermost frame of the program's own in a thread's stack, else the innermost one after the error's own."""
+    numbers = [number for number in table(snapshot).frames_of(thread).tolist() if number != NONE]
+    rows = snapshot.frames.rows(numbers)
+    own = (number for number in numbers if rows[number][3] == USER and rows[number][1] > 0)
+    return next(own, next(iter(numbers[1:]), None))
+
+
+def check_thread(snapshot: Snapshot, thread: int) -> int:
+    """The number of a thread. Raises :class:`BadRequestError` where there is none of that number."""
+    if not 0 <= thread < len(table(snapshot).object):
+        raise BadRequestError(phrase("The heap dump has no thread number {thread}", thread=thread))
+    return thread
+
+
+def stack(
+    snapshot: Snapshot, thread: int, filter_text: str = "", offset: int = 0, limit: int = 100
+) -> ThreadStackAnswer:
+    """What a thread has; with a filter the parts that hold objects which fit it. Raises :class:`BadRequestError`."""
+    rows = page(offset, limit)
+    held = held_by(snapshot, check_thread(snapshot, thread), filter_text)
+    frames = table(snapshot).frames_of(thread)
+    parts: list[tuple[StackPart, int | None]] = [
+        (part, None) for place, part in enumerate(PARTS[:_FRAME]) if bool((held["part"] == place).any())
+    ]
+    depths = list(range(len(frames)))
+    if filter_text.strip():
+        start = int(table(snapshot).frame_start[thread])
+        fits = fitting_frames(snapshot, filter_text)[start : start + len(frames)]
+        fits[held["depth"][held["part"] == _FRAME]] = True
+        depths = np.flatnonzero(fits).tolist()
+    parts += [("frame", depth) for depth in depths]
+    shown = parts[rows]
+    known = snapshot.frames.rows(number for number in frames.tolist() if number != NONE)
+    found = []
+    for part, depth in shown:
+        objects = distinct(_of_part(held, part, depth)["object"])
+        own = object_rows(snapshot, objects)[0] if part == "object" else None
+        number = NONE if depth is None else int(frames[depth])
+        frame = frame_of(known[number]) if number != NONE else None
+        shallow = int(snapshot.objects.shallow[objects].sum())
+        total = retained_together(snapshot, objects)
+        found.append(StackRow(part, depth, frame, own, len(objects), shallow, total))
+    return ThreadStackAnswer(found, offset, len(parts))
+
+
+def variables(
+    snapshot: Snapshot,
+    thread: int,
+    part: StackPart,
+    depth: int | None,
+    filter_text: str = "",
+    offset: int = 0,
+    limit: int = 100,
+) -> VariablesAnswer:
+    """The variables of a part of what a thread has. Raises :class:`BadRequestError`."""
+    shown = page(offset, limit)
+    held = _of_part(held_by(snapshot, check_thread(snapshot, thread), filter_text), part, depth)
+    if part == "object":
+        held = held[:0]
+    retained = snapshot.objects.retained[held["object"]].astype(np.int64)
+    rows = held[np.argsort(-retained, kind="stable")][shown]
+    objects = object_rows(snapshot, rows["object"])
+    names = [_variable(snapshot, thread, part, int(row)) for row in rows["row"]]
+    found = [VariableRow(name, kind, row) for (name, kind), row in zip(names, objects, strict=True)]
+    return VariablesAnswer(found, offset, len(held))
+
+
+def _variable(snapshot: Snapshot, thread: int, part: StackPart, row: int) -> tuple[str, str]:
+    """What a variable is called, and its kind."""
+    if part == "thread locals":
+        return _locals(snapshot, thread)[row][0], "thread local"
+    own = table(snapshot).variables_of(thread)[row]
+    kind = snapshot.graph_names.root_kinds[int(own["kind"])]
+    return snapshot.strings.head(int(own["name"]), MOST_NAME), kind
+
+
+def held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
+    """What a thread's object, its thread locals and its variables are, as far as they fit a filter: rows of _HELD."""
+    return snapshot.keep(
+        ("held by thread", thread, filter_text), lambda: _held_by(snapshot, thread, filter_text)
+    )
+
+
+def _held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
+    own, variables = int(table(snapshot).object[thread]), table(snapshot).variables_of(thread)
+    values = np.array([value for _, value in _locals(snapshot, thread)], np.int64)
+    found = np.zeros(int(own != NONE) + len(values) + len(variables), _HELD)
+    if own != NONE:
+        found["object"][0] = own
+    locals_end = len(found) - len(variables)
+    of_locals = found[locals_end - len(values) : locals_end]
+    of_locals["part"], of_locals["object"] = PARTS.index("thread locals"), values
+    of_locals["row"] = np.arange(len(values))
+    found["depth"][:locals_end] = NONE
+    _fill_variables(found[locals_end:], variables)
+    found["thread"] = thread
+    kept: Numbers = found[_fitting(snapshot, filters.checked_terms(snapshot, filter_text), found)]
+    return kept
+
+
+def _fill_variables(rows: Numbers, variables: Numbers) -> None:
+    rows["part"] = np.where(variables["depth"] == NONE, PARTS.index("no frame"), _FRAME)
+    for name in ("thread", "depth", "object"):
+        rows[name] = variables[name]
+    rows["row"] = np.arange(len(variables))
+
+
+def _fitting(snapshot: Snapshot, terms: Sequence[Term], rows: Numbers) -> Mask:
+    """Which rows of _HELD fit all terms; a word may be in the thread's name or the function's, too."""
+    fits = np.ones(len(rows), np.bool_)
+    framed = rows["part"] == _FRAME
+    frames = table(snapshot).frame_rows(rows[framed])
+    for term in terms:
+        found = np.zeros(len(rows), np.bool_)
+        if term.field in ("thread", *_WORDS):
+            found |= threads_named(snapshot, term)[rows["thread"]]
+        if term.field in ("function", *_WORDS):
+            found[framed] |= frames_named(snapshot, term)[frames]
+        if term.field not in ("thread", "function"):
+            chosen = filters.chosen(snapshot, str(replace(term, negated=False)))
+            if chosen is not None:
+                found |= chosen.among(snapshot, rows["object"])
+        fits &= found != term.negated
+    return fits
+
+
+def fitting_frames(snapshot: Snapshot, filter_text: str) -> Mask:
+    """Which frames of all threads fit a filter that is about threads and functions alone, whatever they hold."""
+    known = table(snapshot)
+    thread_of = np.repeat(np.arange(len(known.object)), np.diff(known.frame_start))
+    fits = np.ones(len(known.frames), np.bool_)
+    for term in filters.checked_terms(snapshot, filter_text):
+        found = np.zeros(len(fits), np.bool_)
+        if term.field in ("thread", *_WORDS):
+            found |= threads_named(snapshot, term)[thread_of]
+        if term.field in ("function", *_WORDS):
+            found |= frames_named(snapshot, term)
+        fits &= found != term.negated if term.field in ("thread", "function", *_WORDS) else False
+    return fits
+
+
+def _of_part(held: Numbers, part: StackPart, depth: int | None) -> Numbers:
+    chosen: Numbers = held[
+        (held["part"] == PARTS.index(part)) & (held["depth"] == (NONE if depth is None else depth))
+    ]
+    return chosen
+
+
+def _locals(snapshot: Snapshot, thread: int) -> list[tuple[str, int]]:
+    own = int(table(snapshot).object[thread])
+    known = _thread_values(snapshot)
+    if known is None or own == NONE:
+        return []
+    return snapshot.keep(("thread locals", own), lambda: known.thread_locals(snapshot, own))
+
+
+def _thread_values(snapshot: Snapshot) -> ThreadValues | None:
+    part = registry.objects_of(snapshot.info.kind).thread_values
+    return None if part is None else part.load()

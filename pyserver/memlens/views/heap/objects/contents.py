@@ -1,0 +1,91 @@
+"""What objects contain, and values in words, as far as the pack of a dump's format knows it."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from memlens.errors import BadRequestError
+from memlens.packs import registry
+from memlens.packs.api import Contents
+from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
+from memlens.views.heap.objects.dump_bytes import DumpReader
+from memlens.views.heap.objects.fields import Numbers
+
+
+class Content(NamedTuple):
+    """An element of a collection, or an entry of a map: the numbers of its key, None for none, and of its value."""
+
+    key: int | None
+    value: int | None
+    """None for null, and for the keys of maps that are sets."""
+    position: int
+    """The index in a list, else how many come before."""
+
+
+class Usage(NamedTuple):
+    """An item for each of some objects: how many slots their arrays have, and how many of these aren't null."""
+
+    slots: Numbers
+    used: Numbers
+
+
+class Collections(NamedTuple):
+    """Collections in the order of their numbers."""
+
+    objects: Numbers
+    sizes: Numbers
+    """-1 where it isn't known."""
+    slots: Numbers
+    """0 for those without an array of their own."""
+    used: Numbers
+
+
+def known_contents(snapshot: Snapshot) -> Contents | None:
+    """What knows the contents of a dump's objects; None for formats whose packs know none."""
+    part = registry.objects_of(snapshot.info.kind).contents
+    return None if part is None else part.load()
+
+
+def contents_of(snapshot: Snapshot, number: int) -> Iterator[Content] | None:
+    """What a collection contains, None for another object."""
+    known = known_contents(snapshot)
+    return None if known is None else known.contents_of(snapshot, number)
+
+
+def count_of(snapshot: Snapshot, number: int) -> int:
+    """How many elements or entries a collection has: what it says of itself, else counted; 0 for another object."""
+    known = known_contents(snapshot)
+    return 0 if known is None else known.count_of(snapshot, number)
+
+
+def some_contents(snapshot: Snapshot, number: int, offset: int, limit: int) -> list[Content]:
+    """A page of what a collection contains; nothing for another object."""
+    return list(islice(contents_of(snapshot, number) or iter(()), offset, offset + limit))
+
+
+def words_of(snapshot: Snapshot, number: int) -> str:
+    """The value of an object in words, "" where it isn't of a class whose values are known."""
+    known = known_contents(snapshot)
+    return "" if known is None else known.words_of(snapshot, number)
+
+
+def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[int | float]:
+    """The elements of an array of numbers, in order; nothing for another object.
+
+    Booleans are 0 and 1, characters units of UTF-16. What the archive doesn't have is read from the dump, a part after
+    the other. Raises :class:`BadRequestError` if the dump has it no more, and :class:`CancelledError`.
+    """
+    known = known_contents(snapshot)
+    return iter(()) if known is None else known.numbers_in(snapshot, number, dump)
+
+
+def whole_contents(snapshot: Snapshot, number: int) -> bytes:
+    """The elements of an array of numbers, big-endian, or the text of a string or an array of characters in UTF-8.
+
+    Raises :class:`BadRequestError` for another object, and if the dump has it no more.
+    """
+    known = known_contents(snapshot)
+    if known is None:
+        raise BadRequestError(phrase("The object is no array of numbers with elements, and no string"))
+    return known.whole_contents(snapshot, number)

@@ -1,0 +1,42 @@
+"""What makes objects roots."""
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.store.snapshot import Snapshot
+from memlens.views.heap.objects.fields import MOST_NAME
+
+MOST_LISTED = 1_000
+"""Of an object's roots and fields, of which those of a program have a few."""
+
+
+class RootRow(Struct, frozen=True):
+    """What makes an object a root."""
+
+    kind: str
+    detail: str
+    file: str | None
+    line: int | None
+
+
+def roots_of(snapshot: Snapshot, number: int) -> tuple[list[RootRow], int]:
+    """What makes an object a root, each once, and how much that is: a thread is that first, whatever else holds it.
+
+    Of what there is more than ``MOST_LISTED`` of, the rest is counted and may contain the same several times.
+    """
+    rows, kinds = snapshot.objects.roots, snapshot.graph_names.root_kinds
+    # NumPy would go through the table of as many rows as there are roots several times as long as through a column
+    objects = snapshot.keep("objects of roots", lambda: np.ascontiguousarray(rows["object"]))
+    own = rows[objects == number]
+    is_thread = np.array([kind == "thread" for kind in kinds], np.bool_)[own["kind"]]
+    listed = own[np.argsort(~is_thread, kind="stable")[:MOST_LISTED]]
+    known = len(snapshot.frames)
+    places = snapshot.frames.rows(frame for frame in listed["frame"].tolist() if frame < known)
+    found: dict[RootRow, None] = {}
+    for _, kind, detail, frame in listed.tolist():
+        file, line, _, _ = places.get(frame, ("", 0, "", 0))
+        root = RootRow(
+            kinds[kind], snapshot.strings.head(detail, MOST_NAME), file or None, line if line > 0 else None
+        )
+        found[root] = None
+    return list(found), len(own) - len(listed) + len(found)

@@ -1,0 +1,135 @@
+"""Which objects of two heap dumps are the same, and ``in:`` in the filter: what is in another dump as well.
+
+Few engines number their objects once and for all, and never give a number again. In other runtimes an id is an
+address: of an object that is moved, or of one of several that had it one after the other.
+"""
+
+import contextlib
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from memlens.arrays import Mask
+from memlens.errors import BadRequestError
+from memlens.packs import registry
+from memlens.store.files.cache import Cache
+from memlens.store.manifest import ArchiveError
+from memlens.store.models import heap_dump_of
+from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, phrase
+from memlens.views.heap.objects.rows import Numbers, type_names
+from memlens.views.selection.terms import Term
+
+SAME_SHARE = 0.9
+"""Two dumps are of one process if this share of the objects with equal ids, if any, have equal types."""
+
+
+def same_objects(one: Snapshot, other: Snapshot) -> tuple[Numbers, Numbers] | None:
+    """The objects that both dumps have, by their numbers in each; None if ids don't identify objects."""
+    if one.info.kind != other.info.kind or registry.objects_of(one.info.kind).lasting_ids is None:
+        return None
+    common, at_one, at_other = np.intersect1d(one.objects.id, other.objects.id, return_indices=True)
+    if not len(common):
+        return None
+    number_of = {name: number for number, name in enumerate(type_names(other))}
+    renamed = np.array([number_of.get(name, -1) for name in type_names(one)], np.int64)
+    alike = renamed[one.objects.type[at_one]] == other.objects.type[at_other].astype(np.int64)
+    if np.count_nonzero(alike) < SAME_SHARE * len(common):
+        return None
+    return at_one[alike], at_other[alike]
+
+
+def file_named(value: str, own: Path) -> Path:
+    """The file that a value of ``in:`` names in a filter of the dump in the file ``own``, beside which it may be.
+
+    Raises :class:`BadRequestError` for one on another machine: a filter may come from a link, and Windows would sign in
+    there.
+    """
+    if len(value) > 1 and value[0] in "\\/" and value[1] in "\\/":
+        raise BadRequestError(
+            phrase("'{path}' is on another machine", path=value),
+            advice=phrase("Name a file of this machine in the filter."),
+        )
+    return own.parent / value
+
+
+def also_in(snapshot: Snapshot, term: Term) -> Mask:
+    """The objects that are in the dumps of a term ``in:`` as well. Raises :class:`BadRequestError`."""
+    found = np.zeros(len(snapshot.objects.type), np.bool_)
+    for value in term.values:
+        archive = _archive_of(snapshot, term, value)
+        found |= snapshot.keep(("in", archive.name), partial(_shared, snapshot, term, value, archive))
+    return found
+
+
+def check_files(snapshot: Snapshot, term: Term) -> None:
+    """Raise :class:`BadRequestError` if objects can't be found again in the dumps of a term ``in:``."""
+    if registry.objects_of(snapshot.info.kind).lasting_ids is None:
+        raise BadRequestError(
+            phrase(
+                "'{term}': only in heap dumps of {worlds} an object can be found again in another",
+                term=str(term),
+                worlds=", ".join(registry.heap_worlds(lasting_ids=True)),
+            ),
+            advice=phrase("Other runtimes give objects no lasting ids."),
+        )
+    for value in term.values:
+        archive = _archive_of(snapshot, term, value)
+        # what is found for a filter is kept under its text
+        if snapshot.keep(("archive of a file", value), partial(Path, archive)) != archive:
+            raise BadRequestError(
+                phrase(
+                    "'{term}': {file} was written again since it was asked for", term=str(term), file=value
+                ),
+                advice=phrase("Close this heap dump and open it again."),
+            )
+
+
+def _archive_of(snapshot: Snapshot, term: Term, value: str) -> Path:
+    path = file_named(value, Path(snapshot.manifest.source.path))
+    try:
+        archive = Cache(snapshot.archive.parent).find(path)
+    except (OSError, ValueError):
+        raise BadRequestError(
+            phrase("'{term}': there is no file {path}", term=str(term), path=path),
+            advice=phrase("Name a file beside this one, or give its whole path."),
+        ) from None
+    if archive is None:
+        raise _unread(term, value)
+    return archive
+
+
+def _shared(snapshot: Snapshot, term: Term, value: str, archive: Path) -> Mask:
+    try:
+        with contextlib.closing(Snapshot.open(archive)) as other:
+            if heap_dump_of(other.info) is None:
+                raise BadRequestError(
+                    phrase("'{term}': {file} is not a heap dump", term=str(term), file=_name_of(other))
+                )
+            same = other.ask(lambda opened: same_objects(snapshot, opened))
+            if same is None:
+                raise BadRequestError(
+                    phrase(
+                        "'{term}': object ids aren't stable between {file} and this heap dump",
+                        term=str(term), file=_name_of(other),
+                    ),
+                    advice=registry.objects_of(snapshot.info.kind).lasting_ids,
+                )  # fmt: skip
+    except ArchiveError:
+        # it isn't this snapshot's archive that is damaged
+        raise _unread(term, value) from None
+    found = np.zeros(len(snapshot.objects.type), np.bool_)
+    found[same[0]] = True
+    return found
+
+
+def _name_of(snapshot: Snapshot) -> Text:
+    return Text(Path(snapshot.manifest.source.path).name)
+
+
+def _unread(term: Term, file: str) -> BadRequestError:
+    return BadRequestError(
+        phrase("'{term}': {file} hasn't been read yet", term=str(term), file=file),
+        advice=phrase("Open it once."),
+    )

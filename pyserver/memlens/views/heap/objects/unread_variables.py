@@ -1,0 +1,64 @@
+"""Variables of closures that nothing can read any more, in dumps that say what functions read."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.arrays import I64, Mask
+from memlens.model.distinct import distinct
+from memlens.model.spans import spans
+from memlens.packs import registry
+from memlens.store.manifest import InconsistentError
+from memlens.store.snapshot import Snapshot
+from memlens.views.heap.objects.reference_kinds import kinds_where
+
+
+class Unread(NamedTuple):
+    """One item per variable, by the references from contexts to what variables have."""
+
+    rows: npt.NDArray[Any]
+    """Of UNREAD_DTYPE."""
+    reference: I64
+    """Ascending numbers of references."""
+    value: I64
+    """The objects that the variables have."""
+
+
+def unread(snapshot: Snapshot) -> Unread:
+    """All of them, made once; none where the dump doesn't say what functions read."""
+    return snapshot.keep("unread variables", lambda: _unread(snapshot))
+
+
+def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> Mask:
+    """Which of some references by number are such variables."""
+    found: Mask = np.isin(references, unread(snapshot).reference)
+    return found
+
+
+def has_unread(snapshot: Snapshot) -> bool:
+    """Whether there are any."""
+    return len(snapshot.objects.unread) > 0
+
+
+def _unread(snapshot: Snapshot) -> Unread:
+    rows, stored, texts = snapshot.objects.unread, snapshot.references, len(snapshot.strings.end)
+    if not len(rows):
+        return Unread(rows, np.empty(0, np.int64), np.empty(0, np.int64))
+    for field, below in (("object", len(snapshot.objects.type)), ("name", texts), ("function", texts)):
+        if int(rows[field].max()) >= below:
+            raise InconsistentError("The number of an object or a text is out of range")
+    contexts = distinct(rows["object"].astype(np.int64))
+    of_row = np.searchsorted(contexts, rows["object"])
+    begin, end = (stored.start[contexts + after].astype(np.int64) for after in (0, 1))
+    count = end - begin
+    at, of = spans(begin, count), np.repeat(np.arange(len(contexts)), count)
+    of_variables = registry.objects_of(snapshot.info.kind).variables_references
+    is_variable = kinds_where(snapshot, lambda kind: kind.name == of_variables)[stored.kind[at]]
+    at, of = at[is_variable], of[is_variable]
+    wanted = of_row << 32 | rows["name"]
+    order = np.argsort(wanted, kind="stable")
+    own = of << 32 | stored.name[at]
+    places = np.minimum(np.searchsorted(wanted[order], own), len(order) - 1)
+    known = wanted[order][places] == own
+    return Unread(rows[order[places[known]]], at[known], stored.target[at[known]].astype(np.int64))

@@ -1,0 +1,1 @@
+"""Why objects are alive: the paths to them from roots."""

@@ -1,0 +1,158 @@
+"""By which references objects are reached, and where that begins."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.arrays import I32, U8, U32, Mask
+from memlens.kernels.graph.nearer import shorten
+from memlens.kernels.graph.reach import distances
+from memlens.model.graph import RETAINING, Strength
+from memlens.model.timeline import NEVER
+from memlens.progress import Report
+from memlens.store.artefacts import Artefact, write_columns
+from memlens.store.objects.columns import ReferenceColumns
+from memlens.store.snapshot import Snapshot
+from memlens.views.heap.objects.reference_kinds import kinds_where
+
+
+def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> U8:
+    """An item for each number of a byte: 1 for strong references that retain, and for those of some strengths."""
+
+    def make() -> U8:
+        follows = kinds_where(
+            snapshot, lambda kind: kind.retains if kind.strength == "strong" else kind.strength in through
+        )
+        return follows.view(np.uint8)
+
+    return snapshot.keep(("followed references", tuple(sorted(through))), make)
+
+
+def entries(snapshot: Snapshot) -> U32:
+    """The objects at which reachability begins."""
+    return snapshot.keep("graph entries", lambda: np.flatnonzero(is_entry(snapshot)).astype(np.uint32))
+
+
+def kinds_of_roots(snapshot: Snapshot) -> tuple[U32, I32]:
+    """The objects that root entries are about and reachability begins at, ascending, and the kind of each."""
+
+    def make() -> tuple[U32, I32]:
+        rows = snapshot.objects.roots
+        rows = rows[is_entry(snapshot)[rows["object"]] != 0]
+        # of several entries for an object the first one counts
+        roots, first = np.unique(rows["object"], return_index=True)
+        return roots.astype(np.uint32), rows["kind"][first].astype(np.int32)
+
+    return snapshot.keep("kinds of roots", make)
+
+
+def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> I32:
+    """The kind of the root that each of some objects is; -1 for what no root entry is about."""
+    roots, kinds = kinds_of_roots(snapshot)
+    if not len(roots):
+        return np.full(len(objects), -1, np.int32)
+    at = np.minimum(np.searchsorted(roots, objects), len(roots) - 1)
+    return np.where(roots[at] == objects, kinds[at], np.int32(-1))
+
+
+def holders(snapshot: Snapshot) -> U32:
+    """The objects that hold all others: the graph's own root where it has one, else the entries.
+
+    Below a root of the graph's own there are objects which the file calls roots by references that don't retain: some
+    dumps leave out of dominators what the engine's stack and handles refer to in a page.
+    """
+    root = snapshot.graph_names.root
+    return entries(snapshot) if root is None else np.array([root], np.uint32)
+
+
+def held_distances(snapshot: Snapshot) -> U32:
+    """The least number of references that retain from what holds all others to each object; NEVER for what it doesn't.
+
+    Where the graph has no root of its own these are the distances that are stored.
+    """
+    if snapshot.graph_names.root is None:
+        return snapshot.objects.distance
+
+    return snapshot.keep(
+        "distances from holders", lambda: _read(snapshot) or _held_distances(snapshot)
+    ).column
+
+
+def softly_reachable(snapshot: Snapshot) -> Mask:
+    """A mask of the softly reachable objects, one item per object."""
+    strongly = distances_through(snapshot, ())
+    found: Mask = (snapshot.objects.distance != NEVER) & (strongly == NEVER)
+    return found
+
+
+class _Distances(NamedTuple):
+    column: U32
+
+
+def _held_distances(snapshot: Snapshot) -> _Distances:
+    stored = snapshot.references
+    distance = np.empty(len(snapshot.objects.type), np.uint32)
+    distances(stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), distance)
+    return _Distances(distance)
+
+
+def _read(snapshot: Snapshot) -> _Distances | None:
+    def checked(distance: npt.NDArray[Any]) -> _Distances:
+        if distance.dtype != np.uint32 or len(distance) != len(snapshot.objects.type):
+            raise ValueError("distances of other objects")
+        return _Distances(distance)
+
+    path = HELD_DISTANCES.find(snapshot.origin)
+    return None if path is None else HELD_DISTANCES.columns(path, checked)
+
+
+def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
+    write_columns(path, {"distance": held_distances(snapshot)}, [])
+
+
+HELD_DISTANCES = Artefact("held-distances.bin", version=1, make=_write, by_kinds=False)
+"""Written of large dumps with a root of their own, in which a walk through all references takes long."""
+
+
+def is_entry(snapshot: Snapshot) -> U8:
+    """One item per object: 1 for those at which reachability begins."""
+
+    def make() -> U8:
+        rows, names = snapshot.objects.roots, snapshot.graph_names
+        is_held = np.zeros(len(names.root_kinds), np.bool_)
+        is_held[names.held_kinds] = True
+        found = np.zeros(len(snapshot.objects.type), np.uint8)
+        entering = ~is_held[rows["kind"]]
+        found[rows["object"][entering]] = 1
+        if names.root is not None:
+            found[names.root] = 1
+        return found
+
+    return snapshot.keep("graph entry of object", make)
+
+
+def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:
+    """The least number of references from a root to each object by strong ones and those of some strengths."""
+    follows, retaining, stored = followed(snapshot, through), followed(snapshot), snapshot.references
+    if bool((follows == retaining).all()):
+        return snapshot.objects.distance
+
+    def make() -> U32:
+        more, fewer = follows & ~retaining, retaining & ~follows
+        if fewer.any():
+            distance = np.empty(len(snapshot.objects.type), np.uint32)
+            distances(stored.start, stored.target, stored.kind, follows, entries(snapshot), distance)
+            return distance
+
+        # little changes, which takes a fraction of a walk through all references
+        distance = snapshot.objects.distance.copy()
+        shorten(
+            stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
+            follows, more, distance,
+        )  # fmt: skip
+        return distance
+
+    return snapshot.keep(("graph distances", follows.tobytes()), make)

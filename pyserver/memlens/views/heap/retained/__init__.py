@@ -1,0 +1,1 @@
+"""What would be freed without objects, types, threads or references."""

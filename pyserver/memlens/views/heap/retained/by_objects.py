@@ -1,0 +1,77 @@
+"""What sets of objects retain, and what can be reached from them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.arrays import U8, Mask
+from memlens.errors import finished
+from memlens.kernels.graph.freed import Retained
+from memlens.kernels.graph.reach import reached_from
+from memlens.model.distinct import distinct
+from memlens.store.snapshot import Snapshot
+from memlens.views.heap.objects.halves import in_halves
+from memlens.views.heap.objects.native_memory import native_or_none, own_native
+from memlens.views.heap.objects.rows import Numbers, check_object
+from memlens.views.heap.reachable.from_roots import followed, held_distances
+
+
+class RetainedAnswer(Struct, frozen=True):
+    """What a set of objects retains: these objects themselves and what only they keep alive."""
+
+    chosen: int
+    objects: int
+    retained_bytes: int
+    native_retained_bytes: int | None
+    """Memory outside of the heap that they own; None in dumps that say so of no object."""
+
+
+def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> RetainedAnswer:
+    """What would be freed without some objects: what is held, less what is held without passing through these.
+
+    What holds is as in :func:`~memlens.views.heap.reachable.from_roots.holders`, for sets as for cuts. Objects that
+    nothing holds are retained by nothing, and so are left out. Raises :class:`BadRequestError`, and
+    :class:`CancelledError` when the snapshot's work is stopped.
+    """
+    walk = _walked(snapshot, np.asarray(numbers), np.zeros(len(snapshot.objects.type), np.uint8))
+    objects, total, outside = finished(walk.sum_up())
+    return RetainedAnswer(walk.chosen, objects, total, native_or_none(snapshot, outside))
+
+
+def retained_set(snapshot: Snapshot, numbers: Numbers) -> Mask:
+    """Which objects nothing would hold without some, these included; one item per object. As :func:`retained_by`."""
+    found = np.zeros(len(snapshot.objects.type), np.bool_)
+    walk = _walked(snapshot, numbers, found.view(np.uint8))
+    finished(walk.sum_up())
+    walk.mark()
+    return found
+
+
+def _walked(snapshot: Snapshot, numbers: Numbers, state: U8) -> Retained:
+    for number in (numbers.min(), numbers.max()) if len(numbers) else ():
+        check_object(snapshot, int(number))
+    stored, objects = snapshot.references, snapshot.objects
+    walk = Retained(
+        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
+        followed(snapshot), held_distances(snapshot), objects.dominated_start, objects.dominated, objects.shallow,
+        own_native(snapshot), np.ascontiguousarray(numbers, np.uint32), state, snapshot.work,
+    )  # fmt: skip
+    in_halves(walk.steps, walk.follow)
+    return walk
+
+
+def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:
+    """The shallow bytes of some objects and of all that references which retain lead to from them.
+
+    Much of that may be kept alive by others, too. Raises :class:`BadRequestError`.
+    """
+    chosen = distinct(np.asarray(numbers, np.int64))
+    for number in (chosen[0], chosen[-1]) if len(chosen) else ():
+        check_object(snapshot, int(number))
+    stored, shallow = snapshot.references, snapshot.objects.shallow
+    reached = np.empty(len(shallow), np.uint8)
+    reached_from(
+        stored.start, stored.target, stored.kind, followed(snapshot), chosen.astype(np.uint32), reached
+    )
+    return int(shallow.sum(where=reached.view(np.bool_)))
