@@ -16,6 +16,7 @@ import {
   sameValue,
   signed,
   type OwnProfile,
+  type OwnTimeline,
 } from '../../webview/src/compare/comparison';
 import { marksOf } from '../../webview/src/compare/table';
 import {
@@ -46,7 +47,10 @@ const opened = (uri: string, devices: DeviceInfo[], more = {}): OtherSnapshot =>
   ...more,
 });
 
-function compared(restored: CompareState | null = null): { compare: Compare; asked: unknown[] } {
+function compared(
+  restored: CompareState | null = null,
+  shown = device(0, 100),
+): { compare: Compare; asked: unknown[] } {
   const asked: unknown[] = [];
   const api = {
     request: (method: string, params: { moments: number[] }) => {
@@ -56,7 +60,8 @@ function compared(restored: CompareState | null = null): { compare: Compare; ask
       return { answer, cancel: () => undefined };
     },
   } as unknown as Api;
-  return { compare: new Compare(api, 'a.pickle', restored, () => undefined), asked };
+  const own: OwnTimeline = { model: 'timeline', device: shown, axis: 'event' };
+  return { compare: new Compare(api, 'a.pickle', restored, () => undefined, own), asked };
 }
 
 describe('a comparison', () => {
@@ -71,31 +76,31 @@ describe('a comparison', () => {
   } as const;
 
   it('begins with the same device, the older file before', () => {
-    const { compare } = compared();
-    compare.receive(opened('u', [device(0, 50), device(1, 60)], { older: true }), 1);
+    const { compare } = compared(null, own);
+    compare.receive(opened('u', [device(0, 50), device(1, 60)], { older: true }));
     assert.equal(compare.open?.device.device, 1);
-    assert.deepEqual(compare.names(own), { before: 'b.pickle · Device 1', after: 'a.pickle' });
-    compare.receive(opened('u', [device(3, 50)]), 1);
+    assert.deepEqual(compare.names, { before: 'b.pickle · Device 1', after: 'a.pickle' });
+    compare.receive(opened('u', [device(3, 50)]));
     assert.equal(compare.settings.otherFirst, true, 'the same file again keeps its settings');
-    compare.receive(opened('v', [device(3, 50)]), 1);
+    compare.receive(opened('v', [device(3, 50)]));
     assert.equal(compare.open.device.device, 3);
-    assert.deepEqual(compare.names(own), { before: 'a.pickle', after: 'b.pickle' });
-    compare.receive(opened('w', [own], { itself: true }), 1);
+    assert.deepEqual(compare.names, { before: 'a.pickle', after: 'b.pickle' });
+    compare.receive(opened('w', [own], { itself: true }));
     assert.equal(compare.settings.theirs, 'end', 'beside itself, the peak against the end');
-    compare.receive(null, 1);
+    compare.receive(null);
     assert.equal(compare.state, null);
   });
 
   it('comes back as it was kept, and believes nothing that is not whole', () => {
     const { compare } = compared();
-    compare.receive(opened('u', [device(0, 50)]), 0);
+    compare.receive(opened('u', [device(0, 50)]));
     compare.set({ by: 'stack', offset: 3, byStep: true, otherFirst: true });
     const kept = compare.state;
     const again = compared(restoreCompare(kept)).compare;
     assert.deepEqual(again.state, kept, 'kept on while it is opened');
-    again.receive({ is: 'opening', uri: 'u', name: 'b', stage: '', fraction: null }, 0);
+    again.receive({ is: 'opening', uri: 'u', name: 'b', stage: '', fraction: null });
     assert.deepEqual(again.state, kept);
-    again.receive(opened('u', [device(0, 50)]), 0);
+    again.receive(opened('u', [device(0, 50)]));
     assert.deepEqual(again.state, kept);
     assert.equal(restoreCompare({ ...kept, device: 'x' } as unknown as CompareState), null);
     const mended = restoreCompare({ ...kept, by: 'nothing', offset: NaN } as unknown as CompareState);
@@ -103,27 +108,27 @@ describe('a comparison', () => {
   });
 
   it('says which sets are meant on both sides', async () => {
-    const { compare, asked } = compared();
-    compare.receive(opened('u', [device(0, 50)]), 0);
+    const { compare, asked } = compared(null, own);
+    compare.receive(opened('u', [device(0, 50)]));
     const there = { ...set, device: 0 };
-    assert.deepEqual((await compare.sets(set, own, 'time').answer).sets, { of: set, other_of: there });
+    assert.deepEqual((await compare.sets(set).answer).sets, { of: set, other_of: there });
     compare.set({ theirs: 'end' });
     const end = { ...there, from_moment: 50 };
-    assert.deepEqual((await compare.sets(set, own, 'time').answer).sets.other_of, end);
+    assert.deepEqual((await compare.sets(set).answer).sets.other_of, end);
     compare.set({ theirs: 'same', mine: 'end' });
-    const both = await compare.sets(set, own, 'time').answer;
+    const both = await compare.sets(set).answer;
     const ends = { of: { ...set, from_moment: 100 }, other_of: end };
     assert.deepEqual(both, { sets: ends, inferredSteps: false });
     compare.set({ mine: 'set' });
     assert.equal(asked.length, 0);
     const between = { ...set, kind: 'survived', from_moment: 3, to_moment: 9 } as const;
-    const laid = await compare.sets(between, own, 'event').answer;
+    const laid = await compare.sets(between).answer;
     assert.deepEqual(laid, {
       sets: { of: between, other_of: { ...between, device: 0, from_moment: 6, to_moment: 18 } },
       inferredSteps: true,
     });
     const at = { ...set, from_moment: 4 };
-    assert.deepEqual((await compare.sets(at, own, 'event').answer).sets.other_of, {
+    assert.deepEqual((await compare.sets(at).answer).sets.other_of, {
       ...there,
       from_moment: 8,
     });
@@ -168,13 +173,10 @@ describe('a comparison of profiles', () => {
     const own = { model: 'profile', info: profile(...mine), value: mine[shown], setValue: () => undefined };
     // SAFETY: as much of a profile as a comparison looks at.
     const compare = new Compare(none, 'a.pb.gz', null, () => undefined, own as unknown as OwnProfile);
-    compare.receive(
-      {
-        ...{ is: 'open', uri: 'u', name: 'b', file: 'b', info: other, itself: false, orderedBy: 'modified' },
-        older: true,
-      },
-      0,
-    );
+    compare.receive({
+      ...{ is: 'open', uri: 'u', name: 'b', file: 'b', info: other, itself: false, orderedBy: 'modified' },
+      older: true,
+    });
     return compare;
   }
 
@@ -192,7 +194,7 @@ describe('a comparison of profiles', () => {
       ],
     );
     assert.deepEqual([compare.otherValue, compare.unlike], [1, null]);
-    assert.deepEqual(compare.names({} as DeviceInfo), { before: 'b', after: 'a.pb.gz' });
+    assert.deepEqual(compare.names, { before: 'b', after: 'a.pb.gz' });
     compare.set({ value: 'peak' });
     assert.equal(compare.otherValue, 0);
     assert.equal(restoreCompare(compare.state)?.value, 'peak');
@@ -204,7 +206,7 @@ describe('a comparison of profiles', () => {
   it('asks for the range here and for all of it there', async () => {
     const compare = besides(profile(...theirs));
     const of = { ...set, kind: 'freed', from_moment: 3, to_moment: 9 } as const;
-    const found = await compare.sets(of, {} as DeviceInfo, 'event').answer;
+    const found = await compare.sets(of).answer;
     assert.deepEqual(found.sets, { of, other_of: { ...set, value: 1 } });
   });
 
@@ -212,9 +214,9 @@ describe('a comparison of profiles', () => {
     assert.match(besides(info(device(0, 5))).unlike ?? '', /is a trace of allocations/);
     assert.match(besides(profile(value('cpu', 'other', 'nanoseconds'))).unlike ?? '', /nothing .* “cpu”/);
     const { compare } = compared();
-    compare.receive({ ...opened('u', []), info: profile(...theirs) } as OtherSnapshot, 0);
+    compare.receive({ ...opened('u', []), info: profile(...theirs) } as OtherSnapshot);
     assert.match(compare.unlike ?? '', /is a profile/);
-    compare.receive(opened('v', []), 0);
+    compare.receive(opened('v', []));
     assert.match(compare.unlike ?? '', /no device/);
   });
 });

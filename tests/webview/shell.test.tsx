@@ -18,7 +18,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import { RequestError } from '../../webview/src/base/request';
-import type { ViewContext } from '../../webview/src/shell/context';
+import type { TimelineContext } from '../../webview/src/shell/context';
 import { Cursors } from '../../webview/src/timeline/cursors';
 import { made, type Pane } from '../../webview/src/shell/pane';
 import { Dock } from '../../webview/src/shell/dock';
@@ -584,7 +584,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   // SAFETY: the panel and the cursors ask for nothing else.
   const cursors = new Cursors(api as Api, { changed: never, failed: never, filter: () => '' });
   const info = { model: 'timeline' } as TimelineInfo;
-  const context = { info, cursors, setName: 'at the peak' } as unknown as ViewContext;
+  const context = { info, cursors, setName: 'at the peak' } as unknown as TimelineContext;
   const shown: (string | null)[] = [];
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
   const tabs = panes.map((each) =>

@@ -48,9 +48,16 @@ export interface OwnProfile {
   setValue(value: number): void;
 }
 
+/** The view's own trace, of which one device is shown along an axis. */
+export interface OwnTimeline {
+  readonly model: 'timeline';
+  readonly device: DeviceInfo;
+  readonly axis: Axis;
+}
+
 interface OwnSides {
   readonly graph: { readonly model: 'graph' };
-  readonly timeline: { readonly model: 'timeline' };
+  readonly timeline: OwnTimeline;
   readonly profile: OwnProfile;
 }
 
@@ -90,16 +97,16 @@ export class Compare {
     readonly ownName: string,
     restored: CompareState | null,
     private readonly changed: () => void,
-    readonly own: OwnSide = { model: 'timeline' },
+    readonly own: OwnSide,
   ) {
     this.restored = restored;
   }
 
   /** What the host reports. */
-  receive(other: OtherSnapshot | null, ownDevice: number): void {
+  receive(other: OtherSnapshot | null): void {
     this.other = other;
     // The same one again (the server was restarted) keeps its settings.
-    if (other?.is === 'open' && other.uri !== this.settingsOf) this.begin(other, ownDevice);
+    if (other?.is === 'open' && other.uri !== this.settingsOf) this.begin(other);
     if (other === null) {
       this.restored = null;
       this.settingsOf = null;
@@ -212,11 +219,11 @@ export class Compare {
   }
 
   /** The sides' names in the order in which they are shown, "before" first. */
-  names(device: DeviceInfo): { before: string; after: string } {
+  get names(): { before: string; after: string } {
     const { own } = this;
     switch (own.model) {
       case 'timeline':
-        return this.namesWithDevices(device);
+        return this.namesWithDevices(own.device);
       case 'profile':
       case 'graph':
         return this.inOrder(this.ownName, this.other?.name ?? '');
@@ -240,11 +247,11 @@ export class Compare {
   }
 
   /** Which sets are meant; the moments that lie beside each other are asked for where it takes moments. */
-  sets(mine: AllocationSet, device: DeviceInfo, axis: Axis): Pending<FoundSets> {
+  sets(mine: AllocationSet): Pending<FoundSets> {
     const { own } = this;
     switch (own.model) {
       case 'timeline':
-        return this.setsOfAllocations(mine, device, axis);
+        return this.setsOfAllocations(mine, own);
       case 'graph':
         throw new Error('Objects of a heap dump are not sets of allocations.');
       case 'profile':
@@ -255,7 +262,7 @@ export class Compare {
     }
   }
 
-  private setsOfAllocations(mine: AllocationSet, device: DeviceInfo, axis: Axis): Pending<FoundSets> {
+  private setsOfAllocations(mine: AllocationSet, { device, axis }: OwnTimeline): Pending<FoundSets> {
     const { open, settings } = this;
     const none = wholeOf(mine);
     const of = settings.mine === 'end' ? { ...none, from_moment: device.events } : mine;
@@ -290,7 +297,7 @@ export class Compare {
     };
   }
 
-  private begin(other: OtherSnapshot & { is: 'open' }, ownDevice: number): void {
+  private begin(other: OtherSnapshot & { is: 'open' }): void {
     this.settingsOf = other.uri;
     if (this.restored?.uri === other.uri) {
       const { uri: _, ...settings } = this.restored;
@@ -301,19 +308,11 @@ export class Compare {
     this.restored = null;
     const { by, measure } = this.settings;
     this.settings = { ...FIRST, by, measure, otherFirst: other.older };
+    const { own } = this;
     const { info } = other;
-    // they can't be compared at all
-    if (info.model !== this.own.model) return;
-    switch (info.model) {
-      case 'timeline':
-        this.settings = { ...this.settings, ...firstDevices(other, info, ownDevice) };
-        return;
-      case 'profile':
-      case 'graph':
-        return;
-      default:
-        never(info);
-    }
+    // two of other models have no devices, or can't be compared at all
+    if (own.model === 'timeline' && info.model === 'timeline')
+      this.settings = { ...this.settings, ...firstDevices(other, info, own.device.device) };
   }
 }
 

@@ -206,7 +206,7 @@ class ComparePane implements Pane {
     const { context } = this;
     this.cancel();
     this.finding.ask(
-      context.compare.sets(context.set, context.device, context.axis),
+      context.compare.sets(context.set),
       ({ sets, inferredSteps }) => {
         this.sets = sets;
         this.inferredSteps = inferredSteps;
@@ -285,7 +285,7 @@ class ComparePane implements Pane {
     });
     this.lighting.ask(
       stacks,
-      ({ stacks: lit }) => context.lightStacks(new Set(lit)),
+      ({ stacks: lit }) => context.timeline?.lightStacks(new Set(lit)),
       (error) => context.failed(error),
     );
   }

@@ -8,12 +8,12 @@ import { signed, withSign } from './comparison';
 
 export type By = 'line' | 'function' | 'file' | 'stack';
 
-type Sums = Pick<ViewContext, 'compare' | 'device' | 'setName' | 'attribution'>;
+type Sums = Pick<ViewContext, 'compare' | 'setName' | 'attribution'>;
 
 /** Both in all, and what became more or less. */
-export function totalsText({ compare, device }: Sums, answer: CompareAnswer): string {
+export function totalsText({ compare }: Sums, answer: CompareAnswer): string {
   const { by } = compare.settings;
-  const { before, after } = compare.names(device);
+  const { before, after } = compare.names;
   const { total } = answer;
   const parts: string[] = [];
   const part = (sums: ComparedSums, words: (rows: string, change: string) => string): void => {

@@ -18,14 +18,12 @@ export interface FlameContext extends Pick<
   | 'set'
   | 'filter'
   | 'attribution'
-  | 'lightStacks'
+  | 'timeline'
   | 'openFrame'
   | 'setFilter'
   | 'say'
   | 'failed'
 > {
-  /** Whose events are the whole run. */
-  readonly device: Pick<ViewContext['device'], 'events'>;
   /** Only a heap dump has objects. */
   readonly objects?: StackObjects;
 }

@@ -309,7 +309,7 @@ export class FlamePane implements Pane, FlameParts {
     this.plot.setEmpty(question.empty);
     if (!keep) {
       this.selection.forget();
-      this.context.lightStacks(new Set());
+      this.context.timeline?.lightStacks(new Set());
     }
     if (this.hasSaid) this.context.say('');
     this.hasSaid = false;

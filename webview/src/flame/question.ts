@@ -11,7 +11,7 @@ import type { FlameSource } from './source';
 
 export class FlameQuestion {
   constructor(
-    private readonly context: Pick<FlameContext, 'info' | 'set' | 'filter' | 'device'>,
+    private readonly context: Pick<FlameContext, 'info' | 'set' | 'filter' | 'timeline'>,
     private readonly kept: KeptFlame,
     private readonly source: FlameSource,
     /** What it is of, in words. */
@@ -23,7 +23,7 @@ export class FlameQuestion {
   }
 
   get params(): TreeParams {
-    return treeParams(this.settings, this.context.set, this.context.device.events);
+    return treeParams(this.settings, this.context.set, this.context.timeline?.device.events ?? 0);
   }
 
   /** What decides which boxes are drawn. */

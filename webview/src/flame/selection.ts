@@ -38,7 +38,7 @@ export class FlameSelection {
   private readonly chosen: FlameChosen;
 
   constructor(
-    private readonly context: Pick<FlameContext, 'lightStacks' | 'openFrame' | 'failed'>,
+    private readonly context: Pick<FlameContext, 'timeline' | 'openFrame' | 'failed'>,
     private readonly kept: KeptFlame,
     private readonly question: FlameQuestion,
     source: FlameSource,
@@ -65,7 +65,7 @@ export class FlameSelection {
     else if (facts) this.fetch(facts.node, open);
     else {
       this.forget();
-      this.context.lightStacks(new Set());
+      this.context.timeline?.lightStacks(new Set());
     }
   }
 
@@ -133,7 +133,7 @@ export class FlameSelection {
     this.kept.set({ sandwich: name });
     this.parts.sandwich.turnTo(name, this.question.isCount);
     if (name) this.fetchSandwich(opening);
-    else this.context.lightStacks(new Set());
+    else this.context.timeline?.lightStacks(new Set());
   }
 
   fetchSandwich(opening: Opening): void {
@@ -180,7 +180,7 @@ export class FlameSelection {
     plot.redraw();
     if (settings.form !== 'functions') details.show({ answer, isCount, drawn: isDrawn });
     else if (this.chosen.of === this.ofSandwich) sandwich.showFunction(answer, isCount);
-    this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
+    this.context.timeline?.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = isCount ? answer.total_count : answer.total_bytes;
     const sided = this.question.sided();
     // the whole of a half is the function, not the set

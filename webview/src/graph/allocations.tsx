@@ -134,7 +134,7 @@ export class Allocations {
     const { owner, info, value, kept, attribution } = this;
     const objects: StackObjects = { term: FUNCTIONS, show: (box) => owner.listTypes(termOf(box)) };
     return {
-      ...{ api: owner.api, info, device: { events: 0 }, attribution, flame: kept, objects },
+      ...{ api: owner.api, info, timeline: null, attribution, flame: kept, objects },
       get set(): AllocationSet {
         const of = { device: 0, kind: 'live' as const, from_moment: null, to_moment: null };
         return { ...of, filter: `${owner.filter} -${WITHOUT_STACK}`.trim(), value: value.value };
@@ -146,7 +146,6 @@ export class Allocations {
       get filter(): string {
         return owner.filter;
       },
-      lightStacks: () => undefined,
       openFrame: ({ file, line }, beside) => owner.openPlace(file, line, beside),
       setFilter: (filter) => owner.setFilter(filter),
       say: (text) => owner.say(text),

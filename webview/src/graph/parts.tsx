@@ -122,16 +122,14 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
 }
 
 function sqlPane(owner: GraphContext, compare: Compare, series: SeriesPart): PaneTab {
-  const none = (): void => owner.say(t('A heap dump has no such rows.'));
   return sqlTab({
     ...{ api: owner.api, compare, series: series.open },
     say: (text) => owner.say(text),
     openFrame: ({ file, line }, beside) => owner.openPlace(file, line, beside),
-    select: none,
-    lightStacks: none,
+    timeline: null,
     showObject: (object) => {
       if (object < owner.info.objects) owner.select({ is: 'object', object });
-      else none();
+      else owner.say(t('The dump has no such object.'));
     },
     setFilter: (filter) => owner.setFilter(filter),
   });

@@ -134,7 +134,7 @@ export class GraphView implements PartsOwner {
         return;
       }
       case 'other':
-        this.compare.receive(message.other, 0);
+        this.compare.receive(message.other);
         if (message.fresh) dock.show('compare');
         return;
       case 'series':

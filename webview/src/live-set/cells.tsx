@@ -17,7 +17,7 @@ import type { GroupKind, GroupNode } from './tree';
 
 export class LiveCells {
   constructor(
-    private readonly context: Pick<ViewContext, 'info' | 'colourOf' | 'colourOfGroup'>,
+    private readonly context: Pick<ViewContext, 'info' | 'timeline'>,
     private readonly filterTo: (filter: string) => void,
   ) {}
 
@@ -25,7 +25,7 @@ export class LiveCells {
   group({ group }: GroupNode, whole: number, kind: GroupKind | null): readonly GridCell[] {
     const label = shortName(said(group.name), 90);
     // the colour that the picture has for it; none where that isn't grouped by the same
-    const colour = kind && this.context.colourOfGroup(group, kind);
+    const colour = kind && this.context.timeline?.colourOfGroup(group, kind);
     return [
       [
         ...(colour ? [<Swatch colour={colour} />] : []),
@@ -49,13 +49,18 @@ export class LiveCells {
     ];
   }
 
+  private swatch(allocation: AllocationSummary): readonly VNode[] {
+    const colour = this.context.timeline?.colourOf(allocation);
+    return colour ? [<Swatch colour={colour} />] : [];
+  }
+
   /** An allocation within a group. */
   leaf(allocation: AllocationSummary, whole: number): readonly GridCell[] {
     const { lifetime_us: life } = allocation;
     const state = stateOf(allocation);
     return [
       [
-        <Swatch colour={this.context.colourOf(allocation)} />,
+        ...this.swatch(allocation),
         t('Allocation {0}', count(allocation.allocation)),
         <span class="muted">{life === null ? state : t('held {0}, {1}', time(life), state)}</span>,
       ],
@@ -72,7 +77,7 @@ export class LiveCells {
     const { category, lifetime_us: life } = allocation;
     return [
       [
-        <Swatch colour={this.context.colourOf(allocation)} />,
+        ...this.swatch(allocation),
         <bdi class={codeClass(allocation)}>{shortName(title, 70)}</bdi>,
         ...(place === null
           ? []

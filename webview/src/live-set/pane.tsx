@@ -73,7 +73,7 @@ class LiveSet {
           limit,
         });
         return turned(asked, (answer) => {
-          context.names.learn(answer.rows);
+          context.timeline?.names.learn(answer.rows);
           return answer;
         });
       },
@@ -151,10 +151,11 @@ class LiveSet {
       isSelected: ({ node }) =>
         node.kind === 'group'
           ? this.lit?.id === idOf(node)
-          : node.allocation.allocation === this.context.selected,
+          : node.allocation.allocation === this.context.timeline?.selected,
       sort: (column) => this.sort(column),
       pick: (row, opened) => this.pick(row, opened),
-      pointed: (node) => this.context.pointAt(node?.kind === 'group' ? this.branch(node.path) : null),
+      pointed: (node) =>
+        this.context.timeline?.pointAt(node?.kind === 'group' ? this.branch(node.path) : null),
       menu: (row) =>
         rowMenu(this.context, tree, row, {
           pick: (opened) => this.pick(row, opened),
@@ -167,14 +168,14 @@ class LiveSet {
 
   private reload(): void {
     // What is lit up is of the set as it was.
-    if (this.isLit) this.context.lightStacks(new Set());
+    if (this.isLit) this.context.timeline?.lightStacks(new Set());
     this.tree.reset(this.by.length);
   }
 
   /** Whether the picture shows what was lit up here, and nothing else since. */
   private get isLit(): boolean {
-    const { highlight } = this.context;
-    return this.lit !== null && highlight.kind === 'group' && highlight.branch === this.lit.branch;
+    const highlight = this.context.timeline?.highlight;
+    return this.lit !== null && highlight?.kind === 'group' && highlight.branch === this.lit.branch;
   }
 
   private summary(): string {
@@ -247,9 +248,11 @@ class LiveSet {
   }
 
   private select(allocation: AllocationSummary, opened: boolean): void {
-    const { set, device } = this.context;
-    const moment = set.to_moment === null ? (set.from_moment ?? device.peak_moment) : null;
-    this.context.select(allocation.allocation, moment);
+    const { set, timeline } = this.context;
+    if (timeline) {
+      const moment = set.to_moment === null ? (set.from_moment ?? timeline.device.peak_moment) : null;
+      timeline.select(allocation.allocation, moment);
+    }
     if (opened) this.openPlace(allocation.label);
   }
 
@@ -257,7 +260,7 @@ class LiveSet {
     const { group, path } = node;
     if (opened) this.openPlace(group.place);
     this.lit = { id: idOf(node), branch: this.branch(path) };
-    this.context.lightGroup(this.lit.branch);
+    this.context.timeline?.lightGroup(this.lit.branch);
     const { count: many, bytes: size } = group;
     const name = said(group.name);
     this.context.say(
@@ -285,7 +288,7 @@ class LiveSet {
       return true;
     }
     if (event.key === 'Escape' && this.lit !== null) {
-      this.context.lightStacks(new Set());
+      this.context.timeline?.lightStacks(new Set());
       this.draw();
       return true;
     }

@@ -9,7 +9,6 @@ import { figure, setFigures } from '../base/figure';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { visible } from '../base/text';
-import { Colours } from '../timeline/scene/colours';
 import { theme } from '../canvas/theme';
 import { restoreCompare } from '../compare/comparison';
 import { flamePane, type FlamePane } from '../flame/pane';
@@ -34,7 +33,6 @@ import type { ProfileTimes } from './times';
 export class ProfileView implements ProfileOwner, PartsOwner {
   value: number;
   filter = '';
-  readonly colours = new Colours([], 'stack');
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
   readonly compared: CompareState | null;
@@ -153,7 +151,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
         this.setFilter(`file:"=${message.file.replace(/["\\]/g, '\\$&')}:${message.line}"`);
         return;
       case 'other':
-        this.context.compare.receive(message.other, 0);
+        this.context.compare.receive(message.other);
         if (message.fresh) this.parts.dock.show('compare');
         return;
       case 'file':

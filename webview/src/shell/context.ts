@@ -52,27 +52,13 @@ export const EVERYTHING: readonly Change[] = [
   'attribution',
 ];
 
-/** What pictures know, which only a timeline has. */
-export interface TimelineContext extends ViewContext {
-  readonly info: TimelineInfo;
-  /** What allocations are coloured by: what the timeline is grouped by, else lines or categories. */
-  readonly grouping: GroupedBy;
-  /** Lights up an area of the picture, by its key; null for none. */
-  lightArea(key: number | null): void;
-}
-
+/** What panes know of any view, and what they may do to it. */
 export interface ViewContext {
   readonly api: Api;
   readonly info: SnapshotInfo;
-  readonly names: Names;
-  readonly device: DeviceInfo;
-  readonly axis: Axis;
   /** Narrows every view of the snapshot; empty for all. Goes into the `filter` of requests. */
   readonly filter: string;
-  readonly cursors: Cursors;
-  /** The events that are marked on the axis; reported as a change of the device when they become known. */
-  readonly flags: Flags;
-  /** The allocations that the cursors and the filter pick: goes into the `of` of requests. */
+  /** The allocations that the view is about and the filter picks: goes into the `of` of requests. */
   readonly set: AllocationSet;
   /** The set in words: "at the peak", "allocated between 1.2 s and 3.4 s". */
   readonly setName: string;
@@ -82,6 +68,27 @@ export interface ViewContext {
   readonly attribution: KeptAttribution;
   /** How its flame graph is shown. */
   readonly flame: KeptFlame;
+  /** The picture of its run; null for a model that has none. */
+  readonly timeline: Timeline | null;
+
+  /** Opens the file of a frame at its line. */
+  openFrame(frame: Frame, beside: boolean): void;
+  setFilter(filter: string): void;
+  /** Said to screen readers and in the status line. */
+  say(text: string): void;
+  failed(error: unknown): void;
+}
+
+/** The picture of a run over time, with its single allocations. */
+export interface Timeline {
+  readonly names: Names;
+  readonly device: DeviceInfo;
+  readonly axis: Axis;
+  readonly cursors: Cursors;
+  /** The events that are marked on the axis; reported as a change of the device when they become known. */
+  readonly flags: Flags;
+  /** What allocations are coloured by: what the timeline is grouped by, else lines or categories. */
+  readonly grouping: GroupedBy;
   /** What to draw pictures with; set by tests. */
   readonly renderer: Preference;
   readonly palette: Palette;
@@ -101,20 +108,20 @@ export interface ViewContext {
   select(allocation: number, moment: number | null): void;
   /** Selects the neighbour of the selected allocation; with none selected, the largest in view. */
   step(direction: Step): void;
+  /** Lights up an area of the picture, by its key; null for none. */
+  lightArea(key: number | null): void;
   /** Lights up what some stacks allocated; an empty set lights nothing up. */
   lightStacks(stacks: ReadonlySet<number>): void;
   /** Lights up exactly the allocations of a branch of the live set's tree. */
   lightGroup(branch: Branch): void;
-  /** Opens the file of a frame at its line. */
-  openFrame(frame: Frame, beside: boolean): void;
-  setFilter(filter: string): void;
   switchDevice(device: number): void;
   setAxis(axis: Axis): void;
   /** Shows another part of the run; the height stays. */
   moveTo(x0: number, x1: number, glide: boolean): void;
-  /** The moment at a place of the x axis, as far as the picture knows it. */
-  momentAt(x: number): number;
-  /** Said to screen readers and in the status line. */
-  say(text: string): void;
-  failed(error: unknown): void;
+}
+
+/** A trace's view, whose pictures and own panes know both. */
+export interface TimelineContext extends ViewContext, Timeline {
+  readonly info: TimelineInfo;
+  readonly timeline: Timeline;
 }

@@ -7,7 +7,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { PaneId } from '../../../extension/shared/messages';
 import { visible } from '../base/text';
 import { finished, started } from '../base/under-way';
-import { EVERYTHING, type Change, type ViewContext } from './context';
+import { EVERYTHING, type Change, type TimelineContext } from './context';
 import type { Pane, PaneTab, Revealed } from './pane';
 import { IconButton } from '../widgets/icon-button';
 import { openMenuAt } from '../widgets/menu';
@@ -33,7 +33,7 @@ export class Dock {
 
   constructor(
     /** Whose set of allocations is chosen; null where there is none to choose. */
-    context: Pick<ViewContext, 'cursors' | 'setName'> | null,
+    context: Pick<TimelineContext, 'cursors' | 'setName'> | null,
     private readonly events: DockEvents,
     readonly panes: readonly PaneTab[],
     /** How many of them have a tab; the others are in the menu. */

@@ -31,10 +31,10 @@ export const TIMELINE_PANES: readonly MakePane<TimelineContext>[] = [
   later('flame', t('Flame graph'), true, always, async (context) =>
     (await import('../flame/pane')).flamePane(context),
   ),
-  later('oom', t('Out of memory'), false, ranOut, async (context) =>
+  later('oom', t('Out of memory'), false, ranOut, async (context: TimelineContext) =>
     (await import('../timeline/panes/oom')).oomPane(context),
   ),
-  later('steps', t('Leaks'), false, hasEvents, async (context) =>
+  later('steps', t('Leaks'), false, hasEvents, async (context: TimelineContext) =>
     (await import('../timeline/panes/steps')).stepsPane(context),
   ),
   later('state', t('Segments'), false, always, async (context: TimelineContext) =>

@@ -9,7 +9,7 @@ import { Latest } from '../base/latest';
 import { shorten } from '../base/text';
 import { time } from '../base/format';
 import type { Compare } from '../compare/comparison';
-import type { ViewContext } from '../shell/context';
+import type { Timeline, ViewContext } from '../shell/context';
 import { filterOf, MOST_CHARACTERS, nameObjects } from './as-filter';
 import { Editor } from './editor';
 import { Grid, type GridSort } from './grid';
@@ -24,8 +24,7 @@ const LONGEST_STATUS = 500;
 
 /** What it needs of its view, of any model. */
 export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame'> {
-  select(allocation: number, moment: number | null): void;
-  lightStacks(stacks: ReadonlySet<number>): void;
+  readonly timeline: Pick<Timeline, 'select' | 'lightStacks'> | null;
   /** Shows an object of a heap dump. */
   showObject?(object: number): void;
   /** Filters all views of a heap dump. */
@@ -254,8 +253,8 @@ export class Queries {
     const stack = numberIn(row, roles.stack);
     const object = numberIn(row, roles.object);
     if (object !== null && this.context.showObject) this.context.showObject(object);
-    else if (allocation !== null) this.context.select(allocation, null);
-    else if (stack !== null) this.context.lightStacks(new Set([stack]));
+    else if (allocation !== null) this.context.timeline?.select(allocation, null);
+    else if (stack !== null) this.context.timeline?.lightStacks(new Set([stack]));
   };
 
   readonly open = (row: Row, roles: Roles, beside: boolean): void => {

@@ -10,7 +10,7 @@ import type {
   AnnotationLane,
   AnnotationsAnswer,
 } from '../../../extension/shared/protocol.gen';
-import type { Change, ViewContext } from '../shell/context';
+import type { Change, TimelineContext } from '../shell/context';
 import { debounce } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
 import { useResized } from '../widgets/resized';
@@ -60,7 +60,7 @@ export class Lanes {
   private asked = { x0: 0, x1: 0, pixel: 0 };
   private readonly askSoon = debounce(ASK_AFTER_MS, () => this.ask());
 
-  constructor(private readonly context: ViewContext) {}
+  constructor(private readonly context: TimelineContext) {}
 
   readonly View = (): VNode => <LanesView lanes={this} />;
 
@@ -130,7 +130,7 @@ export class Lanes {
     return this.answered.value?.lanes.flatMap(({ items }) => items) ?? [];
   }
 
-  axis(): ViewContext['axis'] {
+  axis(): TimelineContext['axis'] {
     return this.context.axis;
   }
 

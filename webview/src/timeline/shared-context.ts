@@ -59,6 +59,7 @@ export class SharedContext implements TimelineContext {
   readonly names: Names;
   readonly cursors: Cursors;
   readonly flags: Flags;
+  readonly timeline = this;
 
   constructor(
     readonly api: Api,
@@ -185,10 +186,6 @@ export class SharedContext implements TimelineContext {
   moveTo(x0: number, x1: number, glide: boolean): void {
     const { y0, y1 } = this.used.plot.target;
     this.used.plot.moveTo({ x0, x1, y0, y1 }, glide);
-  }
-
-  momentAt(x: number): number {
-    return this.used.plot.momentAt(x);
   }
 
   say(text: string): void {

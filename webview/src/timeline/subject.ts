@@ -28,6 +28,7 @@ export class Subject {
   device: DeviceInfo;
   filter = '';
   axis: Axis;
+  readonly model = 'timeline';
   /** Whether a device has been shown. */
   private started = false;
   private readonly narrowing: Narrowing;

@@ -79,11 +79,12 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.colours = new Colours(info.categories, state.colour);
     const say = (text: string): void => this.say(text);
     this.sources = new Sources(api, say);
-    this.compare = new Compare(api, baseName(info.path), state.compare, () => {
+    const compared = (): void => {
       this.comparedWith.value = this.compare.other?.name ?? null;
       this.changed('compare');
       this.saveSoon();
-    });
+    };
+    this.compare = new Compare(api, baseName(info.path), state.compare, compared, this.subject);
     this.flame = new KeptFlame(state.flame, info, this.saveSoon);
     this.attribution = new KeptAttribution(api, () => {
       this.regroup();
@@ -206,7 +207,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         panel.sourceMissing(message.file, message.line, message.lookedFor.join(', '));
         return;
       case 'other':
-        this.compare.receive(message.other, this.device.device);
+        this.compare.receive(message.other);
         if (!message.fresh) return;
         this.showComparison();
         return;

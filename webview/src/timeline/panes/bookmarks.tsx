@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { ViewContext } from '../../shell/context';
+import type { TimelineContext } from '../../shell/context';
 import { bytes, hasSource, nameOf } from '../../base/format';
 import { said, t } from '../../base/l10n';
 import { visible } from '../../base/text';
@@ -13,7 +13,9 @@ import type { MakePane } from '../../shell/pane';
 import type { BookmarkTour } from '../bookmark-tour';
 import { bookmarkAt, type PlacedBookmark } from '../bookmarks';
 
-export function bookmarksPane(tour: Pick<BookmarkTour, 'bookmarks' | 'goTo' | 'add'>): MakePane {
+export function bookmarksPane(
+  tour: Pick<BookmarkTour, 'bookmarks' | 'goTo' | 'add'>,
+): MakePane<TimelineContext> {
   return (context) => {
     if (context.device.events === 0) return null;
     const axis = signal<Axis>(context.axis);
@@ -51,7 +53,7 @@ function Allocation({
   context,
 }: {
   readonly one: PlacedBookmark;
-  readonly context: Pick<ViewContext, 'openFrame'>;
+  readonly context: Pick<TimelineContext, 'openFrame'>;
 }): VNode | null {
   if (!allocation) return null;
   const { label } = allocation;

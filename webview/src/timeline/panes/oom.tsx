@@ -8,7 +8,7 @@ import { deviceName } from '../../base/format';
 import { count, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
-import type { ViewContext } from '../../shell/context';
+import type { TimelineContext } from '../../shell/context';
 import { devicesOf } from '../../shell/model';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { markName, markX } from '../flags';
@@ -27,7 +27,7 @@ class Oom {
   readonly note = signal('');
   readonly latest = new Latest();
 
-  constructor(readonly context: ViewContext) {}
+  constructor(readonly context: TimelineContext) {}
 
   list(): void {
     const { ooms } = this.context.flags;
@@ -116,7 +116,7 @@ function OomView({ oom, room }: { readonly oom: Oom; readonly room: PaneRoom }):
   );
 }
 
-export const oomPane = (context: ViewContext): Pane => {
+export const oomPane = (context: TimelineContext): Pane => {
   const oom = new Oom(context);
   return {
     ...{ id: 'oom', title: t('Out of memory'), usesSet: false },

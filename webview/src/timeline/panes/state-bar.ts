@@ -2,7 +2,7 @@
 // A segment as a bar: blocks where they lie, what rounding takes, what waits for its free, what is free.
 
 import type { SegmentState } from '../../../../extension/shared/protocol.gen';
-import type { ViewContext } from '../../shell/context';
+import type { TimelineContext } from '../../shell/context';
 import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
 import { css, mix, type Rgb } from '../../canvas/colour';
 import { pixelRatio, pixelsOf, sharp } from '../../canvas/sharp';
@@ -75,7 +75,7 @@ function colourAt({ palette, highlight }: Coloured, blocks: Blocks, block: numbe
   return dim ? mix(colour, theme.value.background, 0.72) : colour;
 }
 
-type Coloured = Pick<ViewContext, 'palette' | 'highlight'>;
+type Coloured = Pick<TimelineContext, 'palette' | 'highlight'>;
 
 /** What rounding takes, in lines across: areas have all the colours. */
 function lost(

@@ -15,7 +15,7 @@ import { Latest } from '../../base/latest';
 import { fileName } from '../../base/paths';
 import { shortName } from '../../base/symbols';
 import { messageOf, shorten, visible } from '../../base/text';
-import type { ViewContext } from '../../shell/context';
+import type { TimelineContext } from '../../shell/context';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { rovingRows } from '../../widgets/roving';
 import { Sparkline } from '../../widgets/sparkline';
@@ -24,7 +24,7 @@ import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 const PAGE = 200;
 const MOST_LINES = 100;
 
-export const stepsPane = (context: ViewContext): Pane => {
+export const stepsPane = (context: TimelineContext): Pane => {
   const steps = new Steps(context);
   return {
     ...{ id: 'steps', title: t('Leaks'), usesSet: false },
@@ -45,7 +45,7 @@ interface Listed {
 
 /** Where the view stands: by it one of the steps is marked. */
 interface Place {
-  readonly axis: ViewContext['axis'];
+  readonly axis: TimelineContext['axis'];
   /** The cursors, the earlier first, if what lies between them is looked at. */
   readonly from: number | null;
   readonly to: number | null;
@@ -59,7 +59,7 @@ class Steps {
   private readonly latest = new Latest();
   private readonly latestGrowth = new Latest();
 
-  constructor(readonly context: ViewContext) {}
+  constructor(readonly context: TimelineContext) {}
 
   get listed(): ReadonlySignal<Listed | null> {
     return this.listedSignal;

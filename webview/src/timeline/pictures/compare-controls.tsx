@@ -24,7 +24,7 @@ export function Controls({ context, readout, chosen }: ControlsProps): VNode {
   const { byStep, offset, otherFirst } = compare.settings;
   const timed = hasTimes(device) && (!compare.open || hasTimes(compare.open.device));
   const { size, name } = unitOf(context);
-  const { before, after } = compare.names(device);
+  const { before, after } = compare.names;
   return (
     <div class="compare-controls" role="toolbar" aria-label={t('Both timelines')}>
       <Choices
@@ -135,9 +135,9 @@ interface CardProps {
 }
 
 /** What both hold under the pointer. */
-export function Card({ context: { axis, compare, device }, curves, x }: CardProps): VNode {
+export function Card({ context: { axis, compare }, curves, x }: CardProps): VNode {
   const { mine, other } = heightsAt(curves, x);
-  const names = compare.names(device);
+  const names = compare.names;
   const [before, after] = compare.settings.otherFirst ? [other, mine] : [mine, other];
   const difference = before && after ? after.most - before.most : null;
   const step = stepAt(curves, x);

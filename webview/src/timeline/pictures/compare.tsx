@@ -365,7 +365,7 @@ class ComparePicture implements Picture, Movable {
   private show(): void {
     const { context, banner, readout, steps } = this;
     this.words.value = { banner, readout, steps };
-    const { before, after } = context.compare.names(context.device);
+    const { before, after } = context.compare.names;
     this.chart.setLabel(
       [
         context.axis === 'time'
