@@ -235,7 +235,7 @@ SHARED = {
     "hprof-shared-chain": "sql FILE SELECT count(*), sum(size) FROM collections",
     "hprof-shared-locals": "threads --json",
     "gcdump-shared-delegates": "findings",
-    "tracemalloc-lines": "findings",
+    "tracemalloc-lines": "sql FILE SELECT count(*) FROM stack_frames",
     "tracemalloc-long-file": "lines --by stack",
     "torch-empty-traces": "info",
     "torch-categories": "findings",

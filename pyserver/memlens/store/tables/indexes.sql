@@ -7,8 +7,7 @@ CREATE INDEX allocations_before_trace ON allocations (device, size_bytes) WHERE 
 -- From a line to its allocations.
 CREATE INDEX allocations_by_stack ON allocations (stack, size_bytes);
 CREATE INDEX stack_frames_by_frame ON stack_frames (frame, stack);
-CREATE INDEX frames_by_place ON frames (file, line);
-CREATE INDEX lines_by_peak ON lines (live_at_peak_bytes DESC, total_bytes DESC);
+CREATE INDEX lines_by_peak ON line_rows (live_at_peak_bytes DESC, total_bytes DESC);
 -- From a segment to its blocks, and to what is rare among the events, such as oom, without reading them all.
 CREATE INDEX blocks_by_segment ON blocks (segment);
 CREATE INDEX events_by_action ON events (action);

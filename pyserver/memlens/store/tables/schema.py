@@ -31,6 +31,9 @@ FILE_NAMES: dict[Part, str] = {
     "strings": "sql_strings.db",
 }
 
+SHARED: frozenset[str] = frozenset(("frame_texts", "frame_rows", "line_rows"))
+"""Tables that have once what rows of views share; queries name the views."""
+
 _CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW|INDEX) (?P<name>\"?\w+\"?)(?: ON (?P<table>\w+))?")
 
 

@@ -15,10 +15,9 @@ from memlens.model.timeline import NOTE_KINDS
 from memlens.store.models import devices_of, profile_of
 from memlens.store.snapshot import Column, Snapshot
 from memlens.store.tables.database_file import insert
-from memlens.store.tables.texts import fitting_rows, fitting_texts, longest
+from memlens.store.tables.texts import fitting_rows, fitting_texts
 from memlens.store.totals import line_totals
 from memlens.store.trace.device import Device
-from memlens.units import shortened
 
 
 def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -26,8 +25,9 @@ def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
     insert(
         database, "devices", [_device_row(snapshot.device(info.device)) for info in devices_of(snapshot.info)]
     )
-    insert(database, "frames", _frames(snapshot))
-    insert(database, "lines", _lines(snapshot))
+    insert(database, "frame_texts", _frame_texts(snapshot))
+    insert(database, "frame_rows", _frames(snapshot))
+    insert(database, "line_rows", _lines(snapshot))
     match snapshot.info:
         case TimelineInfo():
             _all_notes(snapshot, database)
@@ -54,30 +54,31 @@ _LINE_FIGURES = (
 """
 
 
+def _frame_texts(snapshot: Snapshot) -> Iterator[tuple[int, str]]:
+    yield from fitting_texts(snapshot, snapshot.frames.file, snapshot.frames.function).items()
+
+
 def _frames(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
-    sources = snapshot.frames.source.tolist()
-    most = longest(snapshot, snapshot.frames.file, snapshot.frames.function)
-    for number, (file, line, function, kind) in enumerate(snapshot.frames.each()):
-        names = shortened(file, most), line, shortened(function, most)
-        yield number, *names, KIND_NAMES[kind], SOURCE_NAMES[sources[number]]
+    return zip(range(len(snapshot.frames)), *_places(snapshot, slice(None)), strict=True)
 
 
 def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
-    frames, totals, known = snapshot.lines.frame, line_totals(snapshot), known_figures(snapshot.info)
+    totals, known = line_totals(snapshot), known_figures(snapshot.info)
     figures = [
         totals[:, place].tolist() if name in known else [None] * len(totals) for name, place in _LINE_FIGURES
     ]
-    rows, sources = snapshot.frames.each(frames), snapshot.frames.source[frames].tolist()
-    most = longest(snapshot, snapshot.frames.file[frames], snapshot.frames.function[frames])
-    for (file, line, function, kind), source, *values in zip(rows, sources, *figures, strict=True):
-        yield (
-            shortened(file, most),
-            line,
-            shortened(function, most),
-            KIND_NAMES[kind],
-            SOURCE_NAMES[source],
-            *values,
-        )
+    return zip(*_places(snapshot, snapshot.lines.frame), *figures, strict=True)
+
+
+def _places(snapshot: Snapshot, chosen: Column | slice) -> list[list[Any]]:
+    """The columns that frames and lines share, of some frames."""
+    frames = snapshot.frames
+    numbers = [column[chosen].tolist() for column in (frames.file, frames.line, frames.function)]
+    return [
+        *numbers,
+        [KIND_NAMES[kind] for kind in frames.kind[chosen].tolist()],
+        [SOURCE_NAMES[source] for source in frames.source[chosen].tolist()],
+    ]
 
 
 def known_figures(info: SnapshotInfo) -> set[str]:

@@ -97,33 +97,70 @@ CREATE TABLE stack_frames (
     PRIMARY KEY (stack, level)
 ) WITHOUT ROWID;
 
--- The distinct frames: places in source files.
-CREATE TABLE frames (
-    frame INTEGER PRIMARY KEY,      -- number of the frame
-    file TEXT NOT NULL,             -- as on the machine that ran the job; empty for native code
-    line INTEGER NOT NULL,          -- 0 when the file does not record it
-    function TEXT NOT NULL,         -- the function's name
-    kind TEXT NOT NULL,             -- user, library or native
-    source TEXT NOT NULL            -- recorded; forward or fx stands beside the stack and called nothing
+-- The texts that frames have, each once; frames and lines, which people ask for, are views below.
+CREATE TABLE frame_texts (
+    string INTEGER PRIMARY KEY,
+    text TEXT NOT NULL
 );
 
--- What each source line allocated, itself or through what it called, over all devices.
-CREATE TABLE lines (
-    file TEXT NOT NULL,             -- as on the machine that ran the job
-    line INTEGER NOT NULL,          -- line of the file
-    function TEXT NOT NULL,         -- the function that it stands in
-    kind TEXT NOT NULL,             -- user, library or native
-    source TEXT NOT NULL,           -- recorded; forward or fx if no recorded stack has the line
-    live_at_peak_bytes INTEGER,    -- live at each device's peak
-    live_at_peak_count INTEGER,    -- in so many allocations
-    total_bytes INTEGER,   -- all that was allocated
-    count INTEGER,         -- in so many allocations
-    live_at_end_bytes INTEGER,     -- live after the last event
-    largest_bytes INTEGER, -- the largest allocation's size
-    self_total_bytes INTEGER,      -- by stacks whose innermost frame with a line it is
-    self_count INTEGER,    -- in so many allocations
-    PRIMARY KEY (file, line)
+CREATE TABLE frame_rows (
+    frame INTEGER PRIMARY KEY,
+    file_string INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    function_string INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL
+);
+
+CREATE TABLE line_rows (
+    file_string INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    function_string INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    live_at_peak_bytes INTEGER,
+    live_at_peak_count INTEGER,
+    total_bytes INTEGER,
+    count INTEGER,
+    live_at_end_bytes INTEGER,
+    largest_bytes INTEGER,
+    self_total_bytes INTEGER,
+    self_count INTEGER,
+    PRIMARY KEY (file_string, line)
 ) WITHOUT ROWID;
+
+-- The distinct frames: places in source files.
+CREATE VIEW frames AS
+SELECT
+    r.frame,                -- frame INTEGER: number of the frame
+    (SELECT text FROM frame_texts WHERE string = r.file_string) AS file,
+    -- file TEXT: as on the machine that ran the job; empty for native code
+    r.line,                 -- line INTEGER: 0 when the file does not record it
+    (SELECT text FROM frame_texts WHERE string = r.function_string) AS function,
+    -- function TEXT: the function's name
+    r.kind,                 -- kind TEXT: user, library or native
+    r.source                -- source TEXT: recorded; forward or fx stands beside the stack and called nothing
+FROM frame_rows AS r;
+
+-- What each source line allocated, itself or through what it called, over all devices.
+CREATE VIEW lines AS
+SELECT
+    (SELECT text FROM frame_texts WHERE string = r.file_string) AS file,
+    -- file TEXT: as on the machine that ran the job
+    r.line,                 -- line INTEGER: line of the file
+    (SELECT text FROM frame_texts WHERE string = r.function_string) AS function,
+    -- function TEXT: the function that it stands in
+    r.kind,                 -- kind TEXT: user, library or native
+    r.source,               -- source TEXT: recorded; forward or fx if no recorded stack has the line
+    r.live_at_peak_bytes,   -- live_at_peak_bytes INTEGER: live at each device's peak
+    r.live_at_peak_count,   -- live_at_peak_count INTEGER: in so many allocations
+    r.total_bytes,          -- total_bytes INTEGER: all that was allocated
+    r.count,                -- count INTEGER: in so many allocations
+    r.live_at_end_bytes,    -- live_at_end_bytes INTEGER: live after the last event
+    r.largest_bytes,        -- largest_bytes INTEGER: the largest allocation's size
+    r.self_total_bytes,     -- self_total_bytes INTEGER: by stacks whose innermost frame with a line it is
+    r.self_count            -- self_count INTEGER: in so many allocations
+FROM line_rows AS r;
 
 -- The memory that the allocator held when the snapshot was taken.
 CREATE TABLE segments (
@@ -308,12 +345,15 @@ WHERE a.live_at_peak = 1;
 -- Source lines with what their stacks' frames to show first are charged with, those with the most at the peak first.
 -- What a line allocated through what it calls, of which main has all, is in lines.
 CREATE VIEW by_line AS
-SELECT f.file, f.line, f.function, f.kind, sum(s.live_at_peak_bytes) AS live_at_peak_bytes,
+SELECT (SELECT text FROM frame_texts WHERE string = f.file_string) AS file, f.line,
+       (SELECT text FROM frame_texts WHERE string = f.function_string) AS function, f.kind,
+       sum(s.live_at_peak_bytes) AS live_at_peak_bytes,
        sum(s.live_at_peak_count) AS live_at_peak_count, sum(s.total_bytes) AS total_bytes, sum(s.count) AS count,
        sum(s.live_at_end_bytes) AS live_at_end_bytes, max(s.largest_bytes) AS largest_bytes, l.self_total_bytes,
        l.self_count
-FROM stacks AS s JOIN frames AS f USING (frame) LEFT JOIN lines AS l ON l.file = f.file AND l.line = f.line
-GROUP BY f.file, f.line ORDER BY sum(s.live_at_peak_bytes) DESC, sum(s.total_bytes) DESC;
+FROM stacks AS s JOIN frame_rows AS f USING (frame)
+LEFT JOIN line_rows AS l ON l.file_string = f.file_string AND l.line = f.line
+GROUP BY f.file_string, f.line ORDER BY sum(s.live_at_peak_bytes) DESC, sum(s.total_bytes) DESC;
 
 -- What was made during the trace and is live at its end: growth, if it should not be there.
 CREATE VIEW survivors AS

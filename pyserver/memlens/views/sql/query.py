@@ -32,7 +32,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.database_file import add_computed
 from memlens.store.tables.fill import are_filled
 from memlens.store.tables.graph import packages_and_modules
-from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
+from memlens.store.tables.schema import FILE_NAMES, PARTS, SHARED, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
 from memlens.units import shortened
 from memlens.views.heap.objects.plain_names import WITHOUT_CONTENTS
@@ -64,7 +64,16 @@ TABLES = (
     "threads", "thread_frames", "variables",
 )  # fmt: skip
 _READABLE = frozenset(
-    (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master")
+    (
+        *TABLES,
+        *SHARED,
+        *TABLE_FUNCTIONS,
+        *HEAP_FUNCTIONS,
+        "json_each",
+        "json_tree",
+        "sqlite_schema",
+        "sqlite_master",
+    )
 )
 
 _HEAP_FUNCTIONS = frozenset(HEAP_FUNCTIONS)

@@ -12,7 +12,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInf
 from memlens.packs import registry
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables.schema import statements
+from memlens.store.tables.schema import SHARED, statements
 from memlens.views.heap.objects.realms import has_realms
 from memlens.views.heap.objects.unread_variables import has_unread
 from memlens.views.sql.confined import FUNCTIONS
@@ -161,6 +161,7 @@ def _queries(text: str) -> list[tuple[str, str, str]]:
 
 _COLUMN = re.compile(r"^ {4}(?P<name>[a-z_]+) (?P<type>[A-Z]+)\b.*?(--\s*(?P<description>.*))?$")
 _LATER = re.compile(r"^ {4}-- (?P<name>[a-z_]+): (?P<description>.*)$")
+_OF_VIEW = re.compile(r"^ {4}.*-- (?P<name>[a-z_]+) (?P<type>[A-Z]+): (?P<description>.*)$")
 _SELECTED = re.compile(r"\b(?:[a-z]\.)?([a-z_]+)(?=[,\n])")
 
 
@@ -174,10 +175,10 @@ def _described() -> Iterator[SqlTable]:
     known: dict[str, SqlTableColumn] = {}
     of_tables: dict[str, dict[str, SqlTableColumn]] = {}
     for statement in statements():
-        if statement.kind == "INDEX":
+        if statement.kind == "INDEX" or statement.name in SHARED:
             continue
-        if statement.kind == "TABLE":
-            columns = _columns(statement.sql)
+        columns = _columns(statement.sql)
+        if columns:
             of_tables[statement.name] = {column.name: column for column in columns}
         else:
             names = _SELECTED.findall(statement.sql[: statement.sql.index("\nFROM")] + "\n")
@@ -274,7 +275,9 @@ _COLUMNS_OF = {
 def _columns(body: str) -> list[SqlTableColumn]:
     columns: dict[str, SqlTableColumn] = {}
     for line in body.splitlines():
-        if (later := _LATER.match(line)) is not None:
+        if (of_view := _OF_VIEW.match(line)) is not None:
+            columns[of_view["name"]] = SqlTableColumn(**of_view.groupdict())
+        elif (later := _LATER.match(line)) is not None:
             kind = columns[later["name"]].type
             columns[later["name"]] = SqlTableColumn(later["name"], kind, later["description"])
         elif (found := _COLUMN.match(line)) is not None:
