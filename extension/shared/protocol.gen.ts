@@ -1565,9 +1565,15 @@ export interface HeapFindingsParams {
 
 /** What the views need to know of a heap dump's format. */
 export interface HeapFormat {
+  label: string;
   has_values: boolean;
   has_lasting_ids: boolean;
+  has_static_fields: boolean;
   source_kinds: string[];
+  classes: string[];
+  named_types: string[];
+  all_roots: string[];
+  common_flags: string[];
 }
 
 /**
@@ -2520,7 +2526,8 @@ export interface PackagesAnswer {
 /**
  * A page of a browser, or a worker, whose heap can be dumped and whose allocations can be recorded.
  *
- * `program` is its name in requests, and `browser` the address where its browser is debugged.
+ * `program` is its name in requests, `browser` the address where its browser is debugged, and `ending` what
+ * names of its dumps end in, with the dot.
  */
 export interface PageRow {
   program: string;
@@ -2528,6 +2535,7 @@ export interface PageRow {
   name: string;
   url: string;
   browser: string;
+  ending: string;
 }
 
 /**
@@ -2672,6 +2680,7 @@ export type ProcessesParams = Record<string, never>;
 export interface ProcessesResult {
   processes: ProcessRow[];
   pages: PageRow[];
+  recordings: RecordingRow[];
 }
 
 /** Samples of stacks with values; a value's number is its index in `values`. */
@@ -2790,6 +2799,14 @@ export interface RecordParams {
   view: string;
   sampling: boolean;
   seconds: number | null;
+}
+
+/** A way of recording allocations: what it is called, what it shows and costs, and what names of files end in. */
+export interface RecordingRow {
+  title: string;
+  detail: string;
+  ending: string;
+  sampling: boolean;
 }
 
 /**

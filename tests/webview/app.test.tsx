@@ -1,6 +1,7 @@
 // What of a view's messages is kept while the view's part of the program is loaded.
 
 import { drawn } from './support/dom';
+import { NUMBERS } from './support/heap-format';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FromWebviewMessage } from '../../extension/shared/messages';
@@ -12,7 +13,6 @@ const INFO = {
   ...{ model: 'graph', kind: 'v8', path: '/a.heapsnapshot', file_bytes: 9, objects: 9, types: 2 },
   ...{ compact_nodes: 0, shallow_bytes: 90, native_bytes: 0, image_types: [] as number[], warnings: [] },
 } as unknown as GraphInfo;
-const HEAP = { has_values: true, has_lasting_ids: true, source_kinds: ['object', 'closure'] };
 
 test('what a heap dump’s report quotes is asked of the user, and taken as they say', async () => {
   const posted: FromWebviewMessage[] = [];
@@ -37,7 +37,7 @@ test('what a heap dump’s report quotes is asked of the user, and taken as they
   const root = document.createElement('div');
   new App(api, root).start();
   // not the view itself, whose code takes a while
-  receive({ type: 'opened', info: { ...INFO, model: 'graph' }, heap: HEAP, state: null });
+  receive({ type: 'opened', info: { ...INFO, model: 'graph' }, heap: NUMBERS, state: null });
   receive({ type: 'takeReport', form: 'markdown', values: true });
   await new Promise((done) => setTimeout(done, 0));
   assert.deepEqual(asked, [{ form: 'markdown', device: null, values: true }]);
@@ -64,7 +64,7 @@ test('a command that comes before a heap dump’s view is there is carried out b
   const root = document.createElement('div');
   document.body.append(root);
   new App(api, root).start();
-  receive({ type: 'opened', info: INFO, heap: HEAP, state: null });
+  receive({ type: 'opened', info: INFO, heap: NUMBERS, state: null });
   receive({ type: 'command', command: 'pane.dominators' });
   const state = (): string | undefined => root.dataset['state'];
   assert.equal(state(), 'loading');

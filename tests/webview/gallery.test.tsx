@@ -1,6 +1,7 @@
 // The gallery of images: what is asked for, what is drawn and said of each, and the keys.
 
 import { drawn, press } from './support/dom';
+import { ADDRESSES } from './support/heap-format';
 import { mountedPane } from './support/pane';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
@@ -16,7 +17,6 @@ const KIB = 1024;
 const TOTAL = 350;
 const COLUMNS = 4;
 const INFO = { file_bytes: 9, objects: 999, types: 2, compact_nodes: 3, native_bytes: KIB } as GraphInfo;
-const ADDRESSES = { has_values: true, has_lasting_ids: false, source_kinds: [] };
 
 const rowAt = (at: number): GalleryRow => ({
   object: {

@@ -12,9 +12,10 @@ import {
   idText,
   objectText,
   objectTitle,
-  setIds,
+  setFormat,
   shortType,
 } from '../../webview/src/graph/words';
+import { ADDRESSES, NUMBERS } from './support/heap-format';
 
 const TURN = 2 * Math.PI;
 
@@ -168,9 +169,9 @@ test('lines over time stand evenly apart on one scale', () => {
 });
 
 test('what stands for all roots is called so', () => {
+  setFormat(NUMBERS);
   const text = (type: string, name = ''): string => objectText({ type, name, id: 1, object: 0 });
   assert.match(text('(synthetic)'), /^\(roots\) /);
-  assert.match(text('[.NET Roots]'), /^\(roots\) /);
   assert.match(text('(synthetic)', '(GC roots)'), /^\(synthetic\) .*GC roots/);
 });
 
@@ -184,7 +185,7 @@ test('types are short where there is no room', () => {
 
 test('ids are written as those of the findings are: numbers of V8, addresses of others', () => {
   const texts = [true, false].map((areNumbers) => {
-    setIds({ has_lasting_ids: areNumbers });
+    setFormat(areNumbers ? NUMBERS : ADDRESSES);
     return idText({ id: 0xd6000b00, object: 3 });
   });
   assert.deepEqual(texts, ['@3590327040', '@0xd6000b00']);
@@ -193,19 +194,19 @@ test('ids are written as those of the findings are: numbers of V8, addresses of 
 
 test('a class is called by its own name, where an object of JavaScript is not taken for one', () => {
   const row = { type: 'java.lang.Class', name: 'com.example.Cart$Row', id: 0x20, object: 3 };
-  setIds({ has_lasting_ids: false });
+  setFormat(ADDRESSES);
   assert.deepEqual(
     [objectText(row), objectTitle(row)],
     ['class Cart$Row @0x20', 'class com.example.Cart$Row'],
   );
   assert.equal(objectText({ ...row, name: 'java.lang.Class' }), 'class Class @0x20');
   assert.equal(objectText({ ...row, type: 'java.lang.String' }), 'String @0x20 "com.example.Cart$Row"');
-  setIds({ has_lasting_ids: true });
+  setFormat(NUMBERS);
   assert.equal(objectText({ ...row, type: 'Class' }), 'Class @32 "com.example.Cart$Row"');
 });
 
 test('what is copied of an object says what it is, and not what it contains', () => {
-  setIds({ has_lasting_ids: true });
+  setFormat(NUMBERS);
   const text = (type: string, name: string): string => copiedText({ type, name, id: 1, object: 0 });
   assert.equal(text('(string)', 'Bearer s3cret'), '(string) @1 "…"');
   assert.equal(text('(number)', '4929123412341234'), '(number) @1 "…"');

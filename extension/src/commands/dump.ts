@@ -2,7 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { bytes } from '../../shared/bytes';
-import type { PageRow, ProcessRow } from '../../shared/protocol.gen';
+import type { PageRow, ProcessRow, RecordingRow } from '../../shared/protocol.gen';
 import { pick, saveDialog, showInformation } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
@@ -32,15 +32,16 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
         ),
       });
       if (chosen === undefined) return;
+      const { program, name } = chosen.program;
       const target = await saveDialog({
-        title: vscode.l10n.t('Save the Heap Dump of {0}', chosen.name),
+        title: vscode.l10n.t('Save the Heap Dump of {0}', name),
         saveLabel: vscode.l10n.t('Take Dump'),
-        defaultUri: vscode.Uri.joinPath(folder(), nameOfDump(chosen, new Date())),
+        defaultUri: vscode.Uri.joinPath(folder(), nameOfDump(chosen.program, new Date())),
       });
       if (target === undefined) return;
-      const title = vscode.l10n.t('{0} pauses while its heap dump is written', chosen.name);
+      const title = vscode.l10n.t('{0} pauses while its heap dump is written', name);
       const done = await showWork(server, title, (view, token) =>
-        server.request('memlens/dump', { program: chosen.program, out: target.fsPath, view }, token),
+        server.request('memlens/dump', { program, out: target.fsPath, view }, token),
       );
       if (done !== undefined) await editors.open(target);
     } catch (error) {
@@ -49,13 +50,19 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
   });
 }
 
+/** A program that the user chose, and how its allocations can be recorded. */
+interface Chosen {
+  readonly program: Program;
+  readonly recordings: readonly RecordingRow[];
+}
+
 /** Let the user choose a page, or one of those processes that can be asked; a message says so if there is none. */
 export async function chooseProgram(
   server: Server,
   { none, ...words }: Pick<vscode.QuickPickOptions, 'title' | 'placeHolder'> & { readonly none: string },
   canBeAsked: (process: ProcessRow) => boolean = () => true,
-): Promise<Program | undefined> {
-  const { processes, pages } = await server.request('memlens/processes', {});
+): Promise<Chosen | undefined> {
+  const { processes, pages, recordings } = await server.request('memlens/processes', {});
   const items = [...processes.filter(canBeAsked).map(processItem), ...pages.map(pageItem)];
   if (items.length === 0) {
     void showInformation(none);
@@ -66,7 +73,7 @@ export async function chooseProgram(
     matchOnDescription: true,
     matchOnDetail: true,
   });
-  return chosen?.program;
+  return chosen && { program: chosen.program, recordings };
 }
 
 type Item = vscode.QuickPickItem & { readonly program: Program };
@@ -80,12 +87,12 @@ function processItem({ pid, name, ending, runtime, resident_bytes, command }: Pr
   };
 }
 
-function pageItem({ program, type, name, url, browser }: PageRow): Item {
+function pageItem({ program, type, name, url, browser, ending }: PageRow): Item {
   return {
     label: name,
     description: vscode.l10n.t('{0} · browser at {1}', kindOf(type), browser),
     detail: url,
-    program: { program, name, ending: '.heapsnapshot' },
+    program: { program, name, ending },
   };
 }
 

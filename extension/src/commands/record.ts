@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { CommandLink, pick, saveDialog, StatusItem } from '../base/window';
+import type { RecordingRow } from '../../shared/protocol.gen';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
@@ -92,23 +93,20 @@ async function record(
     ({ recorded }) => recorded,
   );
   if (chosen === undefined) return;
-  const how = await chooseKind();
+  const { program, name } = chosen.program;
+  const how = await chooseKind(chosen.recordings);
   if (how === undefined) return;
   const target = await saveDialog({
-    title: vscode.l10n.t('Save the Recording of {0}', chosen.name),
+    title: vscode.l10n.t('Save the Recording of {0}', name),
     saveLabel: vscode.l10n.t('Record'),
-    defaultUri: vscode.Uri.joinPath(
-      folder(),
-      nameOfDump({ name: chosen.name, ending: how.ending }, new Date()),
-    ),
+    defaultUri: vscode.Uri.joinPath(folder(), nameOfDump({ name, ending: how.ending }, new Date())),
   });
   if (target === undefined) return;
   const done = await showWork(
     server,
-    vscode.l10n.t('Recording the allocations of {0}; Cancel discards them', chosen.name),
+    vscode.l10n.t('Recording the allocations of {0}; Cancel discards them', name),
     async (view, token) => {
-      begin(view, chosen.name);
-      const { program } = chosen;
+      begin(view, name);
       try {
         const out = target.fsPath;
         return await server.request(
@@ -128,26 +126,12 @@ async function record(
   if (done !== undefined) await editors.open(target);
 }
 
-async function chooseKind(): Promise<{ readonly sampling: boolean; readonly ending: string } | undefined> {
-  return await pick(
-    [
-      {
-        label: vscode.l10n.t('Every object, over time'),
-        detail: vscode.l10n.t(
-          'What stays alive, since when and by which stack; V8 collects garbage all the time',
-        ),
-        sampling: false,
-        ending: '.heaptimeline',
-      },
-      {
-        label: vscode.l10n.t('Samples'),
-        detail: vscode.l10n.t('Estimates which stacks hold how much, at little cost, as in production'),
-        sampling: true,
-        ending: '.heapprofile',
-      },
-    ],
-    { title: vscode.l10n.t('Record Allocations'), placeHolder: vscode.l10n.t('What is recorded') },
-  );
+async function chooseKind(recordings: readonly RecordingRow[]): Promise<RecordingRow | undefined> {
+  const items = recordings.map((row) => ({ ...row, label: row.title }));
+  return await pick(items, {
+    title: vscode.l10n.t('Record Allocations'),
+    placeHolder: vscode.l10n.t('What is recorded'),
+  });
 }
 
 async function chooseRecording(recordings: readonly Recording[]): Promise<string | undefined> {

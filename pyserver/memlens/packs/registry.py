@@ -19,6 +19,7 @@ from memlens.packs.api import (
     Pack,
     Pages,
     Program,
+    RecordingKind,
     Rule,
     RuntimeKind,
     TraceWriter,
@@ -317,14 +318,19 @@ def pages() -> Pages:
     return next(pack.pages.load() for pack in packs() if pack.pages is not None)
 
 
+def recordings() -> list[RecordingKind]:
+    """How allocations are recorded."""
+    return [each for pack in packs() for each in pack.recordings]
+
+
 def recording_ending(*, sampling: bool) -> str:
     """What names of recordings end in."""
-    return next(pack.recordings[sampling] for pack in packs() if pack.recordings is not None)
+    return next(each.ending for each in recordings() if each.sampling == sampling)
 
 
 def recorded_formats() -> list[str]:
     """The formats of recordings."""
-    return [each.name for pack in packs() if pack.recordings is not None for each in pack.formats]
+    return [each.name for pack in packs() if pack.recordings for each in pack.formats]
 
 
 def rules_about_objects() -> Iterator[Rule]:

@@ -37,7 +37,7 @@ import { canExplain } from './menu';
 import { makeParts, type GraphParts, type PartsOwner } from './parts';
 import { located } from './groups';
 import { restoreGraph } from './state';
-import { factsOf, setIds } from './words';
+import { factsOf, setFormat } from './words';
 
 export class GraphView implements PartsOwner {
   filter = '';
@@ -63,7 +63,7 @@ export class GraphView implements PartsOwner {
   ) {
     const saved = api.saved();
     const state = keptState('graph', hostState, saved);
-    setIds(format);
+    setFormat(format);
     this.state = restoreGraph(info, state?.graph ?? null);
     this.tree.value = this.state.tree;
     this.compare = new Compare(

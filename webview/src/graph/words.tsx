@@ -41,11 +41,16 @@ export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): strin
   return name === '' || name === type ? '' : shorten(name, MOST_NAME);
 }
 
-/** The types of objects that are classes themselves: of Java and Android, of Ruby, and of Python. */
-const CLASS = /^(java\.lang\.Class|Class|type)$/;
+/** The format of the dump that is shown. */
+let format: HeapFormat = {
+  ...{ label: '', has_values: false, has_lasting_ids: true, has_static_fields: false },
+  ...{ source_kinds: [], classes: [], named_types: [], all_roots: [], common_flags: [] },
+};
 
-/** What stands for all roots, in dumps of V8 without a name; no object of the program. */
-const ALL_ROOTS = /^(\(synthetic\)|\[(\.NET|JS) Roots\])$/;
+/** Sets the format of the dump that is shown, which says how its objects are called. */
+export function setFormat(shown: HeapFormat): void {
+  format = shown;
+}
 
 /** What an object is, in short and in full, and its own name besides; a class is its name, "class Session". */
 function called(row: Pick<ObjectRow, 'name' | 'type'>): {
@@ -53,9 +58,9 @@ function called(row: Pick<ObjectRow, 'name' | 'type'>): {
   readonly full: string;
   readonly name: string;
 } {
-  if (row.name === '' && ALL_ROOTS.test(row.type)) return { short: t('(roots)'), full: row.type, name: '' };
-  // a class of JavaScript may have any of these names
-  if (!addresses || row.name === '' || !CLASS.test(row.type))
+  if (row.name === '' && format.all_roots.includes(row.type))
+    return { short: t('(roots)'), full: row.type, name: '' };
+  if (row.name === '' || !format.classes.includes(row.type))
     return { short: shortType(row.type), full: row.type, name: ownName(row) };
   const short = t('class {0}', shorten(shortType(row.name), MOST_NAME));
   return { short, full: t('class {0}', row.name), name: '' };
@@ -68,19 +73,15 @@ export function objectText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object
   return visible(name === '' ? text : `${text} ${JSON.stringify(name)}`);
 }
 
-/** Types whose objects have names of the program's own: the names of others are what strings and numbers contain. */
-const NAMED =
-  /^(\((compiled code|shape|system)\)|Function|java\.lang\.Class|Class|Module|type|module|(builtin_)?function(_or_method)?|method|code)$/;
-
 /** The same for what leaves the page: without what the object contains. */
 export function copiedText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object'>): string {
-  const hides = row.name !== '' && row.name !== row.type && !NAMED.test(row.type);
+  const hides = row.name !== '' && row.name !== row.type && !format.named_types.includes(row.type);
   return objectText(hides ? { ...row, name: '…' } : row);
 }
 
-/** The type by which an object's references are left out: of a class in Java, which has static fields, its own. */
+/** The type by which an object's references are left out: of a class with static fields its own. */
 export function holderType({ type, name }: Pick<ObjectRow, 'type' | 'name'>): string {
-  return type === 'java.lang.Class' && name !== '' ? name : type;
+  return format.has_static_fields && format.classes.includes(type) && name !== '' ? name : type;
 }
 
 /** What an object is, in full: its type, or of a class its name with the package. */
@@ -88,18 +89,10 @@ export function objectTitle(row: Pick<ObjectRow, 'type' | 'name'>): string {
   return visible(called(row).full);
 }
 
-/** Whether the ids of the dump that is shown are addresses. */
-let addresses = false;
-
-/** Says how the ids of the dump that is shown are written. */
-export function setIds({ has_lasting_ids: areNumbers }: Pick<HeapFormat, 'has_lasting_ids'>): void {
-  addresses = !areNumbers;
-}
-
 /** The file's own id, as it writes it; of what a number here can't hold the object's place in the file. */
 export function idText({ id, object }: Pick<ObjectRow, 'id' | 'object'>): string {
   if (!Number.isSafeInteger(id)) return `#${object}`;
-  return addresses ? `@0x${id.toString(16)}` : `@${id}`;
+  return format.has_lasting_ids ? `@${id}` : `@0x${id.toString(16)}`;
 }
 
 export function objectsText(objects: number): string {
@@ -123,14 +116,8 @@ export function referenceWords({
   return visible(strength === 'strong' ? `${text}→` : `${text}→ (${strength})`);
 }
 
-/** The formats of dumps as their makers call them. */
-const KINDS: Readonly<Record<string, string>> = {
-  ...{ v8: 'V8', hprof: 'HPROF', perfetto: t('Perfetto'), gcdump: '.gcdump', ruby: 'Ruby', python: 'Python' },
-};
-
 /** What a dump consists of, in a line. */
 export function factsOf({
-  kind,
   objects,
   references,
   types,
@@ -140,7 +127,7 @@ export function factsOf({
   written_ms: written,
 }: GraphInfo): string {
   const parts = [
-    t('{0}, {1} of {2}', KINDS[kind] ?? kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
+    t('{0}, {1} of {2}', format.label, objectsText(objects), plural(types, '{0} type', '{0} types')),
     referencesText(references),
     plural(roots, '{0} root', '{0} roots'),
     ...(threads > 0 ? [plural(threads, '{0} thread', '{0} threads')] : []),
@@ -173,9 +160,6 @@ export function copiedObject(row: ObjectRow): { readonly name: string; readonly 
   return { name: objectText(row), place: file === null || line === null ? null : { file, line } };
 }
 
-/** Most old objects of Ruby's have them, so they tell no object from another; the details list them. */
-const COMMON_FLAGS: readonly string[] = ['old', 'uncollectible'];
-
 /** A cell of a table, and what is copied of it. */
 export interface Cell {
   readonly parts: GridCell;
@@ -197,7 +181,7 @@ export function objectCell(row: ObjectRow, badge = '', head: VNode | null = null
         {head}
         <ObjectName row={row} />
         {flags
-          .filter((flag) => !COMMON_FLAGS.includes(flag))
+          .filter((flag) => !format.common_flags.includes(flag))
           .map((flag) => (
             <Badge key={flag} text={flag} />
           ))}

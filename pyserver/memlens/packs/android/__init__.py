@@ -20,6 +20,7 @@ PACK = Pack(
         Format(
             name="perfetto",
             title="heap graph of Android in a trace of Perfetto",
+            label="Perfetto",
             # a protocol buffer: a packet's own fields say which
             comes_first=True,
             reader=Part(f"{_HERE}.perfetto"),

@@ -45,6 +45,7 @@ from memlens.packs.api.runtimes import (
     Page,
     Pages,
     Recorder,
+    RecordingKind,
     RuntimeKind,
 )
 from memlens.texts import Text
@@ -92,6 +93,7 @@ __all__ = [
     "Proof",
     "Realms",
     "Recorder",
+    "RecordingKind",
     "Redaction",
     "Rule",
     "RuntimeKind",
@@ -200,6 +202,6 @@ class Pack(Struct, frozen=True, kw_only=True):
     runtimes: tuple[RuntimeKind, ...] = ()
     pages: Part[Pages] | None = None
     """What Memlens takes dumps of besides processes."""
-    recordings: tuple[str, str] | None = None
-    """Endings of recordings of allocations, and of those that only estimate."""
+    recordings: tuple[RecordingKind, ...] = ()
+    """How allocations of its programs and pages are recorded."""
     rules: tuple[Rule, ...] = ()

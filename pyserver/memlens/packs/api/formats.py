@@ -154,6 +154,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """In a sentence: ``heap dump of Java``."""
     kind: str = ""
     """In archives and in JSON where it isn't the name."""
+    label: str = ""
+    """Of heap dumps, as their makers write it: ``HPROF``; the name if empty."""
     several: Text = NOTHING
     """Of files without objects, in a list: ``pprof profiles``."""
     reader: "Part[Reader]"

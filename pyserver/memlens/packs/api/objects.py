@@ -100,6 +100,10 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Types of the objects that are code, where it is more than classes: a program has many of them anyway."""
     named_in_code: frozenset[str] = frozenset()
     """Further types of the objects that have names of the program's own, and no contents."""
+    all_roots: frozenset[str] = frozenset()
+    """Types of objects without a name that stand for all roots, and are none of the program's."""
+    common_flags: frozenset[str] = frozenset()
+    """Flags that most objects have, so that they tell none from another."""
     module_type: str | None = None
     """The type of the objects that are modules, which have names for what they hold."""
     namespaces: "Namespaces | None" = None

@@ -43,6 +43,18 @@ class Recorder(Protocol):
         """Record until ``stopped``, which is asked again and again, and then write."""
 
 
+class RecordingKind(Struct, frozen=True, kw_only=True):
+    """A way of recording allocations."""
+
+    title: Text
+    detail: Text
+    """What it shows, and what it costs."""
+    ending: str
+    """Of the names of its files."""
+    sampling: bool = False
+    """Whether it only estimates which stacks hold how much."""
+
+
 class Page(Protocol):
     """A page of a browser, or something else that has a heap of its own and is no process."""
 
@@ -73,6 +85,10 @@ class Page(Protocol):
     @property
     def url(self) -> str:
         """Its address."""
+
+    @property
+    def ending(self) -> str:
+        """Of the names of its dumps."""
 
     def write(self, file: Path, options: "Options", report: Grown) -> None:
         """Write its heap, as :class:`DumpWriter`."""

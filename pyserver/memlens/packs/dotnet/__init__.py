@@ -18,12 +18,15 @@ PACK = Pack(
         Format(
             name="gcdump",
             title="heap dump of .NET",
+            label=".gcdump",
             file_names=("*.gcdump",),
             reader=Part(f"{_HERE}.gcdump"),
             beginning=b"\x14\0\0\0!FastSerialization.1",
             keeps_memory=True,
             objects=Objects(
                 runtime=".NET",
+                # PerfView's, also of pages
+                all_roots=frozenset(("[.NET Roots]", "[JS Roots]")),
                 declarations=Declarations(
                     language="dotnet", suffixes=(".cs",), type_name=Part(f"{_HERE}.names:type_name")
                 ),

@@ -97,6 +97,7 @@ PACK = Pack(
         Format(
             name="hprof",
             title="heap dump of Java or Android",
+            label="HPROF",
             reader=Part(f"{_HERE}.hprof"),
             file_names=("*.hprof", "*.hprof.gz", "*.hprof.zst"),
             beginning=b"JAVA PROFILE 1.0.",

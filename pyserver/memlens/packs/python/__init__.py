@@ -84,6 +84,7 @@ PACK = Pack(
         Format(
             name="python_heap",
             title="heap dump of Python by Memlens",
+            label="Python",
             kind="python",
             reader=Part(f"{_HERE}.heap"),
             endings=("heap",),
@@ -103,6 +104,7 @@ PACK = Pack(
         Format(
             name="pyheap",
             title="heap dump of Python by PyHeap",
+            label="PyHeap",
             reader=Part(f"{_HERE}.pyheap"),
             file_names=("*.pyheap",),
             objects=replace(_OBJECTS, text_bytes=1_000),

@@ -24,6 +24,7 @@ PACK = Pack(
         Format(
             name="ruby",
             title="heap dump of Ruby",
+            label="Ruby",
             endings=("json",),
             reader=Part(f"{_HERE}.reader"),
             json=Part(f"{_HERE}.reader:JSON"),
@@ -36,6 +37,8 @@ PACK = Pack(
                 not_of_the_program=frozenset(
                     ("Ractor", "Thread", "(data ObjectTracing/allocation_info_tracer)")
                 ),
+                # most old objects have them
+                common_flags=frozenset(("old", "uncollectible")),
                 says_superclasses=True,
                 # "vm"
                 mute_roots=True,

@@ -11,6 +11,7 @@ from memlens.packs.api import (
     Pack,
     Part,
     Proof,
+    RecordingKind,
     Rule,
     RuntimeKind,
 )
@@ -21,6 +22,8 @@ REALM = "system / NativeContext"
 """How the types of realms begin: contexts of a page or a program, from which everything global hangs."""
 OWN_FILES = "node:"
 """How the names of Node.js's own scripts begin."""
+SNAPSHOT_ENDING = ".heapsnapshot"
+"""Of the names of dumps that Memlens takes."""
 _BUILT_IN = (
     "Array", "ArrayBuffer", "BigInt", "Boolean", "DataView", "Date", "Error", "FinalizationRegistry",
     "Generator", "global", "Map", "Number", "Promise", "Proxy", "RegExp", "Set", "SharedArrayBuffer", "String",
@@ -48,6 +51,7 @@ PACK = Pack(
         Format(
             name="v8",
             title="V8 heap snapshot",
+            label="V8",
             file_names=("*.heapsnapshot", "*.heapsnapshot.gz", "*.heapsnapshot.zst", "*.heaptimeline"),
             contested=("*.heapsnapshot",),
             reader=Part(f"{_HERE}.heap"),
@@ -77,6 +81,7 @@ PACK = Pack(
                 program_kinds=frozenset(("object", "closure")),
                 engine_types=("system / ",),
                 named_in_code=frozenset(("(compiled code)", "Function", "(shape)", "(system)")),
+                all_roots=frozenset(("(synthetic)",)),
                 has_internal_parts=True,
                 # V8 adds what it is, and the address of its page
                 global_object=re.compile(
@@ -120,14 +125,28 @@ PACK = Pack(
             with_value=frozenset(
                 ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions")
             ),
-            ending=".heapsnapshot",
+            ending=SNAPSHOT_ENDING,
             dump=Part(f"{_HERE}.dumping.node:write"),
             record=Part(f"{_HERE}.dumping.node:record"),
             tools=("node",),
         ),
     ),
     pages=Part(f"{_HERE}.dumping.pages"),
-    recordings=(".heaptimeline", ".heapprofile"),
+    recordings=(
+        RecordingKind(
+            title=phrase("Every object, over time"),
+            detail=phrase(
+                "What stays alive, since when and by which stack; V8 collects garbage all the time"
+            ),
+            ending=".heaptimeline",
+        ),
+        RecordingKind(
+            title=phrase("Samples"),
+            detail=phrase("Estimates which stacks hold how much, at little cost, as in production"),
+            ending=".heapprofile",
+            sampling=True,
+        ),
+    ),
     rules=(
         Rule(findings=("detached_nodes",), find=Part(f"{_HERE}.leaks:detached_nodes"), model="graph"),
         Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners"), model="graph"),

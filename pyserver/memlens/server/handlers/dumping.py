@@ -10,6 +10,8 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.dumping.programs import is_recorded, listed
 from memlens.dumping.runtimes import kinds
+from memlens.packs import registry
+from memlens.server.language import spoken
 from memlens.server.protocol.dumping import (
     DumpParams,
     DumpResult,
@@ -17,6 +19,7 @@ from memlens.server.protocol.dumping import (
     ProcessesParams,
     ProcessesResult,
     ProcessRow,
+    RecordingRow,
     RecordParams,
     StopRecordingParams,
     StopRecordingResult,
@@ -52,9 +55,18 @@ def register(server: LanguageServer) -> None:
             ],
             [
                 PageRow(
-                    each.target, cast("PageType", each.type), plain(each.name), plain(each.url), each.browser
+                    each.target,
+                    cast("PageType", each.type),
+                    plain(each.name),
+                    plain(each.url),
+                    each.browser,
+                    each.ending,
                 )
                 for each in found.pages
+            ],
+            [
+                RecordingRow(spoken(each.title), spoken(each.detail), each.ending, each.sampling)
+                for each in registry.recordings()
             ],
         )
 

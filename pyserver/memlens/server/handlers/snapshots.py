@@ -60,7 +60,13 @@ def register(server: LanguageServer, registry: Registry) -> None:
 def _heap_format(kind: str) -> HeapFormat:
     form, objects = packs.format_of_kind(kind), packs.objects_of(kind)
     return HeapFormat(
+        label=(form.label or form.name) if form is not None else kind,
         has_values=form is not None and form.redaction is not None,
         has_lasting_ids=objects.lasting_ids is not None,
+        has_static_fields=objects.has_static_fields,
         source_kinds=sorted(objects.program_kinds),
+        classes=sorted(objects.classes),
+        named_types=sorted(packs.types_named_in_code()),
+        all_roots=sorted(objects.all_roots),
+        common_flags=sorted(objects.common_flags),
     )

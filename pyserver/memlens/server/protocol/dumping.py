@@ -30,7 +30,8 @@ class ProcessRow(Struct, frozen=True):
 class PageRow(Struct, frozen=True):
     """A page of a browser, or a worker, whose heap can be dumped and whose allocations can be recorded.
 
-    ``program`` is its name in requests, and ``browser`` the address where its browser is debugged.
+    ``program`` is its name in requests, ``browser`` the address where its browser is debugged, and ``ending`` what
+    names of its dumps end in, with the dot.
     """
 
     program: str
@@ -38,6 +39,16 @@ class PageRow(Struct, frozen=True):
     name: str
     url: str
     browser: str
+    ending: str
+
+
+class RecordingRow(Struct, frozen=True):
+    """A way of recording allocations: what it is called, what it shows and costs, and what names of files end in."""
+
+    title: str
+    detail: str
+    ending: str
+    sampling: bool
 
 
 class ProcessesResult(Struct, frozen=True):
@@ -45,6 +56,7 @@ class ProcessesResult(Struct, frozen=True):
 
     processes: list[ProcessRow]
     pages: list[PageRow]
+    recordings: list[RecordingRow]
 
 
 class DumpParams(Struct, frozen=True):

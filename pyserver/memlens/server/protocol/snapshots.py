@@ -21,12 +21,24 @@ class OpenParams(Struct, frozen=True):
 class HeapFormat(Struct, frozen=True, kw_only=True):
     """What the views need to know of a heap dump's format."""
 
+    label: str
+    """What its makers call it."""
     has_values: bool
     """Whether dumps have values of objects, which a copy can be without."""
     has_lasting_ids: bool
     """Whether an object's id is a number that no other object ever gets, and no address."""
+    has_static_fields: bool
+    """Whether what a class holds is found by the class's own name."""
     source_kinds: list[str]
     """The kinds of types that source defines, where objects come with its lines; else source is found by types."""
+    classes: list[str]
+    """Types of the objects that are classes, which are called by their names."""
+    named_types: list[str]
+    """Types of the objects that have names of the program's own: those of others are what objects contain."""
+    all_roots: list[str]
+    """Types of the objects without a name that stand for all roots."""
+    common_flags: list[str]
+    """Flags that most objects have."""
 
 
 class OpenResult(Struct, frozen=True):

@@ -21,6 +21,7 @@ from memlens.dumping.processes import Process, own
 from memlens.dumping.programs import short_targets
 from memlens.errors import BadRequestError
 from memlens.model.served import is_this_machine
+from memlens.packs.v8 import SNAPSHOT_ENDING
 from memlens.packs.v8.dumping.heap_profiler import Inspected, Report, explained, recorded, snapshot
 from memlens.packs.v8.dumping.inspector import Address, InspectorError, Target, session, targets, written
 from memlens.texts import Text, phrase
@@ -72,6 +73,11 @@ class Page(NamedTuple):
     url: str
     path: str
     """Where its session is."""
+
+    @property
+    def ending(self) -> str:
+        """Of the names of its dumps."""
+        return SNAPSHOT_ENDING
 
     @property
     def kind(self) -> Text:
