@@ -57,6 +57,9 @@ def hprof(chosen: Chosen, version: str = "1.0.2", id_bytes: int = 8) -> bytes:
     dump = hprof_files.small(version, id_bytes)
     struct.pack_into(">Q", dump.out, len(f"JAVA PROFILE {version}") + 5, secret.number("time of the dump"))
     low = 0x10_0000
+    if version == "1.0.3":
+        # a word of the runtime, which stays
+        dump.add(0xFE, "IP", 90, dump.name("zygote"))
     # those of the small heap are no secrets: what it has at these places stands in both files
     hidden = {
         name: secret.text(name, "\0" * 16) for name in ("bytes", "chars", "utf-16 in bytes", "ints", "string")

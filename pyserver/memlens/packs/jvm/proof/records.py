@@ -23,6 +23,7 @@ MOST_ARRAYS = 10_000
 _MOST_NAME_BYTES = 1_024
 _HEAP, _SEGMENT, _HEAP_END = 0x0C, 0x1C, 0x2C
 CLASS, INSTANCE, OBJECTS, NUMBERS = 0x20, 0x21, 0x22, 0x23
+_ANDROID_HEAP = 0xFE
 TYPES = {
     2: ("reference", ""), 4: ("boolean", "u1"), 5: ("char", ">u2"), 6: ("float", ">f4"), 7: ("double", ">f8"),
     8: ("byte", "i1"), 9: ("short", ">i2"), 10: ("int", ">i4"), 11: ("long", ">i8"),
@@ -167,6 +168,9 @@ class Records:
             self.arrays.append((kind, piece.data[at : at + min(size, _MOST_NAME_BYTES)], piece.base + at))
 
     def _take_classes(self, piece: Piece) -> None:
+        """Take the classes, and what names of Android's heaps there are."""
+        for name in piece.rows[piece.rows[:, 0] == _ANDROID_HEAP, 1].tolist():
+            self.reasons.setdefault(name, "engine")
         for _, own, _, at, size, _ in piece.rows[piece.rows[:, 0] == CLASS].tolist():
             self.classes[own] = self._class(piece.data[at : at + size], piece.base + at)
 
@@ -240,7 +244,7 @@ class Records:
                 count -= 1
                 end = int(rows[count - 1, 3] + rows[count - 1, 4])
                 last = int(rows[count - 1, 0])
-                end += self.id_bytes + 4 if last == 0xFE else 0
+                end += self.id_bytes + 4 if last == _ANDROID_HEAP else 0
             yield Piece(rows[:count].copy(), data, stream.offset)
             left -= stream.skip(min(end, left))
             if end > len(data) and left <= 0:
